@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * BIC: binary search for the window at which the last loss happened.
+ *
+ * Source   L. Xu, K. Harfoush, I. Rhee, "Binary Increase Congestion Control (BIC) for Fast Long-Distance Networks",
+ *          IEEE INFOCOM 2004; constants of Even, Li, Leith, PFLDnet 2006, Table II.
+ * Law      below last_max: W += min(S_max, (last_max - W) / B) per round trip, S_min within B packets of it;
+ *          above: the mirror image (max probing); loss: last_max = W, W = beta W
+ * Why      Steps are large far from the last loss and small near it, so most time is spent close to saturation.
+ * Differs  From Linux: S_max is 32 (Linux 16: profile linux), packets are counted once (Linux counts packets and also
+ *          divides by the measured ACK ratio), and the step is renewed at each ACK, not each 1/32 s. Undo restores
+ *          last_max and the window. 2.6.6 to 2.6.10 computed fast convergence as 3.75 W; that is not reproduced.
+ * State    8 bytes of 104.
+ * Range    exact for windows up to 2^20 packets: window * smooth_part < 2^27, window * (1024 + beta) < 2^31.
+ */
+#include "cc.h"
+
+CC_PARAMS(bic,
+	CC_PARAM(max_step_pkts, 32, 1, 1024, "pkts/RTT", "S_max: largest increase in one round trip"),
+	CC_PARAM(search_divisor, 4, 2, 16, "", "B: the search goes 1/B of the distance; width of the flat zone in packets"),
+	CC_PARAM(smooth_part, 20, 2, 100, "", "B/smooth_part is S_min, the increase in the flat zone (20: S_min = 0.01)"),
+	CC_PARAM(beta_q10, 819, 512, 1023, "1/1024", "share of the window kept on loss (819: 0.8)"),
+	CC_PARAM(low_window_pkts, 14, 0, 1000, "pkts", "at and below this window: Reno"),
+	CC_SWITCH(fast_convergence, 1, "a flow that lost before it reached last_max leaves room for others"),
+	CC_PARAM(start_divisor, 20, 1, 100, "", "before the first loss: at least one packet per this many acked"),
+)
+
+struct bic_state {
+	u32 last_max_pkts; /* window at the last loss; 0: none yet */
+	u32 undo_last_max_pkts;
+};
+CC_STATE_STRUCT(bic);
+
+/* Packets acked for one more packet while the window is below last_max */
+CC_INLINE u32 bic_search_divisor(const struct bic_params *p, u32 cwnd, u32 last_max)
+{
+	u32 step = (last_max - cwnd) / p->search_divisor;
+
+	if (step > p->max_step_pkts)
+		return cwnd / p->max_step_pkts;
+	if (step <= 1)
+		return cwnd * p->smooth_part / p->search_divisor;
+	return cwnd / step;
+}
+
+/* ... and above it */
+CC_INLINE u32 bic_probe_divisor(const struct bic_params *p, u32 cwnd, u32 last_max)
+{
+	u32 beyond = cwnd - last_max;
+
+	if (beyond < p->search_divisor)
+		return cwnd * p->smooth_part / p->search_divisor;
+	if (beyond < p->max_step_pkts * (p->search_divisor - 1))
+		return cwnd * (p->search_divisor - 1) / beyond;
+	return cwnd / p->max_step_pkts;
+}
+
+CC_INLINE u32 bic_divisor(const struct bic_params *p, const struct bic_state *ca, u32 cwnd)
+{
+	u32 divisor;
+
+	if (cwnd <= p->low_window_pkts)
+		return cwnd;
+	if (cwnd < ca->last_max_pkts)
+		divisor = bic_search_divisor(p, cwnd, ca->last_max_pkts);
+	else
+		divisor = bic_probe_divisor(p, cwnd, ca->last_max_pkts);
+	return ca->last_max_pkts ? divisor : cc_min(divisor, p->start_divisor);
+}
+
+void CC_HOOK(bic_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
+{
+	const struct bic_state *ca = CC_STATE(bic, sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (!cc_cwnd_limited(sk))
+		return;
+	if (cc_in_slow_start(tp))
+		acked_pkts = cc_slow_start(tp, acked_pkts);
+	if (acked_pkts)
+		cc_additive_increase(tp, bic_divisor(bic_params(), ca, tp->snd_cwnd), acked_pkts);
+}
+
+u32 CC_HOOK(bic_ssthresh, struct sock *sk)
+{
+	const struct bic_params *p = bic_params();
+	struct bic_state *ca = CC_STATE(bic, sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 cwnd = tp->snd_cwnd;
+
+	ca->undo_last_max_pkts = ca->last_max_pkts;
+	if (cwnd < ca->last_max_pkts && p->fast_convergence)
+		ca->last_max_pkts = (u64)cwnd * (1024 + p->beta_q10) / 2048;
+	else
+		ca->last_max_pkts = cwnd;
+	if (cwnd <= p->low_window_pkts)
+		return cc_reno_ssthresh_pkts(tp);
+	return cc_ssthresh_floor((u64)cwnd * p->beta_q10 >> 10);
+}
+
+/* After a timeout nothing is known of the path: search from anew. */
+void CC_HOOK(bic_set_state, struct sock *sk, u8 new_state)
+{
+	if (new_state == TCP_CA_Loss)
+		CC_STATE(bic, sk)->last_max_pkts = 0;
+}
+
+u32 CC_HOOK(bic_undo_cwnd, struct sock *sk)
+{
+	struct bic_state *ca = CC_STATE(bic, sk);
+
+	ca->last_max_pkts = ca->undo_last_max_pkts;
+	return cc_undone_cwnd_pkts(tcp_sk(sk));
+}
+
+CC_ALGORITHM(bic,
+	.cong_avoid = CC_FN(bic_cong_avoid),
+	.ssthresh = CC_FN(bic_ssthresh),
+	.set_state = CC_FN(bic_set_state),
+	.undo_cwnd = CC_FN(bic_undo_cwnd),
+);

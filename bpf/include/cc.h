@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The frame: what every algorithm declares itself with, and the rules that all of them share.
+ *
+ *   CC_PARAMS(name, CC_PARAM(...), ...)   tunables, live; name_params() gives the set in force
+ *   CC_HOOK(name_hook, args...)           a function that the kernel (or the simulator) calls
+ *   CC_STATE_STRUCT(name)                 declares struct name_state, at most 104 bytes in each socket
+ *   CC_STATE(name, sk)                    a socket's struct name_state
+ *   CC_PREPARE(name_prepare, p, d)        optional: tables worked out from the parameters before these take effect
+ *   CC_ALGORITHM(name, .hook = ...)       registration
+ *
+ * The same text is compiled for BPF and natively. world_bpf.h and world_native.h say what the macros become there.
+ *
+ * Law of units: windows in packets, time in us, Qn = value times 2^n. Slow start iff snd_cwnd < snd_ssthresh.
+ */
+#ifndef CCCTL_CC_H
+#define CCCTL_CC_H
+
+#include "fixed.h"
+#include "params.h"
+
+#ifdef __bpf__
+#include "world_bpf.h"
+#else
+#include "world_native.h"
+#endif
+
+#define CC_CWND_MAX_PKTS (1U << 20) /* the arithmetic here is exact up to this window: 12 Gbit at 1500 bytes a packet */
+
+/*
+ * The algorithm's own struct in the socket: define struct name_state, then CC_STATE_STRUCT(name), which holds it to the
+ * kernel's 104 bytes and keeps its layout in the object's BTF, where the tracer finds it.
+ */
+#define CC_STATE_STRUCT(algorithm)                                                                                     \
+	_Static_assert(sizeof(struct algorithm##_state) <= CC_STATE_BYTES, "state is larger than the socket's room");  \
+	CC_KEEP_IN_BTF(algorithm##_state)
+
+#define CC_STATE(algorithm, sk) ((struct algorithm##_state *)inet_csk(sk)->icsk_ca_priv)
+
+/* Time of this event, us; from the socket, never from jiffies, so that an RTT of 10 us works. */
+CC_INLINE u64 cc_now_us(const struct sock *sk)
+{
+	return tcp_sk(sk)->tcp_mstamp;
+}
+
+CC_INLINE u32 cc_srtt_us(const struct sock *sk)
+{
+	return tcp_sk(sk)->srtt_us >> 3;
+}
+
+/* Sequence number a comes after b, modulo 2^32 */
+CC_INLINE bool cc_seq_after(u32 a, u32 b)
+{
+	return (s32)(b - a) < 0;
+}
+
+CC_INLINE bool cc_in_slow_start(const struct tcp_sock *tp)
+{
+	return tp->snd_cwnd < tp->snd_ssthresh;
+}
+
+/* RFC 2861, RFC 7661: only a window that was used may grow. In slow start half of it is use enough. */
+CC_INLINE bool cc_cwnd_limited(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	if (cc_in_slow_start(tp))
+		return tp->snd_cwnd < 2 * tp->max_packets_out;
+	return CC_BITFIELD(tp, is_cwnd_limited);
+}
+
+CC_INLINE void cc_set_cwnd(struct tcp_sock *tp, u64 cwnd)
+{
+	tp->snd_cwnd = cc_max(cc_min(cwnd, tp->snd_cwnd_clamp), 1);
+}
+
+/* One packet of window for each packet acknowledged, up to ssthresh. Returns the packets left for congestion avoidance. */
+CC_INLINE u32 cc_slow_start(struct tcp_sock *tp, u32 acked_pkts)
+{
+	u32 before = tp->snd_cwnd;
+	u32 after = cc_min((u64)before + acked_pkts, tp->snd_ssthresh);
+
+	cc_set_cwnd(tp, after);
+	return acked_pkts - (after - before);
+}
+
+/*
+ * Additive increase: one packet of window for each pkts_per_increase packets acknowledged, the rest kept as credit in
+ * snd_cwnd_cnt. Packets are counted, not ACKs. Credit earned under a larger divisor buys one packet at the most.
+ */
+CC_INLINE void cc_additive_increase(struct tcp_sock *tp, u32 pkts_per_increase, u32 acked_pkts)
+{
+	u32 divisor = pkts_per_increase ? pkts_per_increase : 1;
+	u32 credit = tp->snd_cwnd_cnt;
+	u32 cwnd = tp->snd_cwnd;
+
+	if (credit >= divisor) {
+		credit = 0;
+		cwnd++;
+	}
+	credit += acked_pkts;
+	if (credit >= divisor) {
+		u32 pkts = credit / divisor;
+
+		credit -= pkts * divisor;
+		cwnd += pkts;
+	}
+	tp->snd_cwnd_cnt = credit;
+	cc_set_cwnd(tp, cwnd);
+}
+
+/*
+ * Additive increase by increase_q10 packets (Q10) per window of packets acknowledged, by no more than doubling at one
+ * ACK. The credit is the algorithm's: Q10 packets times packets, to be zeroed at each reduction.
+ * Bound: increase_q10 < 2^38, acked_pkts < 2^20, window < 2^20.
+ */
+CC_INLINE void cc_additive_increase_q10(struct tcp_sock *tp, u64 *credit_q10, u64 increase_q10, u32 acked_pkts)
+{
+	u64 cost_q10 = (u64)cc_max(tp->snd_cwnd, 1) << 10;
+	u64 credit = *credit_q10 + increase_q10 * acked_pkts;
+
+	if (credit >= cost_q10) {
+		u64 pkts = credit / cost_q10;
+
+		credit -= pkts * cost_q10;
+		cc_set_cwnd(tp, tp->snd_cwnd + cc_min(pkts, tp->snd_cwnd));
+	}
+	*credit_q10 = credit;
+}
+
+/* ssthresh is never below two packets (RFC 5681, equation 4). */
+CC_INLINE u32 cc_ssthresh_floor(u64 pkts)
+{
+	return cc_max(pkts, 2);
+}
+
+CC_INLINE u32 cc_reno_ssthresh_pkts(const struct tcp_sock *tp)
+{
+	return cc_ssthresh_floor(tp->snd_cwnd >> 1);
+}
+
+/* The loss did not happen: back to the window before it, unless growth since then went further. */
+CC_INLINE u32 cc_undone_cwnd_pkts(const struct tcp_sock *tp)
+{
+	return cc_max(tp->snd_cwnd, tp->prior_cwnd);
+}
+
+/*
+ * Round tracking: a round is one window of data. It ends with the first ACK beyond what was sent when it began.
+ * Returns true on that ACK and starts the next round.
+ */
+CC_INLINE bool cc_round_ended(const struct tcp_sock *tp, u32 *round_end_seq)
+{
+	if (!cc_seq_after(tp->snd_una, *round_end_seq))
+		return false;
+	*round_end_seq = tp->snd_nxt;
+	return true;
+}
+
+/* Hooks that algorithms may name in their table as they are. */
+u32 CC_SHARED_HOOK(cc_reno_ssthresh, struct sock *sk)
+{
+	return cc_reno_ssthresh_pkts(tcp_sk(sk));
+}
+
+u32 CC_SHARED_HOOK(cc_undo_cwnd, struct sock *sk)
+{
+	return cc_undone_cwnd_pkts(tcp_sk(sk));
+}
+
+/*
+ * "The connection sends again after a pause": TX_START, which is an event up to 7.0 and a hook since 7.1. Name both
+ * hooks in the table: CC_TX_START_HOOKS(name).
+ */
+#define CC_DEFINE_TX_START(algorithm, function)                                                                        \
+	void CC_HOOK(algorithm##_cwnd_event, struct sock *sk, enum tcp_ca_event event)                                 \
+	{                                                                                                              \
+		if (event == CA_EVENT_TX_START)                                                                        \
+			function(sk);                                                                                  \
+	}                                                                                                              \
+	void CC_HOOK(algorithm##_cwnd_event_tx_start, struct sock *sk)                                                 \
+	{                                                                                                              \
+		function(sk);                                                                                          \
+	}
+
+#define CC_TX_START_HOOKS(algorithm)                                                                                   \
+	.cwnd_event = CC_FN(algorithm##_cwnd_event), .cwnd_event_tx_start = CC_FN(algorithm##_cwnd_event_tx_start)
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Integer and fixed-point arithmetic, the same in the kernel and natively. A suffix _qN says: value times 2^N.
+ *
+ * Every function states its bound; crates/sim/tests/fixed.rs holds each at its bound against an independent
+ * implementation. BPF has unsigned division only (signed needs cpu v4, kernel 6.6), and division by zero gives zero
+ * there and kills the process natively: a divisor that can be zero goes through cc_div().
+ */
+#ifndef CCCTL_FIXED_H
+#define CCCTL_FIXED_H
+
+#include "tcp.h"
+
+#define CC_INLINE static inline __attribute__((always_inline, unused))
+
+CC_INLINE u64 cc_min(u64 a, u64 b)
+{
+	return a < b ? a : b;
+}
+
+CC_INLINE u64 cc_max(u64 a, u64 b)
+{
+	return a > b ? a : b;
+}
+
+/* low <= high */
+CC_INLINE u64 cc_clamp(u64 value, u64 low, u64 high)
+{
+	return cc_min(cc_max(value, low), high);
+}
+
+/* floor(a / b); 0 where b = 0 */
+CC_INLINE u64 cc_div(u64 a, u64 b)
+{
+	return b ? a / b : 0;
+}
+
+/* |a - b| */
+CC_INLINE u64 cc_distance(u64 a, u64 b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/* floor(a * b / 2^64), exact for all a, b */
+CC_INLINE u64 cc_mul_high(u64 a, u64 b)
+{
+	u64 a_low = (u32)a, a_high = a >> 32;
+	u64 b_low = (u32)b, b_high = b >> 32;
+	u64 cross = a_high * b_low + ((a_low * b_low) >> 32);
+	u64 carry = (u32)cross + a_low * b_high;
+
+	return a_high * b_high + (cross >> 32) + (carry >> 32);
+}
+
+/*
+ * 1 where a >= b, else 0; a, b < 2^63. Arithmetic, not a comparison, and hidden from the compiler, which would make a
+ * branch of it: the verifier follows every path, and a loop of 40 steps with a branch in each has 2^40.
+ */
+CC_INLINE u64 cc_at_least(u64 a, u64 b)
+{
+	u64 result = ((a - b) >> 63) ^ 1;
+
+	__asm__ volatile("" : "+r"(result));
+	return result;
+}
+
+/* a * b for a, b in Q40 below 2^12 */
+CC_INLINE u64 cc_mul_q40(u64 a_q40, u64 b_q40)
+{
+	return cc_mul_high(a_q40 << 12, b_q40 << 12);
+}
+
+/* a / b in Q40; a, b < 2^62, the quotient < 2^24; 2^40 - 1 where b = 0 */
+CC_INLINE u64 cc_ratio_q40(u64 a, u64 b)
+{
+	u64 quotient = cc_div(a, b);
+	u64 rest = a - quotient * b;
+
+	for (int i = 0; i < 40; i++) {
+		u64 bit;
+
+		rest <<= 1;
+		bit = cc_at_least(rest, b);
+		rest -= b & (0 - bit);
+		quotient = (quotient << 1) | bit;
+	}
+	return quotient;
+}
+
+/* floor(square root), bit by bit; value < 2^62 */
+CC_INLINE u32 cc_sqrt(u64 value)
+{
+	u64 root = 0;
+
+	for (int shift = 60; shift >= 0; shift -= 2) {
+		u64 trial = root + (1ULL << shift);
+		u64 bit = cc_at_least(value, trial);
+
+		value -= trial & (0 - bit);
+		root = (root >> 1) + (bit << shift);
+	}
+	return root;
+}
+
+/* floor(cube root), bit by bit; value < 2^63 */
+CC_INLINE u32 cc_cbrt(u64 value)
+{
+	u64 root = 0;
+
+	for (int shift = 60; shift >= 0; shift -= 3) {
+		u64 step, bit;
+
+		root <<= 1;
+		step = 3 * root * (root + 1) + 1;
+		bit = cc_at_least(value >> shift, step);
+		value -= (step << shift) & (0 - bit);
+		root += bit;
+	}
+	return root;
+}
+
+/* floor(log2(value)); 1 <= value < 2^63 */
+CC_INLINE u32 cc_log2_floor(u64 value)
+{
+	u32 log = 0;
+
+	for (u32 width = 32; width; width >>= 1) {
+		u32 step = width * cc_at_least(value >> width, 1);
+
+		log += step;
+		value >>= step;
+	}
+	return log;
+}
+
+/* log2(value) in Q40; 1 <= value < 2^63, error below 2^-39: the fraction comes bit by bit from repeated squaring */
+CC_INLINE u64 cc_log2_q40(u64 value)
+{
+	u32 whole = cc_log2_floor(value);
+	u64 mantissa_q63 = value << (63 - whole);
+	u64 log_q40 = whole;
+
+	for (int i = 0; i < 40; i++) {
+		u64 square_q62 = cc_mul_high(mantissa_q63, mantissa_q63);
+		u64 carry = square_q62 >> 63;
+
+		log_q40 = (log_q40 << 1) | carry;
+		mantissa_q63 = square_q62 << (1 - carry);
+	}
+	return log_q40;
+}
+
+/* 2^x in Q32 for x in Q40, x < 32 * 2^40 (2^32 - 1 in Q32 above it); relative error below 2^-31 */
+CC_INLINE u64 cc_exp2_q32(u64 x_q40)
+{
+	const u64 ln2_q64 = 0xb17217f7d1cf79abULL;
+	u64 fraction_q64 = x_q40 << 24;
+	u64 y_q64 = cc_mul_high(fraction_q64, ln2_q64);
+	u64 term_q62 = 1ULL << 62;
+	u64 sum_q62 = term_q62;
+	u32 whole = x_q40 >> 40;
+
+	if (whole > 31)
+		return ~0ULL;
+	for (u32 n = 1; n <= 15; n++) { /* e^y, y < 0.694: the 16th term is below 2^-52 */
+		term_q62 = cc_mul_high(term_q62, y_q64) / n;
+		sum_q62 += term_q62;
+	}
+	return whole <= 30 ? sum_q62 >> (30 - whole) : sum_q62 << 1;
+}
+
+/* One step of an exponential average kept in Q3 with weight 1/8: x += sample - x/8; sample < 2^29 */
+CC_INLINE u32 cc_ewma8(u32 average_q3, u32 sample)
+{
+	return average_q3 + sample - (average_q3 >> 3);
+}
+
+#endif

@@ -1,0 +1,131 @@
+//! Profiles: parameter values that belong together, one TOML file a profile, one table an algorithm.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::parameters::{ParameterError, ParameterSet};
+use crate::{closest, PROFILES};
+
+/// Where an administrator's own profiles are looked for before those built in.
+pub const PROFILE_FOLDER: &str = "/etc/ccctl/profiles";
+
+/// A named set of parameter values for one or more algorithms.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Profile {
+    /// File name without ending.
+    #[serde(skip)]
+    pub name: String,
+    /// One line: what the values are for.
+    pub title: String,
+    /// Where the values come from.
+    pub source: String,
+    /// Values per algorithm.
+    #[serde(flatten)]
+    values: BTreeMap<String, BTreeMap<String, toml::Value>>,
+}
+
+/// Why a profile cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ProfileError {
+    /// No such profile.
+    #[error("there is no profile {name:?}; {hint}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// What to type instead.
+        hint: String,
+    },
+    /// Not valid TOML, or not a profile.
+    #[error("profile {name}: {message}")]
+    Malformed {
+        /// Profile.
+        name: String,
+        /// What is wrong, with its line.
+        message: String,
+    },
+    /// The profile has nothing for this algorithm.
+    #[error("profile {profile} has no values for {algorithm}; it has {available}")]
+    NotForAlgorithm {
+        /// Profile.
+        profile: String,
+        /// Algorithm.
+        algorithm: String,
+        /// Algorithms that it has values for.
+        available: String,
+    },
+    /// A value that the algorithm refuses.
+    #[error("profile {profile}: {error}")]
+    Parameter {
+        /// Profile.
+        profile: String,
+        /// Why.
+        error: ParameterError,
+    },
+}
+
+impl Profile {
+    /// All profiles: the administrator's, then those built in that these do not replace.
+    #[must_use]
+    pub fn names() -> Vec<String> {
+        let own = std::fs::read_dir(PROFILE_FOLDER).into_iter().flatten().flatten();
+        let own = own.filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".toml")?.to_owned()));
+        let mut names: Vec<String> = own.chain(PROFILES.iter().map(|(name, _)| (*name).to_owned())).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// The profile of this name.
+    pub fn named(name: &str) -> Result<Self, ProfileError> {
+        let own = Path::new(PROFILE_FOLDER).join(name).with_extension("toml");
+        let plain = !name.is_empty() && !name.contains(['/', '.']);
+        if let Some(text) = plain.then(|| std::fs::read_to_string(own).ok()).flatten() {
+            return Self::of_text(name, &text);
+        }
+        match PROFILES.iter().find(|(built_in, _)| *built_in == name) {
+            Some((_, text)) => Self::of_text(name, text),
+            None => Err(Self::unknown(name)),
+        }
+    }
+
+    fn unknown(name: &str) -> ProfileError {
+        let names = Self::names();
+        let hint = match closest(name, names.iter().map(String::as_str)) {
+            Some(similar) => format!("did you mean {similar}?"),
+            None => format!("there are {}", names.join(", ")),
+        };
+        ProfileError::Unknown { name: name.to_owned(), hint }
+    }
+
+    fn of_text(name: &str, text: &str) -> Result<Self, ProfileError> {
+        let malformed = |error: toml::de::Error| ProfileError::Malformed {
+            name: name.to_owned(),
+            message: error.to_string().trim().replace('\n', " "),
+        };
+        let profile: Self = toml::from_str(text).map_err(malformed)?;
+        Ok(Self { name: name.to_owned(), ..profile })
+    }
+
+    /// Algorithms that the profile has values for.
+    pub fn algorithms(&self) -> impl Iterator<Item = &str> {
+        self.values.keys().map(String::as_str)
+    }
+
+    /// Sets what the profile says of this algorithm. All values or none.
+    pub fn apply(&self, algorithm: &str, set: &mut ParameterSet) -> Result<(), ProfileError> {
+        let values = self.values.get(algorithm).ok_or_else(|| ProfileError::NotForAlgorithm {
+            profile: self.name.clone(),
+            algorithm: algorithm.to_owned(),
+            available: self.algorithms().collect::<Vec<_>>().join(", "),
+        })?;
+        let mut changed = set.clone();
+        for (key, value) in values {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            changed.set(key, &text).map_err(|error| ProfileError::Parameter { profile: self.name.clone(), error })?;
+        }
+        *set = changed;
+        Ok(())
+    }
+}

@@ -1,0 +1,74 @@
+//! Every algorithm says all that the commands and the docs need of it, and every profile fits.
+
+use ccctl_catalog::{algorithm, algorithms, ParameterSet, Profile};
+
+/// Bytes of `icsk_ca_priv` in every kernel since 5.0 (`ICSK_CA_PRIV_SIZE`, include/net/inet_connection_sock.h).
+const SOCKET_STATE_BYTES: usize = 104;
+
+#[test]
+fn every_algorithm_has_all_rows_of_a_header() {
+    assert!(!algorithms().is_empty());
+    for algorithm in algorithms() {
+        let description = algorithm.description();
+        for (row, text) in [
+            ("title", &description.title),
+            ("Source", &description.source),
+            ("Law", &description.law.join(" ")),
+            ("Why", &description.why),
+            ("Differs", &description.differs),
+            ("State", &description.state),
+            ("Range", &description.range),
+        ] {
+            assert!(!text.is_empty(), "{}: header has no row {row}", algorithm.name());
+        }
+    }
+}
+
+#[test]
+fn every_parameter_is_explained_and_every_state_fits_its_socket() {
+    for algorithm in algorithms() {
+        let layout = algorithm.layout();
+        assert!(!layout.parameters.is_empty(), "{}: no parameters", algorithm.name());
+        for parameter in &layout.parameters {
+            assert!(parameter.text.len() > 3, "{}.{}: no explanation", algorithm.name(), parameter.name);
+            let words = parameter.words.len() as u32;
+            assert!(words == 0 || words == parameter.maximum + 1, "{}: words do not fit range", parameter.name);
+        }
+        assert!(layout.state_bytes <= SOCKET_STATE_BYTES, "{}: {} bytes", algorithm.name(), layout.state_bytes);
+        for field in &layout.state {
+            assert!(field.offset + field.size <= layout.state_bytes, "{}.{}", algorithm.name(), field.name);
+        }
+    }
+}
+
+/// The header's State row is written by hand; the number in it must be the size that the compiler gives.
+#[test]
+fn the_state_row_tells_the_size_of_the_state() {
+    for algorithm in algorithms() {
+        let bytes = algorithm.layout().state_bytes;
+        let row = algorithm.description().state;
+        let expected = if bytes == 0 { "none".to_owned() } else { format!("{bytes} byte") };
+        assert!(row.starts_with(&expected), "{}: State row {row:?}, size {bytes}", algorithm.name());
+    }
+}
+
+#[test]
+fn every_profile_fits_the_algorithms_it_names() {
+    let names = Profile::names();
+    assert!(names.iter().any(|name| name == "even2006"));
+    for name in names {
+        let profile = Profile::named(&name).unwrap_or_else(|error| panic!("{error}"));
+        assert!(profile.algorithms().count() > 0, "{name} is empty");
+        for target in profile.algorithms() {
+            let known = algorithm(target).unwrap_or_else(|| panic!("{name}: no algorithm {target}"));
+            let mut set = ParameterSet::defaults(target, &known.layout().parameters);
+            profile.apply(target, &mut set).unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
+}
+
+#[test]
+fn an_unknown_profile_is_answered_with_the_nearest_one() {
+    let error = Profile::named("even206").expect_err("there is none").to_string();
+    assert!(error.contains("did you mean even2006"), "{error}");
+}
