@@ -23,7 +23,7 @@ CC_PARAMS(bic,
 	CC_PARAM(low_window_pkts, 14, 0, 1000, "pkts", "at and below this window: Reno"),
 	CC_SWITCH(fast_convergence, 1, "a flow that lost before it reached last_max leaves room for others"),
 	CC_PARAM(start_divisor, 20, 1, 100, "", "before the first loss: at least one packet per this many acked"),
-)
+);
 
 struct bic_state {
 	u32 last_max_pkts; /* window at the last loss; 0: none yet */

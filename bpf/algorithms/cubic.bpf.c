@@ -24,7 +24,7 @@ CC_PARAMS(cubic,
 	CC_SWITCH(reno_friendly, 1, "never slower than Reno would be"),
 	CC_PARAM(max_step_pkts, 0, 0, 1000, "pkts/100ms", "largest increase beyond W_max; 0 = no limit (2005: 16)"),
 	CC_CHOICE(slow_start_exit, 1, 2, "loss|hystart|hystart++", "what ends the first slow start besides a loss"),
-)
+);
 
 #define CUBIC_MAX_OFFSET_Q10 (1U << 18) /* 256 s from W_max; beyond it the curve is a straight line */
 
@@ -102,7 +102,8 @@ CC_INLINE u32 cubic_target_pkts(const struct cubic_state *ca, const struct cubic
 }
 
 /* 2005: beyond W_max by no more than max_step_pkts in 100 ms */
-CC_INLINE u32 cubic_step_pkts(const struct cubic_state *ca, const struct cubic_params *p, const struct sock *sk, u32 step)
+CC_INLINE u32 cubic_step_pkts(const struct cubic_state *ca, const struct cubic_params *p, const struct sock *sk,
+			      u32 step)
 {
 	u64 most;
 

@@ -21,7 +21,7 @@ CC_PARAMS(highspeed,
 	CC_PARAM(high_loss_ppb, 100, 1, 1000000, "ppb", "High_P: loss rate at high_window_pkts, in 10^-9 (exact line only)"),
 	CC_PARAM(high_decrease_pct, 10, 2, 50, "%", "High_Decrease: b at high_window_pkts"),
 	CC_CHOICE(response_line, 0, 1, "rfc|exact", "p(W): the RFC's rounded line, or one exactly through both end points"),
-)
+);
 
 struct highspeed_derived {
 	struct hstcp_table table;

@@ -22,7 +22,7 @@ CC_PARAMS(htcp,
 	CC_SWITCH(adaptive_backoff, 1, "beta from the RTT ratio; off: always 0.5"),
 	CC_SWITCH(rtt_scaling, 0, "multiply alpha by RTT_min / rtt_ref_us within [0.1, 2]"),
 	CC_PARAM(rtt_ref_us, 100000, 1000, 10000000, "us", "RTT at which scaling changes nothing"),
-)
+);
 
 #define HTCP_BETA_MIN_Q7 64 /* 0.5 */
 #define HTCP_BETA_MAX_Q7 102 /* 0.8 */
@@ -171,7 +171,8 @@ CC_INLINE void htcp_update_beta(struct htcp_state *ca, const struct htcp_params 
 	ca->rate_was_steady = !changed;
 	ca->beta_q7 = HTCP_BETA_MIN_Q7;
 	if (adapt)
-		ca->beta_q7 = cc_clamp(cc_div((u64)ca->min_rtt_us << 7, ca->max_rtt_us), HTCP_BETA_MIN_Q7, HTCP_BETA_MAX_Q7);
+		ca->beta_q7 =
+			cc_clamp(cc_div((u64)ca->min_rtt_us << 7, ca->max_rtt_us), HTCP_BETA_MIN_Q7, HTCP_BETA_MAX_Q7);
 }
 
 CC_INLINE void htcp_save_undo(struct htcp_state *ca, const struct sock *sk)

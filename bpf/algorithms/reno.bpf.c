@@ -15,7 +15,7 @@
 
 CC_PARAMS(reno,
 	CC_PARAM(abc_limit_pkts, 0, 0, 2, "pkts", "L: most packets that one ACK may add in slow start; 0 = no limit (Linux)"),
-)
+);
 
 struct reno_state {
 	bool slow_start_after_rto;

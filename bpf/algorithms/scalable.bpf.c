@@ -18,7 +18,7 @@ CC_PARAMS(scalable,
 	CC_PARAM(decrease_shift, 3, 1, 6, "", "b = 2^-shift: share of the window given up on loss"),
 	CC_PARAM(low_window_pkts, 16, 0, 100, "pkts", "at and below this window: Reno"),
 	CC_SWITCH(reno_growth, 0, "never grow slower than Reno, as Linux does below 1/a packets"),
-)
+);
 
 CC_INLINE bool scalable_low(const struct tcp_sock *tp, const struct scalable_params *p)
 {

@@ -62,8 +62,7 @@ CC_INLINE struct hstcp_line hstcp_line(const struct hstcp_response *r)
 	inverse_high_p_q40 = 9 * log2_ten_q40 - cc_log2_q40(cc_max(r->high_loss_ppb, 1));
 	inverse_high_p_q40 = cc_max(inverse_high_p_q40, inverse_low_p_q40);
 	line.slope_q40 = cc_ratio_q40(inverse_high_p_q40 - inverse_low_p_q40, line.log_high_q40 - line.log_low_q40);
-	line.intercept_plus_64_q40 =
-		(64ULL << 40) - inverse_low_p_q40 + cc_mul_q40(line.slope_q40, line.log_low_q40);
+	line.intercept_plus_64_q40 = (64ULL << 40) - inverse_low_p_q40 + cc_mul_q40(line.slope_q40, line.log_low_q40);
 	return line;
 }
 

@@ -42,6 +42,7 @@
 	struct algorithm##_params {                                                                                    \
 		CC_EACH(CC_PARAM_MEMBER, __VA_ARGS__)                                                                  \
 	};                                                                                                             \
-	CC_PARAMS_STORE(algorithm, { CC_EACH(CC_PARAM_DEFAULT, __VA_ARGS__) })
+	CC_PARAMS_STORE(algorithm, { CC_EACH(CC_PARAM_DEFAULT, __VA_ARGS__) })                                         \
+	_Static_assert(1, "")
 
 #endif

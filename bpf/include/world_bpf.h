@@ -65,16 +65,12 @@ struct cc_identity {
 	u8 object_sha256[32];
 };
 
-#define CC_ALGORITHM(algorithm_name, ...)                                                                              \
-	const volatile struct cc_identity cc_identity CC_SECTION(".rodata.ccctl") = {                                 \
-		.algorithm = #algorithm_name,                                                                          \
+#define CC_ALGORITHM(law, ...)                                                                                         \
+	const volatile struct cc_identity cc_identity CC_SECTION(".rodata.ccctl") = {                                  \
+		.algorithm = #law,                                                                                     \
 	};                                                                                                             \
 	char _license[] CC_SECTION("license") = "GPL";                                                                 \
 	CC_SECTION(".struct_ops.link")                                                                                 \
-	struct tcp_congestion_ops algorithm_name = {                                                                   \
-		.name = "bpf_" #algorithm_name,                                                                        \
-		.flags = TCP_CONG_NON_RESTRICTED,                                                                      \
-		__VA_ARGS__                                                                                            \
-	}
+	struct tcp_congestion_ops law = { .name = "bpf_" #law, .flags = TCP_CONG_NON_RESTRICTED, __VA_ARGS__ }
 
 #endif
