@@ -28,19 +28,21 @@ fn main() -> Result<()> {
         let object = compile(&clang, &root, &libbpf_headers, &source, &out)?;
         writeln!(
             list,
-            "crate::Algorithm {{ name: {name:?}, object: include_bytes!({object:?}), source: include_str!({source:?}) }},"
+            "crate::Algorithm {{ name: {name:?}, object: include_bytes!({}), source: include_str!({}) }},",
+            literal(&object),
+            literal(&source)
         )?;
     }
     writeln!(list, "];\npub(crate) static PROFILES: &[(&str, &str)] = &[")?;
     for file in files(&root.join("configs/profiles"), ".toml")? {
-        writeln!(list, "({:?}, include_str!({file:?})),", stem(&file, ".toml"))?;
+        writeln!(list, "({:?}, include_str!({})),", stem(&file, ".toml"), literal(&file))?;
     }
     writeln!(list, "];")?;
     for source in files(&root.join("bpf/policy"), ".bpf.c")? {
         let name = stem(&source, ".bpf.c").to_uppercase();
         let object = compile(&clang, &root, &libbpf_headers, &source, &out)?;
         writeln!(list, "/// Object of `bpf/policy/{}`.", stem(&source, ""))?;
-        writeln!(list, "pub static {name}_OBJECT: &[u8] = include_bytes!({object:?});")?;
+        writeln!(list, "pub static {name}_OBJECT: &[u8] = include_bytes!({});", literal(&object))?;
     }
     fs::write(out.join("list.rs"), list)?;
     Ok(())
@@ -57,6 +59,11 @@ fn files(folder: &Path, ending: &str) -> Result<Vec<PathBuf>> {
     }
     found.sort();
     Ok(found)
+}
+
+/// The path as a Rust string literal.
+fn literal(path: &Path) -> String {
+    format!("{:?}", path.to_string_lossy())
 }
 
 fn stem(path: &Path, ending: &str) -> String {

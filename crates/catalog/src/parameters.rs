@@ -94,7 +94,11 @@ impl Parameter {
             text: text.to_owned(),
         };
         let in_order = parameter.minimum <= parameter.default && parameter.default <= parameter.maximum;
-        if in_order { Ok(parameter) } else { Err(malformed()) }
+        if in_order {
+            Ok(parameter)
+        } else {
+            Err(malformed())
+        }
     }
 
     /// Reads a value as a user types it: a number, or one of the words.
@@ -130,7 +134,11 @@ impl Parameter {
     }
 
     fn spaced_unit(&self) -> String {
-        if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) }
+        if self.unit.is_empty() {
+            String::new()
+        } else {
+            format!(" {}", self.unit)
+        }
     }
 }
 
@@ -156,7 +164,8 @@ impl ParameterSet {
         if bytes.len() != 4 * parameters.len() {
             return None;
         }
-        let values = bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect();
+        let values =
+            bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect();
         Some(Self { algorithm: algorithm.to_owned(), parameters: parameters.to_vec(), values })
     }
 
@@ -231,7 +240,10 @@ mod tests {
             assert!(set.set("x", value).is_err(), "{value}");
         }
         assert_eq!(set.get("x"), Some(16));
-        assert_eq!(set.set("y", "1").map_err(|error| error.to_string()), Err("a has no parameter \"y\"; it has x".to_owned()));
+        assert_eq!(
+            set.set("y", "1").map_err(|error| error.to_string()),
+            Err("a has no parameter \"y\"; it has x".to_owned())
+        );
         assert_eq!(ParameterSet::of_bytes("a", &parameters, &set.to_bytes()), Some(set));
     }
 }

@@ -2,7 +2,7 @@
 
 use ccctl_catalog::{algorithm, algorithms, ParameterSet, Profile};
 
-/// Bytes of `icsk_ca_priv` in every kernel since 5.0 (`ICSK_CA_PRIV_SIZE`, include/net/inet_connection_sock.h).
+/// Bytes of `icsk_ca_priv` in every kernel since 5.0 (`ICSK_CA_PRIV_SIZE`, `include/net/inet_connection_sock.h`).
 const SOCKET_STATE_BYTES: usize = 104;
 
 #[test]
