@@ -1,0 +1,65 @@
+# The recipes are short: what takes more than a line is a script, so that nothing here needs just.
+
+# list the recipes
+default:
+    @just --list --unsorted
+
+# install what is missing on Debian 12
+setup:
+    scripts/setup
+
+# build target/release/ccctl
+build:
+    cargo build --release --package ccctl
+
+# load cubic, send real traffic over it, show it, unload it (root)
+quickstart:
+    scripts/quickstart
+
+# everything that CI runs: style and all tests (root)
+check:
+    scripts/test
+
+# all tests, style included (root)
+test: check
+
+# tests without the kernel: catalogue, arithmetic, algorithms on their vectors
+test-native:
+    cargo test --workspace --exclude ccctl
+
+# the same C files under AddressSanitizer and UBSan
+test-sanitized:
+    scripts/test-sanitized
+
+# tests on the running kernel, in network namespaces of their own (root)
+test-kernel *ARGS:
+    cargo test --package ccctl -- --test-threads=1 {{ ARGS }}
+
+# rustfmt, clang-format, shellcheck, clippy, links of the docs
+lint:
+    scripts/lint
+
+# bring Rust and C into shape
+fmt:
+    cargo fmt --all
+    find bpf crates -name '*.[ch]' -not -path '*/target/*' -exec clang-format -i {} +
+
+# CPU time per gigabyte and per hook call, against the kernel's own modules (root)
+bench-ack *ARGS:
+    cargo bench --package ccctl --bench ack -- {{ ARGS }}
+
+# time of load, tune, swap, unload, and migration of 10,000 sockets (root)
+bench-load *ARGS:
+    cargo bench --package ccctl --bench load -- {{ ARGS }}
+
+# licences and sources of the dependencies, offline (needs: cargo install cargo-deny)
+deny:
+    cargo deny --offline check licenses bans sources
+
+# API documentation of the crates
+docs:
+    cargo doc --workspace --no-deps
+
+# all types of this machine's kernel, to look things up; no build reads it (needs: bpftool)
+vmlinux:
+    bpftool btf dump file /sys/kernel/btf/vmlinux format c > vmlinux.h
