@@ -12,14 +12,14 @@
 
 /*
  * The caller owns the parameters: it points the algorithm at the set of the flow that it is about to run, so that
- * flows with different parameters share one process. No threads.
+ * flows with different parameters share one process. Each thread has a pointer of its own.
  */
 #define CC_PARAMS_STORE(algorithm, ...)                                                                                \
 	static u32 cc_derived_bytes; /* tentative: CC_DERIVED and CC_PREPARE define these three where they are used */ \
-	static const void *cc_derived_in_force;                                                                        \
+	static _Thread_local const void *cc_derived_in_force;                                                          \
 	static void (*cc_prepare)(const void *params, void *derived);                                                  \
 	static const struct algorithm##_params cc_default_params = __VA_ARGS__;                                        \
-	static const struct algorithm##_params *cc_params_in_force = &cc_default_params;                               \
+	static _Thread_local const struct algorithm##_params *cc_params_in_force = &cc_default_params;                 \
 	CC_INLINE const struct algorithm##_params *algorithm##_params(void)                                            \
 	{                                                                                                              \
 		return cc_params_in_force;                                                                             \

@@ -1,0 +1,114 @@
+//! Compiles every `bpf/algorithms/*.bpf.c` natively, and binds `bpf/include` to Rust.
+//!
+//! No list of algorithms is kept anywhere: the files are the list. `CCCTL_SANITIZE=1` compiles the C code with the
+//! address and undefined behaviour sanitizers (see `scripts/test-sanitized`).
+
+use std::env;
+use std::error::Error;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+const STANDARD: &str = "-std=gnu11";
+
+struct Paths {
+    include: PathBuf,
+    algorithms: PathBuf,
+    header: PathBuf,
+    out: PathBuf,
+}
+
+fn main() -> Result<()> {
+    let package = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
+    let bpf = package.join("../../bpf").canonicalize()?;
+    let paths = Paths {
+        include: bpf.join("include"),
+        algorithms: bpf.join("algorithms"),
+        header: package.join("native/bindings.h"),
+        out: PathBuf::from(env::var("OUT_DIR")?),
+    };
+    println!("cargo:rerun-if-env-changed=CLANG");
+    println!("cargo:rerun-if-env-changed=CCCTL_SANITIZE");
+    for path in [&paths.include, &paths.algorithms, &paths.header] {
+        println!("cargo:rerun-if-changed={}", path.display());
+    }
+    let sources = algorithms(&paths.algorithms)?;
+    let wrappers = bind(&paths)?;
+    compile(&paths, &sources, &wrappers);
+    fs::write(paths.out.join("algorithms.rs"), list(&sources)?)?;
+    Ok(())
+}
+
+/// Name and file of each algorithm, sorted by name.
+fn algorithms(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".bpf.c"));
+        if let Some(name) = name {
+            found.push((name.to_owned(), path.clone()));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Writes `bindings.rs`, and C wrappers that give the headers' inline functions an address.
+fn bind(paths: &Paths) -> Result<PathBuf> {
+    let wrappers = paths.out.join("inline_functions.c");
+    bindgen::Builder::default()
+        .header(paths.header.to_string_lossy())
+        .clang_args([STANDARD, "-I", &paths.include.to_string_lossy()])
+        .allowlist_type(
+            "tcp_sock|tcp_congestion_ops|ack_sample|cc_native_algorithm|tcp_ca_state|tcp_ca_event|sk_pacing",
+        )
+        .allowlist_function("(cc|hstcp|hystart)_.*")
+        .allowlist_var("CC_.*|HSTCP_.*|HYSTART_.*")
+        .derive_default(true)
+        .prepend_enum_name(false)
+        .wrap_static_fns(true)
+        .wrap_static_fns_path(&wrappers)
+        .generate()?
+        .write_to_file(paths.out.join("bindings.rs"))?;
+    Ok(wrappers)
+}
+
+fn compile(paths: &Paths, sources: &[(String, PathBuf)], wrappers: &Path) {
+    let mut build = cc::Build::new();
+    build
+        .compiler(env::var("CLANG").unwrap_or_else(|_| "clang".to_owned()))
+        .include(&paths.include)
+        .files(sources.iter().map(|(_, path)| path))
+        .file(wrappers)
+        .warnings(true)
+        .extra_warnings(true)
+        .warnings_into_errors(true)
+        .flag(STANDARD)
+        .flag("-Wno-unused-parameter")
+        .opt_level(2);
+    if env::var("CCCTL_SANITIZE").is_ok_and(|value| value == "1") {
+        build
+            .opt_level(1)
+            .flag("-g")
+            .flag("-fsanitize=address,undefined")
+            .flag("-fno-sanitize-recover=all")
+            .flag("-fno-omit-frame-pointer");
+    }
+    build.compile("ccctl_native");
+}
+
+/// Declares the algorithms' entry points, and an array of them.
+fn list(sources: &[(String, PathBuf)]) -> Result<String> {
+    let mut text = String::from("unsafe extern \"C\" {\n");
+    for (name, _) in sources {
+        writeln!(text, "    fn cc_native_{name}() -> *const bindings::cc_native_algorithm;")?;
+    }
+    writeln!(text, "}}\nconst ENTRIES: &[unsafe extern \"C\" fn() -> *const bindings::cc_native_algorithm] = &[")?;
+    for (name, _) in sources {
+        writeln!(text, "    cc_native_{name},")?;
+    }
+    text.push_str("];\n");
+    Ok(text)
+}

@@ -1,0 +1,325 @@
+//! One flow: an algorithm, its socket, and the events that the kernel would bring to it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::native::{
+    ack_sample, tcp_ca_event, tcp_sock, Instance, TCP_CA_Disorder, TCP_CA_Loss, TCP_CA_Open, TCP_CA_Recovery,
+    CA_EVENT_COMPLETE_CWR, CA_EVENT_CWND_RESTART, CA_EVENT_LOSS, CA_EVENT_TX_START, SK_PACING_NONE, STATE_BYTES,
+    TCP_CA_CWR,
+};
+
+/// `TCP_INFINITE_SSTHRESH`: no loss was seen yet.
+pub const SSTHRESH_INFINITE_PKTS: u32 = 0x7fff_ffff;
+/// `TCP_INIT_CWND` (RFC 6928).
+const INITIAL_CWND_PKTS: u32 = 10;
+
+/// What one ACK tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ack {
+    /// Packets newly acknowledged.
+    pub pkts: u32,
+    /// Of those, with a congestion mark.
+    pub marked_pkts: u32,
+    /// RTT sample; none where retransmitted data was acknowledged.
+    pub rtt: Option<Duration>,
+    /// Packets in flight before this ACK.
+    pub in_flight_pkts: u32,
+    /// The last window was filled: only then may it grow.
+    pub cwnd_limited: bool,
+}
+
+impl Ack {
+    /// An ACK of `pkts` packets in a filled window.
+    #[must_use]
+    pub fn of(pkts: u32, rtt: Option<Duration>) -> Self {
+        Self { pkts, marked_pkts: 0, rtt, in_flight_pkts: pkts, cwnd_limited: true }
+    }
+}
+
+/// An algorithm at work on a socket. Each verb is one event of the kernel's contract with its congestion control
+/// (`tcp_input.c`, `tcp_output.c`): it calls the same hooks in the same order and keeps what the core keeps.
+pub struct Flow {
+    instance: Arc<Instance>,
+    socket: tcp_sock,
+    prior_ssthresh_pkts: u32, // at the last reduction; 0: not to be undone
+}
+
+impl Flow {
+    /// A new connection: `init` is called with these windows at this time.
+    #[must_use]
+    pub fn new(instance: Arc<Instance>, cwnd_pkts: u32, ssthresh_pkts: u32, now: Duration) -> Self {
+        let mut socket = tcp_sock {
+            tcp_mstamp: us(now),
+            snd_una: 1,
+            snd_nxt: 1,
+            snd_cwnd: cwnd_pkts,
+            snd_cwnd_clamp: u32::MAX,
+            snd_ssthresh: ssthresh_pkts,
+            ..tcp_sock::default()
+        };
+        socket.inet_conn.sk.sk_pacing_rate = u64::MAX;
+        socket.inet_conn.sk.sk_pacing_status = SK_PACING_NONE;
+        instance.init(&mut socket);
+        Self { instance, socket, prior_ssthresh_pkts: 0 }
+    }
+
+    /// A new connection with the kernel's first windows.
+    #[must_use]
+    pub fn open_connection(instance: Arc<Instance>) -> Self {
+        Self::new(instance, INITIAL_CWND_PKTS, SSTHRESH_INFINITE_PKTS, Duration::ZERO)
+    }
+
+    /// Congestion window.
+    #[must_use]
+    pub fn cwnd_pkts(&self) -> u32 {
+        self.socket.snd_cwnd
+    }
+
+    /// Slow start threshold.
+    #[must_use]
+    pub fn ssthresh_pkts(&self) -> u32 {
+        self.socket.snd_ssthresh
+    }
+
+    /// Credit of additive increase.
+    #[must_use]
+    pub fn cwnd_cnt_pkts(&self) -> u32 {
+        self.socket.snd_cwnd_cnt
+    }
+
+    /// Time of the last event.
+    #[must_use]
+    pub fn now(&self) -> Duration {
+        Duration::from_micros(self.socket.tcp_mstamp)
+    }
+
+    /// Open, Disorder, CWR, Recovery or Loss, as `enum tcp_ca_state` numbers them.
+    #[must_use]
+    pub fn ca_state(&self) -> u8 {
+        self.socket.inet_conn.icsk_ca_state()
+    }
+
+    /// A field of the algorithm's state.
+    #[must_use]
+    pub fn state(&self, field: &str) -> Option<i128> {
+        self.instance.layout().field(field)?.read(&self.state_bytes())
+    }
+
+    /// Writes a field of the algorithm's state; false where there is none of this name.
+    pub fn set_state(&mut self, field: &str, value: i128) -> bool {
+        let mut bytes = self.state_bytes();
+        let Some(field) = self.instance.layout().field(field) else { return false };
+        if !field.write(&mut bytes, value) {
+            return false;
+        }
+        for (word, chunk) in self.socket.inet_conn.icsk_ca_priv.iter_mut().zip(bytes.as_chunks().0) {
+            *word = u64::from_ne_bytes(*chunk);
+        }
+        true
+    }
+
+    /// `icsk_ca_priv`, as the tracer would read it.
+    #[must_use]
+    pub fn state_bytes(&self) -> [u8; STATE_BYTES] {
+        let mut bytes = [0; STATE_BYTES];
+        for (chunk, word) in bytes.chunks_exact_mut(8).zip(self.socket.inet_conn.icsk_ca_priv) {
+            chunk.copy_from_slice(&word.to_ne_bytes());
+        }
+        bytes
+    }
+
+    /// Time passes.
+    pub fn advance(&mut self, time: Duration) {
+        self.socket.tcp_mstamp += us(time);
+    }
+
+    /// It is now this time.
+    pub fn set_clock(&mut self, now: Duration) {
+        self.socket.tcp_mstamp = us(now);
+    }
+
+    /// The core's window, as rate reduction in recovery leaves it (PRR), or the application's limit.
+    pub fn set_cwnd(&mut self, pkts: u32) {
+        self.socket.snd_cwnd = pkts;
+    }
+
+    /// The largest window that the core allows.
+    pub fn set_cwnd_clamp(&mut self, pkts: u32) {
+        self.socket.snd_cwnd_clamp = pkts;
+    }
+
+    /// The core's smoothed RTT.
+    pub fn set_srtt(&mut self, srtt: Duration) {
+        self.socket.srtt_us = (us(srtt) << 3) as u32;
+    }
+
+    /// First byte not acknowledged, and next byte to be sent.
+    pub fn set_sequence(&mut self, snd_una: u32, snd_nxt: u32) {
+        self.socket.snd_una = snd_una;
+        self.socket.snd_nxt = snd_nxt;
+    }
+
+    /// The next ACK is the first beyond what was sent when this round began.
+    pub fn end_round(&mut self) {
+        let snd_una = self.socket.snd_nxt.wrapping_add(1);
+        self.set_sequence(snd_una, snd_una.wrapping_add(1));
+    }
+
+    /// An ACK of new data: its sample, then growth unless the core is reducing the window.
+    pub fn acked(&mut self, ack: &Ack) {
+        self.limit(ack.cwnd_limited);
+        self.socket.delivered = self.socket.delivered.wrapping_add(ack.pkts);
+        self.socket.delivered_ce = self.socket.delivered_ce.wrapping_add(ack.marked_pkts);
+        let rtt_us = ack.rtt.map(|rtt| us(rtt) as u32);
+        if let Some(rtt_us) = rtt_us {
+            self.smooth_rtt(rtt_us);
+        }
+        let sample = ack_sample {
+            pkts_acked: ack.pkts,
+            rtt_us: rtt_us.map_or(-1, |rtt_us| rtt_us as i32),
+            in_flight: ack.in_flight_pkts,
+        };
+        self.instance.pkts_acked(&mut self.socket, &sample);
+        if !self.reducing() {
+            self.instance.cong_avoid(&mut self.socket, ack.pkts);
+        }
+    }
+
+    /// Duplicate ACKs, not yet a loss (`tcp_try_keep_open`).
+    pub fn reordered(&mut self) {
+        if self.ca_state() == TCP_CA_Open as u8 {
+            self.enter(TCP_CA_Disorder);
+        }
+    }
+
+    /// Loss found by duplicate ACKs, SACK or RACK (`tcp_enter_recovery`).
+    pub fn lost(&mut self) {
+        if !self.reducing() {
+            self.prior_ssthresh_pkts = self.current_ssthresh_pkts();
+            self.start_reduction();
+        }
+        self.enter(TCP_CA_Recovery);
+    }
+
+    /// The receiver echoes a congestion mark (`tcp_enter_cwr`). Never undone.
+    pub fn marked(&mut self) {
+        self.prior_ssthresh_pkts = 0;
+        if self.ca_state() < TCP_CA_CWR as u8 {
+            self.start_reduction();
+            self.enter(TCP_CA_CWR);
+        }
+    }
+
+    /// All that was outstanding at the reduction is acknowledged (`tcp_end_cwnd_reduction`).
+    pub fn recovered(&mut self) {
+        let in_cwr = self.ca_state() == TCP_CA_CWR as u8;
+        if !in_cwr {
+            self.enter(TCP_CA_Open);
+        }
+        self.socket.snd_cwnd = self.socket.snd_ssthresh;
+        self.event(CA_EVENT_COMPLETE_CWR);
+        if in_cwr {
+            self.enter(TCP_CA_Open);
+        }
+    }
+
+    /// Retransmission timeout (`tcp_enter_loss`). Only the first of a window changes ssthresh.
+    pub fn timed_out(&mut self) {
+        if self.ca_state() <= TCP_CA_Disorder as u8 {
+            self.prior_ssthresh_pkts = self.current_ssthresh_pkts();
+            self.socket.prior_cwnd = self.socket.snd_cwnd;
+            self.socket.snd_ssthresh = self.instance.ssthresh(&mut self.socket);
+            self.event(CA_EVENT_LOSS);
+        }
+        self.socket.snd_cwnd = 1;
+        self.socket.snd_cwnd_cnt = 0;
+        self.enter(TCP_CA_Loss);
+    }
+
+    /// Back to Open: recovery from a timeout, or from reordering, is over.
+    pub fn opened(&mut self) {
+        self.enter(TCP_CA_Open);
+    }
+
+    /// The reduction was for nothing (`tcp_undo_cwnd_reduction`).
+    pub fn undone(&mut self) {
+        if self.prior_ssthresh_pkts != 0 {
+            self.socket.snd_cwnd = self.instance.undo_cwnd(&mut self.socket);
+            self.socket.snd_ssthresh = self.socket.snd_ssthresh.max(self.prior_ssthresh_pkts);
+        }
+        self.enter(TCP_CA_Open);
+    }
+
+    /// First send with nothing in flight. From 7.1 on this is a hook of its own, which is preferred here.
+    pub fn tx_started(&mut self) {
+        self.instance.tx_start(&mut self.socket);
+    }
+
+    /// The same on kernels up to 7.0, where it is an event.
+    pub fn tx_started_event(&mut self) {
+        self.event(CA_EVENT_TX_START);
+    }
+
+    /// Sending again after an idle time of at least one RTO (`tcp_cwnd_restart`): the window is halved for each RTO.
+    pub fn restarted(&mut self, idle_rtos: u32) {
+        let cwnd = self.socket.snd_cwnd;
+        self.restart_announced();
+        self.socket.snd_ssthresh = self.current_ssthresh_pkts();
+        let halved = cwnd.checked_shr(idle_rtos).unwrap_or(0);
+        self.socket.snd_cwnd = halved.max(cwnd.min(INITIAL_CWND_PKTS));
+    }
+
+    /// The event alone that `restarted` begins with.
+    pub fn restart_announced(&mut self) {
+        self.event(CA_EVENT_CWND_RESTART);
+    }
+
+    fn start_reduction(&mut self) {
+        self.socket.snd_cwnd_cnt = 0;
+        self.socket.prior_cwnd = self.socket.snd_cwnd;
+        self.socket.snd_ssthresh = self.instance.ssthresh(&mut self.socket);
+    }
+
+    fn event(&mut self, event: tcp_ca_event) {
+        self.instance.cwnd_event(&mut self.socket, event);
+    }
+
+    /// The hook sees the old state still in the socket.
+    fn enter(&mut self, state: u32) {
+        self.instance.set_state(&mut self.socket, state as u8);
+        self.socket.inet_conn.set_icsk_ca_state(state as u8);
+    }
+
+    /// `tcp_in_cwnd_reduction`
+    fn reducing(&self) -> bool {
+        [TCP_CA_CWR, TCP_CA_Recovery].contains(&u32::from(self.ca_state()))
+    }
+
+    /// `tcp_current_ssthresh`
+    fn current_ssthresh_pkts(&self) -> u32 {
+        let cwnd = self.socket.snd_cwnd;
+        let ssthresh = self.socket.snd_ssthresh;
+        if self.reducing() {
+            ssthresh
+        } else {
+            ssthresh.max((cwnd >> 1) + (cwnd >> 2))
+        }
+    }
+
+    fn limit(&mut self, cwnd_limited: bool) {
+        let cwnd = self.socket.snd_cwnd;
+        self.socket.max_packets_out = if cwnd_limited { cwnd } else { cwnd / 2 };
+        self.socket.set_is_cwnd_limited(u32::from(cwnd_limited));
+    }
+
+    /// `tcp_rtt_estimator`: the average moves by an eighth of the distance.
+    fn smooth_rtt(&mut self, rtt_us: u32) {
+        let srtt_us = self.socket.srtt_us;
+        self.socket.srtt_us = if srtt_us == 0 { rtt_us << 3 } else { srtt_us - (srtt_us >> 3) + rtt_us }.max(1);
+    }
+}
+
+fn us(time: Duration) -> u64 {
+    time.as_micros() as u64
+}
