@@ -4,7 +4,7 @@
  *
  * Source   L. Xu, K. Harfoush, I. Rhee, "Binary Increase Congestion Control (BIC) for Fast Long-Distance Networks",
  *          IEEE INFOCOM 2004; constants of Even, Li, Leith, PFLDnet 2006, Table II.
- * Law      below last_max: W += min(S_max, (last_max - W) / B) per round trip, S_min within B packets of it;
+ * Law      below last_max: W += min(S_max, (last_max - W) / B) per round trip, B / smooth_part in the last B packets;
  *          above: the mirror image (max probing); loss: last_max = W, W = beta W
  * Why      Steps are large far from the last loss and small near it, so most time is spent close to saturation.
  * Differs  From Linux: S_max is 32 (Linux 16: profile linux), packets are counted once (Linux counts packets and also
@@ -18,7 +18,7 @@
 CC_PARAMS(bic,
 	CC_PARAM(max_step_pkts, 32, 1, 1024, "pkts/RTT", "S_max: largest increase in one round trip"),
 	CC_PARAM(search_divisor, 4, 2, 16, "", "B: the search goes 1/B of the distance; width of the flat zone in packets"),
-	CC_PARAM(smooth_part, 20, 2, 100, "", "B/smooth_part is S_min, the increase in the flat zone (20: S_min = 0.01)"),
+	CC_PARAM(smooth_part, 20, 2, 100, "", "round trips in the flat zone: ln(1/S_min) / ln(B/(B-1)) + B (20: S_min = 0.01)"),
 	CC_PARAM(beta_q10, 819, 512, 1023, "1/1024", "share of the window kept on loss (819: 0.8)"),
 	CC_PARAM(low_window_pkts, 14, 0, 1000, "pkts", "at and below this window: Reno"),
 	CC_SWITCH(fast_convergence, 1, "a flow that lost before it reached last_max leaves room for others"),

@@ -12,7 +12,7 @@
  *          Time in which the connection had nothing to send, or did not fill its window, does not count (RFC 9438
  *          section 4.2, 5.8). From the RFC: an ECN mark acts as a loss does; half of the window that was in use is not
  *          consulted (the kernel's snd_cwnd only grows when used). Slow start ends with HyStart by default, as in Linux.
- * State    96 bytes of 104.
+ * State    104 bytes of 104.
  * Range    windows up to 2^20 packets: 410 * 2^54 < 2^63 for the cubed time, (W_max - W) << 40 < 2^60 for its root.
  */
 #include "slow_start.h"
@@ -38,6 +38,8 @@ struct cubic_state {
 	u32 prior_cwnd_pkts; /* window before the last loss */
 	u32 last_active_us; /* low 32 bits of the clock at the last ACK that counted as time in use */
 	u32 undo_w_max_pkts;
+	u32 undo_origin_pkts;
+	u32 undo_k_q10s;
 	u32 undo_reno_cwnd_pkts;
 	u32 undo_prior_cwnd_pkts;
 	u32 undo_epoch_age_us; /* 0: there was no epoch */
@@ -113,12 +115,12 @@ CC_INLINE u32 cubic_step_pkts(const struct cubic_state *ca, const struct cubic_p
 	return cc_min(step, cc_max(most, 1));
 }
 
-/* alpha = 3 (1 - beta) / (1 + beta), and 1 once W_est has reached the window before the loss (RFC 9438 section 4.3) */
+/* alpha = 3 (1 - beta) / (1 + beta), rounded; 1 once W_est has reached the window before the loss (RFC 9438, 4.3) */
 CC_INLINE u32 cubic_reno_alpha_q10(const struct cubic_state *ca, const struct cubic_params *p)
 {
 	if (ca->reno_cwnd_pkts >= ca->prior_cwnd_pkts)
 		return 1024;
-	return 3 * 1024 * (1024 - p->beta_q10) / (1024 + p->beta_q10);
+	return (3 * 1024 * (1024 - p->beta_q10) + (1024 + p->beta_q10) / 2) / (1024 + p->beta_q10);
 }
 
 /* Packets acked for one more packet, as Reno would grow; 0: Reno is not ahead */
@@ -135,7 +137,7 @@ CC_INLINE u32 cubic_reno_divisor(struct cubic_state *ca, const struct cubic_para
 	}
 	if (ca->reno_cwnd_pkts <= cwnd)
 		return 0;
-	return cwnd / (ca->reno_cwnd_pkts - cwnd);
+	return cc_max(cwnd / (ca->reno_cwnd_pkts - cwnd), 1);
 }
 
 /* Packets acked for one more packet of window */
@@ -189,6 +191,8 @@ u32 CC_HOOK(cubic_ssthresh, struct sock *sk)
 	u32 cwnd = tcp_sk(sk)->snd_cwnd;
 
 	ca->undo_w_max_pkts = ca->w_max_pkts;
+	ca->undo_origin_pkts = ca->origin_pkts;
+	ca->undo_k_q10s = ca->k_q10s;
 	ca->undo_reno_cwnd_pkts = ca->reno_cwnd_pkts;
 	ca->undo_prior_cwnd_pkts = ca->prior_cwnd_pkts;
 	ca->undo_epoch_age_us = ca->in_epoch ? cc_clamp(cc_now_us(sk) - ca->epoch_us, 1, 0xffffffffU) : 0;
@@ -221,12 +225,15 @@ u32 CC_HOOK(cubic_undo_cwnd, struct sock *sk)
 	struct cubic_state *ca = CC_STATE(cubic, sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	if (tp->snd_cwnd < ca->prior_cwnd_pkts) {
+	if (tp->snd_cwnd <= ca->prior_cwnd_pkts) {
 		ca->w_max_pkts = ca->undo_w_max_pkts;
+		ca->origin_pkts = ca->undo_origin_pkts;
+		ca->k_q10s = ca->undo_k_q10s;
 		ca->reno_cwnd_pkts = ca->undo_reno_cwnd_pkts;
 		ca->prior_cwnd_pkts = ca->undo_prior_cwnd_pkts;
 		ca->in_epoch = ca->undo_epoch_age_us != 0;
 		ca->epoch_us = cc_now_us(sk) - cc_min(ca->undo_epoch_age_us, cc_now_us(sk));
+		ca->last_active_us = (u32)cc_now_us(sk);
 	}
 	return cc_undone_cwnd_pkts(tp);
 }

@@ -59,6 +59,14 @@ CC_INLINE bool cc_in_slow_start(const struct tcp_sock *tp)
 	return tp->snd_cwnd < tp->snd_ssthresh;
 }
 
+/* The core is taking the window down to ssthresh (tcp_in_cwnd_reduction): no growth, and cong_avoid is not called. */
+CC_INLINE bool cc_in_reduction(const struct sock *sk)
+{
+	u8 state = CC_BITFIELD(inet_csk(sk), icsk_ca_state);
+
+	return state == TCP_CA_CWR || state == TCP_CA_Recovery;
+}
+
 /* RFC 2861, RFC 7661: only a window that was used may grow. In slow start half of it is use enough. */
 CC_INLINE bool cc_cwnd_limited(const struct sock *sk)
 {

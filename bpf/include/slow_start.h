@@ -144,6 +144,8 @@ CC_INLINE void hystart_sample(struct hystart_state *h, struct sock *sk, u32 rtt_
 		h->base_rtt_us = cc_max(rtt_us, 1);
 	if (exit == CC_EXIT_ON_LOSS || !cc_in_slow_start(tp) || (exit == CC_EXIT_HYSTARTPP && h->done))
 		return;
+	if (cc_in_reduction(sk)) /* the window is below ssthresh on its way to it: no slow start */
+		return;
 	if (cc_seq_after(tp->snd_una, h->round_end_seq)) {
 		if (exit == CC_EXIT_HYSTARTPP)
 			hystartpp_end_round(h, tp);
