@@ -1,0 +1,244 @@
+//! Vectors of kind trace: events, and what the windows and the state are after them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ccctl_catalog::ParameterSet;
+use ccctl_sim::{Ack, Flow, Instance};
+use serde::Deserialize;
+
+use crate::{Differences, Names};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trace {
+    profile: String,
+    parameters: BTreeMap<String, u32>,
+    initial: Initial,
+    events: Vec<Event>,
+    expected: BTreeMap<String, i64>,
+    checkpoints: Vec<Checkpoint>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Initial {
+    cwnd: u32,
+    ssthresh: u32,
+    now_us: u64,
+    state: BTreeMap<String, i64>,
+}
+
+#[derive(Deserialize)]
+struct Checkpoint {
+    after_event: usize,
+    #[serde(flatten)]
+    values: BTreeMap<String, i64>,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "ev", rename_all = "lowercase", deny_unknown_fields)]
+enum Event {
+    Ack(Acks),
+    Acks(Acks),
+    Rounds(Rounds),
+    Loss {},
+    Ecn {},
+    Recovered {},
+    Rto {},
+    Open {},
+    Undo {},
+    Idle { dur_us: u64 },
+    Restart {},
+    Advance { dur_us: u64 },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Acks {
+    #[serde(default = "one")]
+    n: u32,
+    #[serde(default = "one")]
+    acked: u32,
+    rtt_us: Option<u64>,
+    #[serde(default = "yes")]
+    limited: bool,
+    #[serde(default)]
+    round_end: RoundEnd,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rounds {
+    n: u32,
+    rtt_us: u64,
+    #[serde(default = "one")]
+    acked: u32,
+    #[serde(default = "yes")]
+    limited: bool,
+}
+
+/// `true`: each ACK ends a round; `"last"`: the last one does.
+#[derive(Deserialize, Clone, Copy, PartialEq)]
+#[serde(untagged)]
+enum RoundEnd {
+    Each(bool),
+    Word(Word),
+}
+
+#[derive(Deserialize, Clone, Copy, PartialEq)]
+#[serde(rename_all = "lowercase")]
+enum Word {
+    Last,
+}
+
+impl Default for RoundEnd {
+    fn default() -> Self {
+        Self::Each(false)
+    }
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Trace {
+    pub fn run(&self, algorithm: &str, names: &Names, tolerance: &BTreeMap<String, f64>) -> Differences {
+        let mut flow = match self.flow(algorithm, names) {
+            Ok(flow) => flow,
+            Err(difference) => return vec![difference],
+        };
+        let mut differences = Vec::new();
+        let mut compare = |flow: &Flow, place: &str, values: &BTreeMap<String, i64>| {
+            for (name, expected) in values {
+                let allowed = tolerance.get(name).copied().unwrap_or(0.0);
+                match value(flow, names, name) {
+                    Some(found) if (found - i128::from(*expected)).unsigned_abs() as f64 <= allowed => {}
+                    Some(found) => differences.push(format!("{place}: {name} is {found}, expected {expected}")),
+                    None => differences.push(format!("{place}: no state is called {name}")),
+                }
+            }
+        };
+        for (index, event) in self.events.iter().enumerate() {
+            event.apply(&mut flow);
+            for checkpoint in self.checkpoints.iter().filter(|checkpoint| checkpoint.after_event == index) {
+                compare(&flow, &format!("after event {index}"), &checkpoint.values);
+            }
+        }
+        compare(&flow, "at the end", &self.expected);
+        let beyond = self.checkpoints.iter().filter(|checkpoint| checkpoint.after_event >= self.events.len());
+        differences.extend(beyond.map(|checkpoint| format!("there is no event {}", checkpoint.after_event)));
+        differences
+    }
+
+    fn flow(&self, algorithm: &str, names: &Names) -> Result<Flow, String> {
+        let instance =
+            Instance::new(algorithm, &self.parameter_set(algorithm, names)?).map_err(|error| error.to_string())?;
+        let now = Duration::from_micros(self.initial.now_us);
+        let mut flow = Flow::new(Arc::new(instance), self.initial.cwnd, self.initial.ssthresh, now);
+        for (name, value) in &self.initial.state {
+            let field = names.state.get(name).ok_or_else(|| format!("no state is called {name}"))?;
+            if !flow.set_state(field, i128::from(*value)) {
+                return Err(format!("{algorithm} keeps no {field}"));
+            }
+        }
+        Ok(flow)
+    }
+
+    /// The defaults, then what the profile says, then the vector's own.
+    fn parameter_set(&self, algorithm: &str, names: &Names) -> Result<ParameterSet, String> {
+        let known = ccctl_catalog::algorithm(algorithm).ok_or_else(|| format!("no algorithm {algorithm}"))?;
+        let mut set = ParameterSet::defaults(algorithm, &known.layout().parameters);
+        let profile = names.profiles.get(&self.profile).ok_or_else(|| format!("no profile {}", self.profile))?;
+        for (name, value) in profile {
+            assign(&mut set, name, *value)?;
+        }
+        for (name, value) in &self.parameters {
+            let ours = names.parameters.get(name).ok_or_else(|| format!("no parameter is called {name}"))?;
+            assign(&mut set, ours, *value)?;
+        }
+        Ok(set)
+    }
+}
+
+/// Sets a parameter by number, whether it is a number or a choice of words.
+pub fn assign(set: &mut ParameterSet, name: &str, value: u32) -> Result<(), String> {
+    let parameter = set.iter().map(|(parameter, _)| parameter).find(|parameter| parameter.name == name);
+    let text = parameter.map_or_else(String::new, |parameter| parameter.format(value));
+    set.set(name, &text).map_err(|error| error.to_string())
+}
+
+fn value(flow: &Flow, names: &Names, name: &str) -> Option<i128> {
+    match name {
+        "cwnd" => Some(flow.cwnd_pkts().into()),
+        "ssthresh" => Some(flow.ssthresh_pkts().into()),
+        _ => match names.state.get(name)?.as_str() {
+            "snd_cwnd_cnt" => Some(flow.cwnd_cnt_pkts().into()),
+            field => flow.state(field),
+        },
+    }
+}
+
+impl Event {
+    fn apply(&self, flow: &mut Flow) {
+        match self {
+            Self::Ack(acks) | Self::Acks(acks) => acks.apply(flow),
+            Self::Rounds(rounds) => rounds.apply(flow),
+            Self::Loss {} => flow.lost(),
+            Self::Ecn {} => flow.marked(),
+            Self::Recovered {} => flow.recovered(),
+            Self::Rto {} => flow.timed_out(),
+            Self::Open {} => flow.opened(),
+            Self::Undo {} => flow.undone(),
+            Self::Restart {} => flow.restart_announced(),
+            Self::Advance { dur_us } => flow.advance(Duration::from_micros(*dur_us)),
+            Self::Idle { dur_us } => {
+                flow.advance(Duration::from_micros(*dur_us));
+                flow.tx_started();
+            }
+        }
+    }
+}
+
+impl Acks {
+    fn apply(&self, flow: &mut Flow) {
+        let rtt = self.rtt_us.map(Duration::from_micros);
+        for index in 1..=self.n {
+            let ends_round = match self.round_end {
+                RoundEnd::Each(each) => each,
+                RoundEnd::Word(Word::Last) => index == self.n,
+            };
+            ack(flow, self.acked, rtt, self.limited, ends_round);
+        }
+    }
+}
+
+impl Rounds {
+    fn apply(&self, flow: &mut Flow) {
+        let rtt = Duration::from_micros(self.rtt_us);
+        for _ in 0..self.n {
+            let start = flow.now();
+            let acks = flow.cwnd_pkts().div_ceil(self.acked);
+            for index in 1..=acks {
+                let elapsed_us = u64::from(index) * self.rtt_us / u64::from(acks);
+                flow.set_clock(start + Duration::from_micros(elapsed_us));
+                ack(flow, self.acked, Some(rtt), self.limited, index == acks);
+            }
+        }
+    }
+}
+
+fn ack(flow: &mut Flow, pkts: u32, rtt: Option<Duration>, cwnd_limited: bool, ends_round: bool) {
+    if let Some(rtt) = rtt {
+        flow.set_srtt(rtt);
+    }
+    if ends_round {
+        flow.end_round();
+    }
+    flow.acked(&Ack { cwnd_limited, ..Ack::of(pkts, rtt) });
+}
