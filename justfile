@@ -52,9 +52,9 @@ bench-ack *ARGS:
 bench-load *ARGS:
     cargo bench --package ccctl --bench load -- {{ ARGS }}
 
-# licences and sources of the dependencies, offline (needs: cargo install cargo-deny)
+# licences and sources of the dependencies (needs: cargo install cargo-deny)
 deny:
-    cargo deny --offline check licenses bans sources
+    cargo deny check licenses bans sources
 
 # API documentation of the crates
 docs:
