@@ -1,1 +1,48 @@
-//! Not yet.
+//! Algorithms as instances in the running kernel.
+//!
+//! An [`Instance`] is an algorithm that the kernel knows under a name. Its only trace on the host is one pin below
+//! [`PIN_ROOT`]; all that is told of it is read from the kernel: link -> `struct_ops` map -> programs -> their maps.
+//! Nothing here remembers anything, so that a killed process leaves nothing half-done.
+//!
+//! Commands that change something take a [`Lock`] first.
+
+mod bpffs;
+mod default;
+mod error;
+mod features;
+mod identity;
+mod instance;
+mod kernel_ops;
+mod load;
+mod lock;
+mod migrate;
+mod netns;
+mod object;
+mod params;
+mod sockets;
+mod swap;
+mod sys;
+mod tune;
+mod unload;
+
+pub use bpffs::{mounted as bpffs_mounted, BPFFS, PIN_ROOT};
+pub use default::{available_algorithms, current as current_default, set as set_default, DefaultChange};
+pub use error::{Error, Result};
+pub use features::{check_all, Check, Status};
+pub use identity::Identity;
+pub use instance::{other_bpf_algorithms, Instance, OtherAlgorithm, ProgramInfo};
+pub use load::{load, LoadRequest, Loaded};
+pub use lock::Lock;
+pub use migrate::{migrate, Failure, Migration, NamespaceCount};
+pub use netns::{Namespace, NamespaceScan};
+pub use object::Program;
+pub use sockets::{count as count_sockets, SocketCounts, Usage};
+pub use swap::{swap, SwapRequest, Swapped};
+pub use tune::{tune, Tuned};
+pub use unload::{unload, UnloadOptions, Unloaded};
+
+/// The default name of an algorithm's instance in the kernel; a built-in `cubic` is why ours is `bpf_cubic`.
+#[must_use]
+pub fn default_name(algorithm: &str) -> String {
+    format!("bpf_{algorithm}")
+}

@@ -1,0 +1,169 @@
+//! The command line: types only.
+
+use clap::{Args, Parser, Subcommand};
+
+const EXIT_CODES: &str =
+    "Exit codes: 0 done, 1 unexpected failure, 2 wrong name, parameter or usage, 3 refused (in use, \
+name taken), 4 the host cannot (privileges, bpffs, kernel), 5 the kernel refused the program, 6 partly done, 7 another \
+ccctl is at work.";
+
+/// TCP congestion control as something you load.
+#[derive(Debug, Parser)]
+#[command(name = "ccctl", version, about, after_help = EXIT_CODES, disable_help_subcommand = true)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Everything that ccctl does.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// List the algorithms that can be loaded
+    Algorithms(Output),
+    /// Show an algorithm (law, source, parameters) or a running instance (parameters, programs, sockets)
+    Show(Show),
+    /// Register an algorithm with the kernel
+    Load(Load),
+    /// List what runs: instances, built-in algorithms, the default, sockets of each
+    List(Output),
+    /// Change parameters of a running instance, live
+    Tune(Tune),
+    /// Replace the program behind a kernel name, atomically
+    Swap(Swap),
+    /// Move live connections to another algorithm
+    Migrate(Migrate),
+    /// Take instances out of the kernel
+    Unload(Unload),
+    /// Show or set the default algorithm of this network namespace
+    Default(Default),
+    /// Check what this host can do
+    Doctor(Output),
+}
+
+/// How to print.
+#[derive(Debug, Args)]
+pub struct Output {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `ccctl show`
+#[derive(Debug, Args)]
+pub struct Show {
+    /// An algorithm (cubic) or a running instance (`bpf_cubic`)
+    pub name: String,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Where parameters come from: defaults, then the profile, then single values.
+#[derive(Debug, Args)]
+pub struct Parameters {
+    /// Take parameters from this profile
+    #[arg(long, value_name = "PROFILE")]
+    pub profile: Option<String>,
+    /// Set one parameter; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+}
+
+/// `ccctl load`
+#[derive(Debug, Args)]
+pub struct Load {
+    /// An algorithm, or an object file (a path, or a name that ends in .o)
+    pub algorithm: String,
+    /// Kernel name, up to 15 characters [default: `bpf_ALGORITHM`]
+    #[arg(long = "as", value_name = "NAME")]
+    pub name: Option<String>,
+    /// Parameters.
+    #[command(flatten)]
+    pub parameters: Parameters,
+    /// Make it the default of this network namespace; unloading restores the one before
+    #[arg(long)]
+    pub default: bool,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `ccctl tune`
+#[derive(Debug, Args)]
+pub struct Tune {
+    /// Running instance
+    pub name: String,
+    /// Parameters to change: all of them or none
+    #[arg(required = true, value_name = "KEY=VALUE")]
+    pub changes: Vec<String>,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `ccctl swap`
+#[derive(Debug, Args)]
+pub struct Swap {
+    /// Running instance
+    pub name: String,
+    /// The algorithm or object file to put behind the name [default: the same algorithm, as this ccctl has it]
+    #[arg(long, value_name = "ALGORITHM")]
+    pub with: Option<String>,
+    /// Parameters.
+    #[command(flatten)]
+    pub parameters: Parameters,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `ccctl migrate`
+#[derive(Debug, Args)]
+pub struct Migrate {
+    /// Move the sockets that use this algorithm
+    #[arg(long, value_name = "NAME")]
+    pub from: String,
+    /// To this one; the same name takes them to the program after a swap
+    #[arg(long, value_name = "NAME")]
+    pub to: String,
+    /// Only in this network namespace: a name in /run/netns or the path of a namespace file
+    #[arg(long, value_name = "NAME|PATH")]
+    pub netns: Option<String>,
+    /// Only count
+    #[arg(long)]
+    pub dry_run: bool,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `ccctl unload`
+#[derive(Debug, Args)]
+pub struct Unload {
+    /// Running instances
+    #[arg(required_unless_present = "all", conflicts_with = "all", value_name = "NAME")]
+    pub names: Vec<String>,
+    /// All of them
+    #[arg(long)]
+    pub all: bool,
+    /// Move their sockets to this algorithm first
+    #[arg(long, value_name = "NAME")]
+    pub migrate_to: Option<String>,
+    /// Unload although sockets use it; they keep the program until they close
+    #[arg(long)]
+    pub force: bool,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `ccctl default`
+#[derive(Debug, Args)]
+pub struct Default {
+    /// Algorithm to make the default: an instance or a built-in one
+    pub name: Option<String>,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
+}

@@ -1,0 +1,13 @@
+//! One file a command.
+
+pub mod algorithms;
+pub mod default;
+pub mod doctor;
+pub mod list;
+pub mod load;
+pub mod migrate;
+mod request;
+pub mod show;
+pub mod swap;
+pub mod tune;
+pub mod unload;

@@ -1,0 +1,52 @@
+//! From words on the command line to parameter sets, and the lock.
+
+use std::time::Duration;
+
+use ccctl_catalog::{ParameterSet, Profile};
+use ccctl_loader::{Lock, Program};
+
+use crate::arguments::Parameters;
+use crate::exit::UsageError;
+
+/// How long to wait for another ccctl. Its longest work, moving 100,000 sockets, takes seconds.
+const LOCK_PATIENCE: Duration = Duration::from_secs(30);
+
+/// Takes the lock of those who change something.
+pub fn lock() -> anyhow::Result<Lock> {
+    Ok(Lock::take(LOCK_PATIENCE)?)
+}
+
+/// Splits `KEY=VALUE`.
+pub fn key_value(word: &str) -> anyhow::Result<(String, String)> {
+    match word.split_once('=') {
+        Some((key, value)) if !key.is_empty() && !value.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err(UsageError::new(format!("{word:?} is not KEY=VALUE"), "for example beta_q10=717").into()),
+    }
+}
+
+/// Refuses a key that is given twice: only one of its values could be meant.
+pub fn key_values(words: &[String]) -> anyhow::Result<Vec<(String, String)>> {
+    let mut pairs: Vec<(String, String)> = Vec::new();
+    for word in words {
+        let (key, value) = key_value(word)?;
+        if pairs.iter().any(|(known, _)| *known == key) {
+            return Err(UsageError::new(format!("{key} is set twice"), format!("{key}=VALUE once")).into());
+        }
+        pairs.push((key, value));
+    }
+    Ok(pairs)
+}
+
+/// Sets `base` to what profile and single values say, in this order.
+pub fn parameters(program: &Program, base: ParameterSet, wanted: &Parameters) -> anyhow::Result<ParameterSet> {
+    let mut set = base;
+    if let Some(profile) = &wanted.profile {
+        Profile::named(profile)
+            .and_then(|profile| profile.apply(&program.algorithm, &mut set))
+            .map_err(ccctl_loader::Error::from)?;
+    }
+    for (key, value) in key_values(&wanted.set)? {
+        set.set(&key, &value).map_err(ccctl_loader::Error::from)?;
+    }
+    Ok(set)
+}

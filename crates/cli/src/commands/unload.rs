@@ -1,0 +1,40 @@
+//! `ccctl unload`
+
+use ccctl_loader::{unload, Instance, UnloadOptions};
+use serde_json::json;
+
+use crate::arguments::Unload;
+use crate::commands::request;
+use crate::exit::Exit;
+use crate::output;
+
+pub fn run(arguments: &Unload) -> anyhow::Result<Exit> {
+    let lock = request::lock()?;
+    let mut names = if arguments.all { Instance::names()? } else { arguments.names.clone() };
+    names.sort();
+    names.dedup();
+    let options = UnloadOptions { migrate_to: arguments.migrate_to.clone(), force: arguments.force };
+    let result = unload(&lock, &names, &options)?;
+    if arguments.output.json {
+        output::json(&json!(result))?;
+        return Ok(Exit::Done);
+    }
+    if result.unloaded.is_empty() {
+        output::line("nothing is loaded")?;
+    }
+    for name in &result.unloaded {
+        output::line(&format!("unloaded {name}"))?;
+    }
+    if result.migrated > 0 {
+        let target = arguments.migrate_to.as_deref().unwrap_or_default();
+        output::line(&format!("moved {} to {target}", output::count(result.migrated, "socket")))?;
+    }
+    if result.left > 0 {
+        let sockets = output::count(result.left, "socket");
+        output::line(&format!("{sockets} keep the program, which stays in the kernel until they close"))?;
+    }
+    for restored in &result.defaults_restored {
+        output::line(&format!("{}: the default is {} again", restored.namespace, restored.name))?;
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,118 @@
+//! How the program ends.
+
+use std::io;
+use std::process::ExitCode;
+
+use ccctl_loader::Error;
+
+/// Exit codes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Done, or nothing to do.
+    Done = 0,
+    /// Something that should not happen.
+    Unexpected = 1,
+    /// Unknown name or parameter, bad value, wrong usage.
+    Usage = 2,
+    /// In use, or the name is taken.
+    Refused = 3,
+    /// The host lacks privileges, a file system or a kernel feature.
+    Host = 4,
+    /// The verifier refused the program.
+    Program = 5,
+    /// Some of it could not be done.
+    Partly = 6,
+    /// Another ccctl holds the lock.
+    Locked = 7,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// A request that is wrong before the kernel is asked.
+#[derive(Debug)]
+pub struct UsageError {
+    cause: String,
+    remedy: String,
+}
+
+impl UsageError {
+    /// What is wrong, and what to type instead.
+    pub fn new(cause: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { cause: cause.into(), remedy: remedy.into() }
+    }
+}
+
+impl std::fmt::Display for UsageError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.cause)
+    }
+}
+
+impl std::error::Error for UsageError {}
+
+impl Exit {
+    /// The code for an error.
+    pub fn of(error: &anyhow::Error) -> Self {
+        if error.is::<UsageError>() {
+            return Self::Usage;
+        }
+        match error.downcast_ref::<Error>() {
+            Some(Error::Unknown { .. } | Error::BadName { .. } | Error::Parameter(_) | Error::Profile(_)) => {
+                Self::Usage
+            }
+            Some(Error::Object { .. }) => Self::Usage,
+            Some(Error::Taken { .. } | Error::InUse { .. }) => Self::Refused,
+            Some(Error::Host { .. }) => Self::Host,
+            Some(Error::Refused { .. }) => Self::Program,
+            Some(Error::Locked { .. }) => Self::Locked,
+            Some(Error::Kernel { source, .. }) if source.kind() == io::ErrorKind::NotFound => Self::Usage,
+            _ => Self::Unexpected,
+        }
+    }
+}
+
+/// The error on one line.
+pub fn cause(error: &anyhow::Error) -> String {
+    format!("{error:#}").lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
+}
+
+/// What to try.
+pub fn remedy(error: &anyhow::Error) -> Option<String> {
+    if let Some(usage) = error.downcast_ref::<UsageError>() {
+        return Some(usage.remedy.clone());
+    }
+    error.downcast_ref::<Error>().and_then(Error::remedy)
+}
+
+/// Did the reader of our output go away?
+pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let io = error.downcast_ref::<io::Error>().map(io::Error::kind);
+    let json = error.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);
+    io.or(json) == Some(io::ErrorKind::BrokenPipe)
+}
+
+/// Help and version go to stdout; a wrong command line gets one line and the usage of the command.
+pub fn usage(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        // Nothing can be said where stdout is closed.
+        let _ = error.print();
+        return Exit::Done.into();
+    }
+    let text = error.to_string();
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or("wrong usage").trim_start_matches("error: ").to_owned();
+    let rest: Vec<&str> = lines.collect();
+    let named = rest.iter().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("tip:"));
+    let named: Vec<&str> = named.filter(|line| !line.starts_with("For more")).copied().collect();
+    let cause = if named.is_empty() { first } else { format!("{first} {}", named.join(", ")) };
+    let tip = rest.iter().find(|line| line.starts_with("tip:")).map(|line| line.trim_start_matches("tip:").trim());
+    let usage =
+        rest.iter().find(|line| line.starts_with("Usage:")).map(|line| line.trim_start_matches("Usage:").trim());
+    eprintln!("ccctl: {cause}");
+    eprintln!("  try: {}", tip.or(usage).unwrap_or("ccctl --help"));
+    Exit::Usage.into()
+}

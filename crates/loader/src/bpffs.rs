@@ -1,0 +1,78 @@
+//! Where instances are pinned.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use nix::sys::statfs::{statfs, FsType};
+
+use crate::error::{Error, Result};
+
+/// Where the BPF file system is mounted.
+pub const BPFFS: &str = "/sys/fs/bpf";
+/// Everything of ours in it.
+pub const PIN_ROOT: &str = "/sys/fs/bpf/ccctl";
+
+const BPF_FS_MAGIC: i64 = 0xcafe_4a11; // include/uapi/linux/magic.h
+
+/// Is a BPF file system mounted at [`BPFFS`]?
+#[must_use]
+pub fn mounted() -> bool {
+    statfs(BPFFS).is_ok_and(|stat| stat.filesystem_type() == FsType(BPF_FS_MAGIC))
+}
+
+/// Refuses to go on where there is nothing to pin to.
+pub(crate) fn require() -> Result<()> {
+    if mounted() {
+        return Ok(());
+    }
+    Err(Error::Host {
+        cause: format!("no BPF file system is mounted at {BPFFS}"),
+        remedy: format!("mount -t bpf bpf {BPFFS}"),
+    })
+}
+
+fn instances_folder() -> PathBuf {
+    Path::new(PIN_ROOT).join("instances")
+}
+
+/// Pin of the instance with this kernel name.
+pub(crate) fn instance_pin(name: &str) -> PathBuf {
+    instances_folder().join(name)
+}
+
+/// Pin of the table of defaults that `load --default` replaced.
+pub(crate) fn defaults_pin() -> PathBuf {
+    Path::new(PIN_ROOT).join("defaults")
+}
+
+/// Makes the folders; only root may look inside.
+pub(crate) fn make_folders() -> Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    require()?;
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(instances_folder())
+        .map_err(|error| Error::kernel(format!("create {}", instances_folder().display()), error))
+}
+
+/// Removes the folders where they are empty, so that the host is as it was found.
+pub(crate) fn remove_empty_folders() {
+    for folder in [instances_folder(), PathBuf::from(PIN_ROOT)] {
+        // A folder with something in it stays: that is what an error means here.
+        let _ = fs::remove_dir(folder);
+    }
+}
+
+/// Names of all pinned instances, sorted.
+pub(crate) fn instance_names() -> Result<Vec<String>> {
+    let entries = match fs::read_dir(instances_folder()) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Error::kernel(format!("read {PIN_ROOT}"), error)),
+    };
+    let mut names: Vec<String> = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    Ok(names)
+}

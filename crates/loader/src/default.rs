@@ -1,0 +1,157 @@
+//! The default algorithm of a network namespace, and what it was before.
+
+use std::fs;
+use std::os::fd::AsFd as _;
+
+use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
+
+use crate::bpffs;
+use crate::error::{Error, Result};
+use crate::instance::Instance;
+use crate::lock::Lock;
+use crate::migrate::require_available;
+use crate::netns::Namespace;
+
+const CURRENT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+const MOST_NAMESPACES: u32 = 4096;
+const NAME_BYTES: usize = 16;
+
+/// What was changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DefaultChange {
+    /// Default before.
+    pub before: String,
+    /// Default now.
+    pub now: String,
+}
+
+/// Default of the namespace that the calling thread is in.
+pub fn current() -> Result<String> {
+    Ok(read(CURRENT)?.trim().to_owned())
+}
+
+/// All algorithms that the kernel can give to a socket.
+pub fn available_algorithms() -> Result<Vec<String>> {
+    Ok(read(AVAILABLE)?.split_whitespace().map(str::to_owned).collect())
+}
+
+fn read(path: &str) -> Result<String> {
+    fs::read_to_string(path).map_err(|error| Error::kernel(format!("read {path}"), error))
+}
+
+fn write_current(name: &str) -> Result<()> {
+    fs::write(CURRENT, name).map_err(|error| Error::kernel(format!("make {name} the default"), error))
+}
+
+/// Makes `name` the default of the caller's namespace. Where it is one of our instances, what was the default before is
+/// remembered in the kernel, and unloading the instance restores it.
+pub fn set(_lock: &Lock, name: &str) -> Result<DefaultChange> {
+    require_available(name)?;
+    let before = current()?;
+    let namespace = Namespace::own()?;
+    if before != name && Instance::exists(name)? && !Instance::exists(&before)? {
+        remember(&namespace, &before)?;
+    }
+    if before != name {
+        write_current(name)?;
+    }
+    if !Instance::exists(name)? {
+        forget(&namespace)?;
+    }
+    Ok(DefaultChange { before, now: current()? })
+}
+
+/// Gives a namespace whose default is `instance` the one it had before. Returns the name, or None where the default is
+/// another one.
+pub(crate) fn restore(namespace: &Namespace, instance: &str) -> Result<Option<String>> {
+    if namespace.run(current)? != instance {
+        return Ok(None);
+    }
+    let available = available_algorithms()?;
+    let usable = |name: &String| name != instance && available.contains(name);
+    let remembered = remembered(namespace)?.filter(usable);
+    // A namespace made while the instance was the default of the first one inherited it and remembers nothing.
+    let name = match remembered {
+        Some(name) => name,
+        None => inherited(instance)?.filter(usable).unwrap_or_else(|| "reno".to_owned()),
+    };
+    namespace.run(|| write_current(&name))?;
+    forget(namespace)?;
+    Ok(Some(name))
+}
+
+/// What the initial namespace, or else the caller's, remembers or uses.
+fn inherited(instance: &str) -> Result<Option<String>> {
+    let own = Namespace::own()?;
+    let first = Namespace::named("/proc/1/ns/net").unwrap_or(own);
+    let now = first.run(current)?;
+    if now != instance {
+        return Ok(Some(now));
+    }
+    remembered(&first)
+}
+
+fn open_table() -> Result<Option<MapHandle>> {
+    let path = bpffs::defaults_pin();
+    if !path.exists() {
+        return Ok(None);
+    }
+    let map = MapHandle::from_pinned_path(&path)
+        .map_err(|error| Error::libbpf(format!("open {}", path.display()), &error))?;
+    Ok(Some(map))
+}
+
+fn make_table() -> Result<MapHandle> {
+    if let Some(map) = open_table()? {
+        return Ok(map);
+    }
+    bpffs::make_folders()?;
+    let options = libbpf_rs::libbpf_sys::bpf_map_create_opts {
+        sz: size_of::<libbpf_rs::libbpf_sys::bpf_map_create_opts>() as u64,
+        ..Default::default()
+    };
+    let failed = |error: libbpf_rs::Error| Error::libbpf("make the table of defaults", &error);
+    let map = MapHandle::create(MapType::Hash, Some("ccctl_defaults"), 8, NAME_BYTES as u32, MOST_NAMESPACES, &options)
+        .map_err(failed)?;
+    crate::sys::pin(map.as_fd(), &bpffs::defaults_pin())
+        .map_err(|error| Error::kernel("pin the table of defaults", error))?;
+    Ok(map)
+}
+
+fn remember(namespace: &Namespace, name: &str) -> Result<()> {
+    let mut value = [0; NAME_BYTES];
+    value[..name.len().min(NAME_BYTES)].copy_from_slice(&name.as_bytes()[..name.len().min(NAME_BYTES)]);
+    make_table()?
+        .update(&namespace.cookie()?.to_le_bytes(), &value, MapFlags::ANY)
+        .map_err(|error| Error::libbpf(format!("remember that {name} was the default"), &error))
+}
+
+fn remembered(namespace: &Namespace) -> Result<Option<String>> {
+    let Some(table) = open_table()? else { return Ok(None) };
+    let value = table
+        .lookup(&namespace.cookie()?.to_le_bytes(), MapFlags::ANY)
+        .map_err(|error| Error::libbpf("read the table of defaults", &error))?;
+    Ok(value.map(|bytes| bytes.into_iter().take_while(|byte| *byte != 0).map(char::from).collect()))
+}
+
+/// Removes what a namespace remembers, and the table with its last entry.
+fn forget(namespace: &Namespace) -> Result<()> {
+    let Some(table) = open_table()? else { return Ok(()) };
+    // Nothing remembered is as good as forgotten.
+    let _ = table.delete(&namespace.cookie()?.to_le_bytes());
+    remove_table_if(table.keys().next().is_none())
+}
+
+/// Removes the table when no instance is left that could be a default.
+pub(crate) fn forget_all() -> Result<()> {
+    remove_table_if(bpffs::defaults_pin().exists())
+}
+
+fn remove_table_if(condition: bool) -> Result<()> {
+    if !condition {
+        return Ok(());
+    }
+    let path = bpffs::defaults_pin();
+    fs::remove_file(&path).map_err(|error| Error::kernel(format!("remove {}", path.display()), error))
+}

@@ -1,0 +1,137 @@
+//! What can go wrong, with what to try.
+
+use std::io;
+use std::path::PathBuf;
+
+use ccctl_catalog::{LayoutError, ParameterError, ProfileError};
+
+/// Result of a loader operation.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why an operation was not done. Unless a variant says otherwise, the kernel is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// An algorithm, instance or file of this name does not exist.
+    #[error("there is no {kind} {name:?}")]
+    Unknown {
+        /// "algorithm", "instance", ...
+        kind: &'static str,
+        /// What was asked for.
+        name: String,
+        /// What to type instead.
+        hint: String,
+    },
+    /// A kernel name that no algorithm can have.
+    #[error("{name:?} cannot be a kernel name: 1 to 15 of A-Z a-z 0-9 _ .")]
+    BadName {
+        /// What was asked for.
+        name: String,
+    },
+    /// A parameter or its value.
+    #[error(transparent)]
+    Parameter(#[from] ParameterError),
+    /// A profile.
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
+    /// An object file that is not one of ours.
+    #[error("{object}: {error}")]
+    Object {
+        /// File or algorithm.
+        object: String,
+        /// What is wrong with it.
+        error: LayoutError,
+    },
+    /// The kernel name is in use.
+    #[error("the name {name} is taken: {by}")]
+    Taken {
+        /// Kernel name.
+        name: String,
+        /// By whom.
+        by: String,
+        /// What to try.
+        hint: String,
+    },
+    /// Sockets still use it.
+    #[error("{name} is in use by {users}")]
+    InUse {
+        /// Kernel name.
+        name: String,
+        /// How many sockets, in words.
+        users: String,
+    },
+    /// The host lacks something.
+    #[error("{cause}")]
+    Host {
+        /// What is missing.
+        cause: String,
+        /// How to get it.
+        remedy: String,
+    },
+    /// The verifier, or the kernel's check of the table, refused the program.
+    #[error("the kernel refused {object}: {cause}; the log is in {}", log.display())]
+    Refused {
+        /// File or algorithm.
+        object: String,
+        /// The log's last words.
+        cause: String,
+        /// The whole log.
+        log: PathBuf,
+    },
+    /// Another ccctl is at work.
+    #[error("another ccctl (pid {holder}) has been at work for {seconds} s")]
+    Locked {
+        /// Process that holds the lock, or "unknown".
+        holder: String,
+        /// How long was waited, s.
+        seconds: u64,
+    },
+    /// A system call failed.
+    #[error("{step}: {source}")]
+    Kernel {
+        /// What was being done, and to what.
+        step: String,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// Wraps a failed system call; "not permitted" becomes a statement about privileges.
+    pub(crate) fn kernel(step: impl Into<String>, source: io::Error) -> Self {
+        let step = step.into();
+        if source.kind() == io::ErrorKind::PermissionDenied {
+            return Self::Host {
+                cause: format!("{step}: not permitted"),
+                remedy:
+                    "run as root, or with CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON and CAP_SYS_ADMIN (network namespaces)"
+                        .to_owned(),
+            };
+        }
+        Self::Kernel { step, source }
+    }
+
+    /// The same for a call through libbpf.
+    pub(crate) fn libbpf(step: impl Into<String>, source: &libbpf_rs::Error) -> Self {
+        let kind = match source.kind() {
+            libbpf_rs::ErrorKind::PermissionDenied => io::ErrorKind::PermissionDenied,
+            libbpf_rs::ErrorKind::NotFound => io::ErrorKind::NotFound,
+            _ => io::ErrorKind::Other,
+        };
+        Self::kernel(step, io::Error::new(kind, source.to_string()))
+    }
+
+    /// What the user can try, if anything is known.
+    #[must_use]
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Unknown { hint, .. } | Self::Taken { hint, .. } => Some(hint.clone()),
+            Self::Host { remedy, .. } => Some(remedy.clone()),
+            Self::InUse { name, .. } => {
+                Some(format!("ccctl unload {name} --migrate-to OTHER, or --force to leave them on the old program"))
+            }
+            Self::Locked { .. } => Some("wait for it, or look at it with ps".to_owned()),
+            Self::Object { .. } => Some("build the file with the macros of bpf/include/cc.h".to_owned()),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Instances, read from the kernel.
+
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::time::{Duration, SystemTime};
+
+use ccctl_catalog::{closest, Layout, ParameterSet};
+use libbpf_rs::btf::types::Func;
+use libbpf_rs::Btf;
+use nix::time::{clock_gettime, ClockId};
+use serde::Serialize;
+
+use crate::bpffs;
+use crate::error::{Error, Result};
+use crate::identity::{Identity, IDENTITY_MAP};
+use crate::kernel_ops::KernelOps;
+use crate::params::{read_active, PARAMS_MAP};
+use crate::sys;
+
+/// What keeps an instance registered.
+#[derive(Debug)]
+pub(crate) enum Anchor {
+    /// A link (kernels since 6.4), and its id.
+    Link(OwnedFd, u32),
+    /// The map itself (5.15 to 6.3).
+    Map(OwnedFd),
+}
+
+/// One hook's program.
+#[derive(Debug, Clone, Serialize)]
+pub struct ProgramInfo {
+    /// Name of the C function.
+    pub name: String,
+    /// The kernel's id.
+    pub id: u32,
+    /// Hash of the instructions, as `bpftool` shows it.
+    pub tag: String,
+    /// Size of the BPF instructions.
+    pub translated_bytes: u32,
+    /// Size of the machine code; 0 without JIT.
+    pub jited_bytes: u32,
+    /// What the verifier looked at.
+    pub verified_instructions: u32,
+    /// Calls while `kernel.bpf_stats_enabled` was on.
+    pub run_count: u64,
+    /// Time in them, ns.
+    pub run_time_ns: u64,
+}
+
+/// An algorithm that the kernel knows under a name.
+#[derive(Debug)]
+pub struct Instance {
+    /// Kernel name.
+    pub name: String,
+    /// Which algorithm, from which object.
+    pub identity: Identity,
+    /// Parameters and state of the running program.
+    pub layout: Layout,
+    /// Parameters in force.
+    pub parameters: ParameterSet,
+    /// The kernel's id of its `struct_ops` map; changes with each swap.
+    pub map_id: u32,
+    /// Its programs.
+    pub programs: Vec<ProgramInfo>,
+    /// When this program was loaded.
+    pub loaded_at: SystemTime,
+    pub(crate) anchor: Anchor,
+    pub(crate) maps: Vec<(String, OwnedFd)>,
+}
+
+impl Instance {
+    /// The instance of this kernel name.
+    pub fn named(name: &str) -> Result<Self> {
+        bpffs::require()?;
+        let names = bpffs::instance_names()?;
+        if names.iter().any(|known| known == name) {
+            return Self::read(name);
+        }
+        let hint = match closest(name, names.iter().map(String::as_str)) {
+            Some(similar) => format!("did you mean {similar}?"),
+            None if names.is_empty() => "nothing is loaded: ccctl load ALGORITHM".to_owned(),
+            None => format!("there are {}", names.join(", ")),
+        };
+        Err(Error::Unknown { kind: "instance", name: name.to_owned(), hint })
+    }
+
+    /// All instances, by name. What is left of a registration that a kill cut short is removed on the way.
+    pub fn all() -> Result<Vec<Self>> {
+        let mut found = Vec::new();
+        for name in bpffs::instance_names()? {
+            found.push(Self::read(&name)?);
+        }
+        Ok(found)
+    }
+
+    /// Kernel names of all instances, sorted.
+    pub fn names() -> Result<Vec<String>> {
+        bpffs::require()?;
+        bpffs::instance_names()
+    }
+
+    /// Is there one of this name?
+    pub(crate) fn exists(name: &str) -> Result<bool> {
+        Ok(bpffs::instance_names()?.iter().any(|known| known == name))
+    }
+
+    fn read(name: &str) -> Result<Self> {
+        let failed = |what: &str| {
+            let step = format!("{what} of instance {name}");
+            move |error| Error::kernel(step, error)
+        };
+        let anchor = open_anchor(name)?;
+        let map = match &anchor {
+            Anchor::Link(link, _) => {
+                let (_, map_id) =
+                    sys::struct_ops_link(link.as_fd()).map_err(failed("read the link"))?.ok_or_else(|| {
+                        Error::kernel(format!("{name} is pinned"), std::io::Error::other("not a TCP algorithm"))
+                    })?;
+                sys::map_by_id(map_id).map_err(failed("open the map"))?
+            }
+            Anchor::Map(map) => map.try_clone().map_err(failed("open the map"))?,
+        };
+        let map_id = sys::map_info(map.as_fd()).map_err(failed("read the map"))?.id;
+        let ids = program_ids(&map).map_err(failed("read the map"))?;
+        let (programs, load_time_ns, map_ids) = read_programs(&ids).map_err(failed("read the programs"))?;
+        let maps = open_maps(&map_ids).map_err(failed("open the maps"))?;
+        let (identity, layout, parameters) = read_contents(name, &ids, &maps)?;
+        let loaded_at = wall_clock(load_time_ns);
+        Ok(Self { name: name.to_owned(), identity, layout, parameters, map_id, programs, loaded_at, anchor, maps })
+    }
+
+    /// The kernel's id of the link; None on kernels without.
+    #[must_use]
+    pub fn link_id(&self) -> Option<u32> {
+        match &self.anchor {
+            Anchor::Link(_, id) => Some(*id),
+            Anchor::Map(_) => None,
+        }
+    }
+
+    pub(crate) fn map(&self, name: &str) -> Result<&OwnedFd> {
+        find_map(&self.maps, name, &self.name)
+    }
+}
+
+fn find_map<'a>(maps: &'a [(String, OwnedFd)], name: &str, instance: &str) -> Result<&'a OwnedFd> {
+    let found = maps.iter().find(|(candidate, _)| candidate == name).map(|(_, fd)| fd);
+    found.ok_or_else(|| Error::kernel(format!("find {name} of {instance}"), std::io::Error::other("no such map")))
+}
+
+fn open_anchor(name: &str) -> Result<Anchor> {
+    let path = bpffs::instance_pin(name);
+    let fd = sys::open_pinned(&path).map_err(|error| Error::kernel(format!("open {}", path.display()), error))?;
+    match sys::struct_ops_link(fd.as_fd()) {
+        Ok(Some((id, _))) => Ok(Anchor::Link(fd, id)),
+        _ => Ok(Anchor::Map(fd)),
+    }
+}
+
+/// The hooks of a registered map hold the ids of their programs.
+fn program_ids(map: &OwnedFd) -> std::io::Result<Vec<u32>> {
+    let kernel = KernelOps::get().map_err(std::io::Error::other)?;
+    let value = sys::read_value(map.as_fd(), kernel.value_bytes)?;
+    let hooks = kernel.members.values().filter(|member| member.is_hook);
+    let ids = hooks.filter_map(|member| value.get(member.offset..member.offset + 4)?.try_into().ok());
+    let mut ids: Vec<u32> = ids.map(u32::from_le_bytes).filter(|id| *id != 0).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    Ok(ids)
+}
+
+fn read_programs(ids: &[u32]) -> std::io::Result<(Vec<ProgramInfo>, u64, Vec<u32>)> {
+    let mut programs = Vec::new();
+    let mut maps = Vec::new();
+    let mut load_time_ns = u64::MAX;
+    for id in ids {
+        let Ok(fd) = sys::program_by_id(*id) else { continue };
+        let details = sys::program_details(fd.as_fd())?;
+        let info = &details.info;
+        load_time_ns = load_time_ns.min(info.load_time);
+        maps.extend(&details.map_ids);
+        programs.push(ProgramInfo {
+            name: function_name(*id, details.function_type).unwrap_or_else(|| c_text(&info.name)),
+            id: *id,
+            tag: format!("{:016x}", u64::from_be_bytes(info.tag)),
+            translated_bytes: info.xlated_prog_len,
+            jited_bytes: info.jited_prog_len,
+            verified_instructions: info.verified_insns,
+            run_count: info.run_cnt,
+            run_time_ns: info.run_time_ns,
+        });
+    }
+    maps.sort_unstable();
+    maps.dedup();
+    Ok((programs, load_time_ns, maps))
+}
+
+/// The function's whole name, from the program's BTF.
+fn function_name(program_id: u32, function_type: Option<u32>) -> Option<String> {
+    let btf = Btf::from_prog_id(program_id).ok()?;
+    let function: Func<'_> = btf.type_by_id(function_type?.into())?;
+    Some(function.name()?.to_str()?.to_owned())
+}
+
+fn c_text(bytes: &[std::ffi::c_char]) -> String {
+    let bytes = bytes.iter().take_while(|byte| **byte != 0).map(|byte| *byte as u8);
+    String::from_utf8_lossy(&bytes.collect::<Vec<_>>()).into_owned()
+}
+
+fn open_maps(ids: &[u32]) -> std::io::Result<Vec<(String, OwnedFd)>> {
+    ids.iter()
+        .map(|id| {
+            let fd = sys::map_by_id(*id)?;
+            let name = c_text(&sys::map_info(fd.as_fd())?.name);
+            Ok((name, fd))
+        })
+        .collect()
+}
+
+/// Identity, layout and parameters, through the BTF that the kernel keeps for the instance's programs.
+fn read_contents(
+    name: &str,
+    program_ids: &[u32],
+    maps: &[(String, OwnedFd)],
+) -> Result<(Identity, Layout, ParameterSet)> {
+    let unreadable = |what: &str| {
+        let cause = std::io::Error::other(format!("it has no {what}: not loaded by this ccctl"));
+        Error::kernel(format!("read instance {name}"), cause)
+    };
+    let first = program_ids.first().ok_or_else(|| unreadable("programs"))?;
+    let btf = Btf::from_prog_id(*first).map_err(|error| Error::libbpf(format!("read BTF of {name}"), &error))?;
+    let rodata = find_map(maps, IDENTITY_MAP, name)?;
+    let bytes =
+        sys::map_info(rodata.as_fd()).and_then(|info| sys::read_value(rodata.as_fd(), info.value_size as usize));
+    let bytes = bytes.map_err(|error| Error::kernel(format!("read identity of {name}"), error))?;
+    let identity = Identity::read(&btf, &bytes).ok_or_else(|| unreadable("identity"))?;
+    let layout =
+        Layout::of_btf(&identity.algorithm, &btf).map_err(|error| Error::Object { object: name.to_owned(), error })?;
+    let set = read_active(find_map(maps, PARAMS_MAP, name)?.as_fd())?;
+    let parameters = ParameterSet::of_bytes(&identity.algorithm, &layout.parameters, &set)
+        .ok_or_else(|| unreadable("readable parameters"))?;
+    Ok((identity, layout, parameters))
+}
+
+/// The kernel counts from boot, including suspend.
+fn wall_clock(since_boot_ns: u64) -> SystemTime {
+    let now = SystemTime::now();
+    let uptime = clock_gettime(ClockId::CLOCK_BOOTTIME).map(Duration::from).unwrap_or_default();
+    now - uptime.saturating_sub(Duration::from_nanos(since_boot_ns))
+}
+
+/// A BPF algorithm that something else has loaded.
+#[derive(Debug, Clone, Serialize)]
+pub struct OtherAlgorithm {
+    /// Kernel name.
+    pub name: String,
+    /// Its `struct_ops` map.
+    pub map_id: u32,
+}
+
+/// BPF algorithms that the kernel knows and that are not instances of ours.
+pub fn other_bpf_algorithms(available: &[String], own: &[Instance]) -> Result<Vec<OtherAlgorithm>> {
+    let kernel = KernelOps::get()?;
+    let Some(name_member) = kernel.members.get("name") else { return Ok(Vec::new()) };
+    let mut found: Vec<OtherAlgorithm> = Vec::new();
+    let mut id = 0;
+    while let Some(next) = sys::next_map_id(id) {
+        id = next;
+        let Ok(map) = sys::map_by_id(id) else { continue };
+        let Ok(info) = sys::map_info(map.as_fd()) else { continue };
+        if info.type_ != libbpf_rs::libbpf_sys::BPF_MAP_TYPE_STRUCT_OPS
+            || info.value_size as usize != kernel.value_bytes
+        {
+            continue;
+        }
+        let Ok(value) = sys::read_value(map.as_fd(), kernel.value_bytes) else { continue };
+        let text: Vec<u8> =
+            value[name_member.offset..name_member.offset + 16].iter().copied().take_while(|b| *b != 0).collect();
+        let name = String::from_utf8_lossy(&text).into_owned();
+        let ours = own.iter().any(|instance| instance.name == name);
+        if !ours && available.contains(&name) && !found.iter().any(|other| other.name == name) {
+            found.push(OtherAlgorithm { name, map_id: id });
+        }
+    }
+    Ok(found)
+}

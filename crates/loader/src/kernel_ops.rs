@@ -1,0 +1,83 @@
+//! `struct tcp_congestion_ops` as the running kernel lays it out, read from the kernel's BTF.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::sync::OnceLock;
+
+use libbpf_rs::btf::types::{Composite, MemberAttr};
+use libbpf_rs::btf::{BtfKind, BtfType, HasSize as _};
+use libbpf_rs::Btf;
+
+use crate::error::{Error, Result};
+
+/// One member: where it lies, and whether it is a hook.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Member {
+    pub(crate) offset: usize,
+    pub(crate) bytes: usize,
+    pub(crate) is_hook: bool,
+}
+
+/// The value of a `struct_ops` map for TCP congestion control.
+#[derive(Debug)]
+pub(crate) struct KernelOps {
+    /// Size of the whole value.
+    pub(crate) value_bytes: usize,
+    /// Members by name; offsets are from the start of the value.
+    pub(crate) members: HashMap<String, Member>,
+    /// Registrations of `struct_ops` can be links (6.4).
+    pub(crate) has_links: bool,
+}
+
+const OPS: &str = "tcp_congestion_ops";
+
+impl KernelOps {
+    /// That of the running kernel; its BTF is read once per process.
+    pub(crate) fn get() -> Result<&'static Self> {
+        static OPS: OnceLock<std::result::Result<KernelOps, String>> = OnceLock::new();
+        OPS.get_or_init(Self::read).as_ref().map_err(|cause| Error::Host {
+            cause: cause.clone(),
+            remedy: "use a kernel built with CONFIG_DEBUG_INFO_BTF and CONFIG_BPF_JIT; see ccctl doctor".to_owned(),
+        })
+    }
+
+    fn read() -> std::result::Result<Self, String> {
+        let btf = Btf::from_vmlinux().map_err(|error| format!("the kernel offers no BTF ({error})"))?;
+        let value: Composite<'_> = btf
+            .type_by_name(&format!("bpf_struct_ops_{OPS}"))
+            .ok_or("the kernel has no struct_ops for TCP congestion control")?;
+        let data = member_offset(&value, "data").ok_or("the kernel's struct_ops value has no data")?;
+        let ops: Composite<'_> = btf.type_by_name(OPS).ok_or("the kernel has no struct tcp_congestion_ops")?;
+        Ok(Self {
+            value_bytes: value.size(),
+            members: members(&btf, &ops, data),
+            has_links: btf.type_by_name::<BtfType<'_>>("bpf_struct_ops_map_link_dealloc").is_some(),
+        })
+    }
+}
+
+/// Offset of a member in bytes.
+pub(crate) fn member_offset(composite: &Composite<'_>, name: &str) -> Option<usize> {
+    (0..composite.len()).filter_map(|index| composite.get(index)).find_map(|member| match member.attr {
+        MemberAttr::Normal { offset } if member.name == Some(OsStr::new(name)) => Some(offset as usize / 8),
+        _ => None,
+    })
+}
+
+/// All members of a `struct tcp_congestion_ops`, the kernel's or an object's; offsets are moved by `base`.
+pub(crate) fn members(btf: &Btf<'_>, ops: &Composite<'_>, base: usize) -> HashMap<String, Member> {
+    let all: Vec<_> = (0..ops.len()).filter_map(|index| ops.get(index)).collect();
+    let offset_of = |index: usize| match all.get(index).map(|member| member.attr) {
+        Some(MemberAttr::Normal { offset }) => offset as usize / 8,
+        _ => ops.size(),
+    };
+    let mut found = HashMap::new();
+    for (index, member) in all.iter().enumerate() {
+        let Some(ty) = btf.type_by_id::<BtfType<'_>>(member.ty) else { continue };
+        let (offset, next) = (offset_of(index), offset_of(index + 1));
+        let is_hook = ty.skip_mods_and_typedefs().kind() == BtfKind::Ptr;
+        let entry = Member { offset: base + offset, bytes: next.saturating_sub(offset), is_hook };
+        found.insert(member.name.unwrap_or_default().to_string_lossy().into_owned(), entry);
+    }
+    found
+}

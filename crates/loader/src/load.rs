@@ -1,0 +1,113 @@
+//! Load: register an algorithm under a kernel name.
+
+use std::os::fd::AsFd as _;
+
+use ccctl_catalog::ParameterSet;
+
+use crate::bpffs;
+use crate::default::available_algorithms;
+use crate::error::{Error, Result};
+use crate::instance::Instance;
+use crate::kernel_ops::KernelOps;
+use crate::lock::Lock;
+use crate::object::{load_object, LoadedObject, Program};
+use crate::{features, sys};
+
+/// What to load.
+#[derive(Debug)]
+pub struct LoadRequest<'a> {
+    /// The algorithm.
+    pub program: &'a Program,
+    /// Kernel name.
+    pub name: &'a str,
+    /// Name of the profile that `parameters` come from; empty: none.
+    pub profile: &'a str,
+    /// All parameters.
+    pub parameters: &'a ParameterSet,
+}
+
+/// What was loaded.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The instance, as the kernel shows it.
+    pub instance: Instance,
+    /// False: the same program ran already with the same parameters.
+    pub changed: bool,
+}
+
+/// Registers an algorithm. Its pin outlives the process; until the pin is made, a kill undoes all of it.
+pub fn load(_lock: &Lock, request: &LoadRequest<'_>) -> Result<Loaded> {
+    check_name(request.name)?;
+    features::require_struct_ops()?;
+    bpffs::make_folders()?;
+    let result = load_checked(request);
+    if result.is_err() {
+        bpffs::remove_empty_folders();
+    }
+    result
+}
+
+fn load_checked(request: &LoadRequest<'_>) -> Result<Loaded> {
+    let name = request.name;
+    if Instance::exists(name)? {
+        return already_loaded(request);
+    }
+    if available_algorithms()?.iter().any(|known| known == name) {
+        return Err(Error::Taken {
+            name: name.to_owned(),
+            by: "the kernel has an algorithm of this name".to_owned(),
+            hint: "--as ANOTHER_NAME".to_owned(),
+        });
+    }
+    let object = load_object(request.program, name, request.profile, request.parameters)?;
+    register(name, &object)?;
+    Ok(Loaded { instance: Instance::named(name)?, changed: true })
+}
+
+fn already_loaded(request: &LoadRequest<'_>) -> Result<Loaded> {
+    let instance = Instance::named(request.name)?;
+    let same_program = instance.identity.object_hash == request.program.hash;
+    if same_program && instance.parameters == *request.parameters {
+        return Ok(Loaded { instance, changed: false });
+    }
+    let (by, hint) = if same_program {
+        let by = format!("{} runs under it with other parameters", instance.identity.algorithm);
+        (by, format!("ccctl tune {} KEY=VALUE..., or --as ANOTHER_NAME", request.name))
+    } else {
+        let by = format!("{} runs under it", instance.identity.algorithm);
+        (by, format!("ccctl swap {} --with {}, or --as ANOTHER_NAME", request.name, request.program.label))
+    };
+    Err(Error::Taken { name: request.name.to_owned(), by, hint })
+}
+
+/// A link vanishes with the process unless pinned. A map without link stays registered, so there the pin comes first:
+/// whoever finds it unregistered knows that a load was cut short.
+fn register(name: &str, object: &LoadedObject) -> Result<()> {
+    let map = object.ops_map()?;
+    let path = bpffs::instance_pin(name);
+    let failed = |step: &str| {
+        let step = format!("{step} {name}");
+        move |error| Error::kernel(step, error)
+    };
+    if KernelOps::get()?.has_links {
+        sys::write_value(map.as_fd(), &object.value).map_err(failed("fill"))?;
+        let link = sys::create_link(map.as_fd()).map_err(failed("register"))?;
+        return sys::pin(link.as_fd(), &path).map_err(failed("pin"));
+    }
+    sys::pin(map.as_fd(), &path).map_err(failed("pin"))?;
+    sys::write_value(map.as_fd(), &object.value).map_err(|error| {
+        let _ = std::fs::remove_file(&path);
+        Error::kernel(format!("register {name}"), error)
+    })
+}
+
+/// Kernel names have 1 to 15 characters of a small alphabet (`TCP_CA_NAME_MAX`, `bpf_obj_name_cpy`).
+pub(crate) fn check_name(name: &str) -> Result<()> {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.';
+    let fine = (1..=15).contains(&name.len()) && name.bytes().all(allowed) && !name.bytes().all(|byte| byte == b'.');
+    if fine {
+        Ok(())
+    } else {
+        Err(Error::BadName { name: name.to_owned() })
+    }
+}

@@ -1,0 +1,61 @@
+//! One writer at a time.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read as _, Seek as _, Write as _};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+
+use crate::error::{Error, Result};
+
+const LOCK_FILE: &str = "/run/ccctl/lock";
+const POLL: Duration = Duration::from_millis(10);
+
+/// Held while something is changed; the kernel releases it when the process ends, however it ends.
+#[derive(Debug)]
+pub struct Lock {
+    _file: Flock<File>,
+}
+
+impl Lock {
+    /// Waits up to `patience` for another ccctl to finish.
+    pub fn take(patience: Duration) -> Result<Self> {
+        let mut file = open()?;
+        let start = Instant::now();
+        loop {
+            match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+                Ok(mut locked) => {
+                    // Only for the message to whoever waits.
+                    let _ = locked.set_len(0);
+                    let _ = locked.rewind();
+                    let _ = write!(*locked, "{}", std::process::id());
+                    return Ok(Self { _file: locked });
+                }
+                Err((returned, Errno::EWOULDBLOCK)) if start.elapsed() < patience => file = returned,
+                Err((returned, Errno::EWOULDBLOCK)) => {
+                    return Err(Error::Locked { holder: holder(returned), seconds: patience.as_secs() });
+                }
+                Err((_, errno)) => return Err(Error::kernel(format!("lock {LOCK_FILE}"), errno.into())),
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+}
+
+fn open() -> Result<File> {
+    let path = Path::new(LOCK_FILE);
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(folder)
+        .and_then(|()| OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path))
+        .map_err(|error| Error::kernel(format!("open {LOCK_FILE}"), error))
+}
+
+fn holder(mut file: File) -> String {
+    let mut text = String::new();
+    match file.rewind().and_then(|()| file.read_to_string(&mut text)) {
+        Ok(_) if !text.is_empty() => text,
+        _ => "unknown".to_owned(),
+    }
+}

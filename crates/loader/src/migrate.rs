@@ -1,0 +1,116 @@
+//! Migrate: move live connections to another algorithm.
+
+use serde::Serialize;
+
+use crate::default::available_algorithms;
+use crate::error::{Error, Result};
+use crate::lock::Lock;
+use crate::netns::{Namespace, NamespaceScan};
+use crate::sockets::{socket_record, SocketIterator};
+
+/// A socket that could not be moved.
+#[derive(Debug, Clone, Serialize)]
+pub struct Failure {
+    /// Addresses.
+    pub socket: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// Result in one namespace.
+#[derive(Debug, Clone, Serialize)]
+pub struct NamespaceCount {
+    /// How the namespace is called.
+    pub namespace: String,
+    /// Sockets of the algorithm in it.
+    pub found: usize,
+    /// Those that use another program now.
+    pub moved: usize,
+}
+
+/// What was found and moved.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Migration {
+    /// Sockets of the algorithm.
+    pub found: usize,
+    /// Those that use another program now.
+    pub moved: usize,
+    /// Those that already used the program asked for: nothing to do.
+    pub already: usize,
+    /// Those that could not be moved.
+    pub failed: Vec<Failure>,
+    /// By namespace; only those with sockets of the algorithm.
+    pub namespaces: Vec<NamespaceCount>,
+    /// Namespaces that could not be entered, and why.
+    pub unreadable: Vec<String>,
+}
+
+/// Moves the sockets of algorithm `from` to `to`, in all namespaces that may be entered or in the one given. Listening
+/// sockets move too, and what they accept from then on uses `to`. `from` and `to` may be the same: that takes sockets
+/// from the program before a swap to the one after it. With `dry_run` they are only counted.
+///
+/// `progress` is told after each namespace how many of how many are done.
+pub fn migrate(
+    _lock: &Lock,
+    from: &str,
+    to: &str,
+    namespace: Option<&str>,
+    dry_run: bool,
+    mut progress: impl FnMut(usize, usize),
+) -> Result<Migration> {
+    require_available(to)?;
+    let scan = match namespace {
+        Some(name) => NamespaceScan { found: vec![Namespace::named(name)?], unreadable: Vec::new() },
+        None => NamespaceScan::all()?,
+    };
+    let iterator = SocketIterator::load(from, if dry_run { "" } else { to })?;
+    let mut migration = Migration { unreadable: scan.unreadable, ..Migration::default() };
+    for (index, namespace) in scan.found.iter().enumerate() {
+        match iterator.run(namespace) {
+            Ok(records) => migration.add(namespace, &records),
+            Err(error) => migration.unreadable.push(error.to_string()),
+        }
+        progress(index + 1, scan.found.len());
+    }
+    Ok(migration)
+}
+
+impl Migration {
+    fn add(&mut self, namespace: &Namespace, records: &[socket_record]) {
+        if records.is_empty() {
+            return;
+        }
+        let moved = records.iter().filter(|record| record.moved != 0).count();
+        let failed = records.iter().filter(|record| record.error != 0);
+        self.failed.extend(failed.map(|record| Failure { socket: record.label(), reason: reason(record.error) }));
+        self.already += records.iter().filter(|record| record.error == 0 && record.moved == 0).count();
+        self.found += records.len();
+        self.moved += moved;
+        self.namespaces.push(NamespaceCount { namespace: namespace.label.clone(), found: records.len(), moved });
+    }
+}
+
+fn reason(error: i32) -> String {
+    match nix::errno::Errno::from_raw(-error) {
+        nix::errno::Errno::ENOENT => "the algorithm is gone".to_owned(),
+        nix::errno::Errno::EPERM => {
+            "its namespace may not use this algorithm (tcp_allowed_congestion_control)".to_owned()
+        }
+        nix::errno::Errno::EBUSY => "the socket is changing its algorithm just now".to_owned(),
+        _ if error == -524 => "cdg cannot be chosen from BPF".to_owned(), // ENOTSUPP, not in errno.h
+        errno => errno.desc().to_owned(),
+    }
+}
+
+/// Refuses a name that no socket could be moved to.
+pub(crate) fn require_available(name: &str) -> Result<()> {
+    let available = available_algorithms()?;
+    if available.iter().any(|known| known == name) {
+        return Ok(());
+    }
+    let hint = match ccctl_catalog::closest(name, available.iter().map(String::as_str)) {
+        Some(similar) => format!("did you mean {similar}?"),
+        None => format!("the kernel has {}", available.join(", ")),
+    };
+    Err(Error::Unknown { kind: "algorithm in the kernel", name: name.to_owned(), hint })
+}

@@ -1,0 +1,115 @@
+//! Network namespaces: finding them, and acting inside one.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use nix::sched::{setns, CloneFlags};
+
+use crate::error::{Error, Result};
+use crate::sys;
+
+/// A network namespace that this process may enter.
+#[derive(Debug)]
+pub struct Namespace {
+    /// How to call it: its name under /run/netns, or the process it was found through.
+    pub label: String,
+    /// Inode of its file; tells namespaces apart while they live.
+    pub inode: u64,
+    file: File,
+    is_own: bool,
+}
+
+/// What a search found.
+#[derive(Debug)]
+pub struct NamespaceScan {
+    /// Those that may be entered; the caller's own comes first.
+    pub found: Vec<Namespace>,
+    /// Those that may not, and why.
+    pub unreadable: Vec<String>,
+}
+
+impl Namespace {
+    /// The caller's own.
+    pub fn own() -> Result<Self> {
+        Self::open("this namespace".to_owned(), Path::new("/proc/thread-self/ns/net"), true)
+    }
+
+    /// One by its name in /run/netns or by the path of a namespace file.
+    pub fn named(name: &str) -> Result<Self> {
+        let path = if name.contains('/') { PathBuf::from(name) } else { Path::new("/run/netns").join(name) };
+        if !path.exists() {
+            return Err(Error::Unknown {
+                kind: "network namespace",
+                name: name.to_owned(),
+                hint: "ip netns list shows the named ones; /proc/PID/ns/net is that of a process".to_owned(),
+            });
+        }
+        Self::open(name.to_owned(), &path, false)
+    }
+
+    fn open(label: String, path: &Path, is_own: bool) -> Result<Self> {
+        let failed = |error| Error::kernel(format!("open {}", path.display()), error);
+        let file = File::open(path).map_err(failed)?;
+        let inode = file.metadata().map_err(failed)?.ino();
+        Ok(Self { label, inode, file, is_own })
+    }
+
+    /// Runs `action` inside, on a thread of its own: a namespace belongs to a thread.
+    pub fn run<T: Send>(&self, action: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+        if self.is_own {
+            return action();
+        }
+        let failed = |error| Error::kernel(format!("enter network namespace {}", self.label), error);
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                setns(&self.file, CloneFlags::CLONE_NEWNET).map_err(|errno| failed(errno.into()))?;
+                action()
+            });
+            thread.join().unwrap_or_else(|_| Err(failed(std::io::Error::other("the thread in it panicked"))))
+        })
+    }
+
+    /// Its cookie: never reused while the host runs, unlike the inode (`SO_NETNS_COOKIE`, 5.14).
+    pub(crate) fn cookie(&self) -> Result<u64> {
+        self.run(|| sys::netns_cookie().map_err(|error| Error::kernel("read the namespace's cookie", error)))
+    }
+}
+
+impl NamespaceScan {
+    /// All network namespaces that a name or a process leads to.
+    pub fn all() -> Result<Self> {
+        let own = Namespace::own()?;
+        let mut seen = HashSet::from([own.inode]);
+        let mut scan = Self { found: vec![own], unreadable: Vec::new() };
+        for (label, path) in candidates() {
+            let Ok(inode) = fs::metadata(&path).map(|metadata| metadata.ino()) else { continue };
+            if !seen.insert(inode) {
+                continue;
+            }
+            match Namespace::open(label.clone(), &path, false) {
+                Ok(namespace) => scan.found.push(namespace),
+                // A process may have ended meanwhile, and its namespace with it.
+                Err(Error::Kernel { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => scan.unreadable.push(error.to_string()),
+            }
+        }
+        Ok(scan)
+    }
+}
+
+/// Named namespaces first, so that they go by their names.
+fn candidates() -> Vec<(String, PathBuf)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/run/netns").into_iter().flatten().flatten() {
+        found.push((entry.file_name().to_string_lossy().into_owned(), entry.path()));
+    }
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.bytes().all(|byte| byte.is_ascii_digit()) {
+            found.push((format!("of process {name}"), entry.path().join("ns/net")));
+        }
+    }
+    found
+}

@@ -1,0 +1,277 @@
+//! From an object file to programs and maps in the kernel, not yet registered.
+
+use std::borrow::Cow;
+use std::fs;
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use ccctl_catalog::{
+    algorithm, algorithm_of_btf, algorithms, closest, object_hash, Layout, LayoutError, ObjectHash, ParameterSet,
+};
+use libbpf_rs::btf::types::Composite;
+use libbpf_rs::{Btf, MapCore as _, MapType, Object, ObjectBuilder, OpenObject};
+
+use crate::error::{Error, Result};
+use crate::features;
+use crate::identity::{Identity, IDENTITY_MAP};
+use crate::kernel_ops::{members, KernelOps, Member};
+use crate::params::{publish, PARAMS_MAP};
+use crate::sys::{self, OpsTemplate};
+
+/// Where the verifier's logs go.
+const LOG_FOLDER: &str = "/run/ccctl";
+/// The program of an object that works out its tables.
+pub(crate) const PREPARE: &str = "prepare";
+
+/// An algorithm as an object file: one that is built in, or a file of the user's.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// What the user called it.
+    pub label: String,
+    /// The algorithm in it.
+    pub algorithm: String,
+    /// Parameters and state.
+    pub layout: Layout,
+    /// By which two builds are told apart.
+    pub hash: ObjectHash,
+    object: Cow<'static, [u8]>,
+}
+
+impl Program {
+    /// The algorithm of this name, or, where the word has a slash or ends in `.o`, the object file at this path.
+    pub fn named(word: &str) -> Result<Self> {
+        if word.contains('/') || Path::new(word).extension().is_some_and(|ending| ending == "o") {
+            return Self::of_file(word);
+        }
+        let known = algorithm(word).ok_or_else(|| {
+            let names = algorithms().iter().map(ccctl_catalog::Algorithm::name);
+            let hint = match closest(word, names.clone()) {
+                Some(name) => format!("did you mean {name}? ccctl algorithms lists all"),
+                None => format!("there are {}", names.collect::<Vec<_>>().join(", ")),
+            };
+            Error::Unknown { kind: "algorithm", name: word.to_owned(), hint }
+        })?;
+        Ok(Self {
+            label: word.to_owned(),
+            algorithm: word.to_owned(),
+            layout: known.layout(),
+            hash: object_hash(known.object()),
+            object: Cow::Borrowed(known.object()),
+        })
+    }
+
+    fn of_file(path: &str) -> Result<Self> {
+        let bytes = fs::read(path).map_err(|error| Error::kernel(format!("read {path}"), error))?;
+        let refused = |error: LayoutError| Error::Object { object: path.to_owned(), error };
+        let (parsed, _) = sys::with_log(|| {
+            let btf = Btf::from_raw("file", &bytes).map_err(|error| LayoutError::NoBtf(error.to_string()))?;
+            let btf = btf.ok_or_else(|| LayoutError::NoBtf("no .BTF section".to_owned()))?;
+            let name = algorithm_of_btf(&btf).ok_or_else(|| LayoutError::Missing("parameters".to_owned()))?;
+            Layout::of_btf(&name, &btf).map(|layout| (name, layout))
+        });
+        let (algorithm, layout) = parsed.map_err(refused)?;
+        let hash = object_hash(&bytes);
+        Ok(Self { label: path.to_owned(), algorithm, layout, hash, object: Cow::Owned(bytes) })
+    }
+
+    /// The algorithm's defaults.
+    #[must_use]
+    pub fn defaults(&self) -> ParameterSet {
+        ParameterSet::defaults(&self.algorithm, &self.layout.parameters)
+    }
+
+    fn open(&self) -> Result<OpenObject> {
+        let (opened, log) = sys::with_log(|| ObjectBuilder::default().open_memory(&self.object));
+        opened.map_err(|error| {
+            let cause = log.lines().last().map_or_else(|| error.to_string(), str::to_owned);
+            Error::Object { object: self.label.clone(), error: LayoutError::NoBtf(cause) }
+        })
+    }
+
+    fn own_members(&self) -> Result<Vec<(String, Member)>> {
+        let missing =
+            |what: &str| Error::Object { object: self.label.clone(), error: LayoutError::Missing(what.into()) };
+        let btf = Btf::from_raw("object", &self.object).ok().flatten().ok_or_else(|| missing("BTF"))?;
+        let ops: Composite<'_> =
+            btf.type_by_name("tcp_congestion_ops").ok_or_else(|| missing("struct tcp_congestion_ops"))?;
+        Ok(members(&btf, &ops, 0).into_iter().collect())
+    }
+}
+
+/// Programs and maps in the kernel, with the value that registers them. Dropped, they are gone.
+pub(crate) struct LoadedObject {
+    object: Object,
+    /// What the `struct_ops` map is to be filled with.
+    pub(crate) value: Vec<u8>,
+}
+
+impl LoadedObject {
+    /// The `struct_ops` map.
+    pub(crate) fn ops_map(&self) -> Result<OwnedFd> {
+        let map = self.object.maps().find(|map| map.map_type() == MapType::StructOps);
+        let map = map.ok_or_else(|| Error::kernel("find the struct_ops map", std::io::Error::other("none")))?;
+        map.as_fd().try_clone_to_owned().map_err(|error| Error::kernel("keep the struct_ops map", error))
+    }
+}
+
+/// Loads a program under a kernel name with its parameters in force. Nothing can use it yet.
+pub(crate) fn load_object(program: &Program, name: &str, profile: &str, set: &ParameterSet) -> Result<LoadedObject> {
+    let kernel = KernelOps::get()?;
+    let own = program.own_members()?;
+    let mut open = program.open()?;
+    let mut template = OpsTemplate::of(&open).ok_or_else(|| Error::Object {
+        object: program.label.clone(),
+        error: LayoutError::Missing("struct_ops map".to_owned()),
+    })?;
+    write_name(&mut template, &own, name);
+    clear_unknown_hooks(&mut template, &own, kernel);
+    let slots = template.data().to_vec();
+    write_identity(&mut open, program, profile)?;
+    if !kernel.has_links {
+        clear_link_flag(&mut open)?;
+    }
+    let object = load(open, program)?;
+    let value = kernel_value(&mut template, &slots, &own, kernel)
+        .map_err(|error| Error::kernel(format!("find the programs of {}", program.label), error))?;
+    fill_parameters(&object, set)?;
+    Ok(LoadedObject { object, value })
+}
+
+fn write_name(template: &mut OpsTemplate, own: &[(String, Member)], name: &str) {
+    let member = own.iter().find(|(member, _)| member == "name").map(|(_, member)| *member);
+    if let Some(room) = member.and_then(|member| template.data().get_mut(member.offset..member.offset + 16)) {
+        room.fill(0);
+        room[..name.len()].copy_from_slice(name.as_bytes());
+    }
+}
+
+/// A hook that this kernel does not know is left out, and libbpf leaves its program out with it.
+fn clear_unknown_hooks(template: &mut OpsTemplate, own: &[(String, Member)], kernel: &KernelOps) {
+    for (name, member) in own.iter().filter(|(name, _)| !kernel.members.contains_key(name)) {
+        if let (true, Some(slot)) = (member.is_hook, template.data().get_mut(member.offset..member.offset + 8)) {
+            let _ = name;
+            slot.fill(0);
+        }
+    }
+}
+
+fn write_identity(open: &mut OpenObject, program: &Program, profile: &str) -> Result<()> {
+    let identity = Identity::new(&program.algorithm, profile, program.hash);
+    let btf = Btf::from_raw("object", &program.object).ok().flatten();
+    for mut map in open.maps_mut() {
+        if map.name().to_string_lossy().ends_with(IDENTITY_MAP) {
+            if let (Some(btf), Some(room)) = (&btf, map.initial_value_mut()) {
+                identity.write(btf, room);
+                return Ok(());
+            }
+        }
+    }
+    Err(Error::Object { object: program.label.clone(), error: LayoutError::Missing("struct cc_identity".to_owned()) })
+}
+
+fn clear_link_flag(open: &mut OpenObject) -> Result<()> {
+    for mut map in open.maps_mut().filter(|map| map.map_type() == MapType::StructOps) {
+        let flags = map.map_flags() & !libbpf_rs::libbpf_sys::BPF_F_LINK;
+        map.set_map_flags(flags).map_err(|error| Error::libbpf("prepare for a kernel without links", &error))?;
+    }
+    Ok(())
+}
+
+fn load(open: OpenObject, program: &Program) -> Result<Object> {
+    let (loaded, log) = sys::with_log(|| open.load());
+    loaded.map_err(|error| {
+        if error.kind() == libbpf_rs::ErrorKind::PermissionDenied && !log.contains("PROG LOAD LOG") {
+            return features::privileges_missing(&format!("load {}", program.label));
+        }
+        match write_log(&program.algorithm, &log) {
+            Ok(path) => {
+                Error::Refused { object: program.label.clone(), cause: last_words(&log, &error.to_string()), log: path }
+            }
+            Err(_) => Error::libbpf(format!("load {}", program.label), &error),
+        }
+    })
+}
+
+/// The line before the verifier's statistics is its reason.
+fn last_words(log: &str, otherwise: &str) -> String {
+    let body = log.split("-- END PROG LOAD LOG --").next().filter(|_| log.contains("-- END PROG LOAD LOG --"));
+    body.and_then(|body| body.lines().rev().find(|line| !line.is_empty() && !line.starts_with("processed ")))
+        .map_or_else(|| otherwise.to_owned(), |line| line.trim().to_owned())
+}
+
+fn write_log(algorithm: &str, log: &str) -> std::io::Result<PathBuf> {
+    fs::create_dir_all(LOG_FOLDER)?;
+    let path = Path::new(LOG_FOLDER).join(format!("verifier-{algorithm}-{}.log", std::process::id()));
+    fs::write(&path, log)?;
+    Ok(path)
+}
+
+/// The kernel's struct out of the object's: hooks become descriptors of their programs.
+fn kernel_value(
+    template: &mut OpsTemplate,
+    slots: &[u8],
+    own: &[(String, Member)],
+    kernel: &KernelOps,
+) -> std::io::Result<Vec<u8>> {
+    let mut value = vec![0; kernel.value_bytes];
+    for (name, member) in own {
+        let Some(target) = kernel.members.get(name) else { continue };
+        if member.is_hook {
+            if let Some(fd) = template.program_fd(member.offset)? {
+                let fd = u64::try_from(fd).map_err(std::io::Error::other)?;
+                value[target.offset..target.offset + 8].copy_from_slice(&fd.to_le_bytes());
+            }
+        } else {
+            let bytes = member.bytes.min(target.bytes);
+            value[target.offset..target.offset + bytes].copy_from_slice(&slots[member.offset..member.offset + bytes]);
+        }
+    }
+    Ok(value)
+}
+
+fn fill_parameters(object: &Object, set: &ParameterSet) -> Result<()> {
+    let map = object.maps().find(|map| map.name() == PARAMS_MAP);
+    let map = map.ok_or_else(|| Error::kernel(format!("find {PARAMS_MAP}"), std::io::Error::other("no such map")))?;
+    publish(map.as_fd(), &set.to_bytes(), || run_prepare(object))
+}
+
+/// Runs the program that works out tables on the idle set; objects without one have nothing to work out.
+pub(crate) fn run_prepare(object: &Object) -> Result<()> {
+    let Some(prepare) = object.progs_mut().find(|program| program.name() == PREPARE) else { return Ok(()) };
+    let output = prepare
+        .test_run(libbpf_rs::ProgramInput::default())
+        .map_err(|error| Error::libbpf("work out the tables of the parameters", &error))?;
+    match output.return_value {
+        0 => Ok(()),
+        code => {
+            Err(Error::kernel("work out the tables of the parameters", std::io::Error::other(format!("code {code}"))))
+        }
+    }
+}
+
+/// Loads only the `prepare` program of an object, on the maps of an instance that runs.
+pub(crate) fn load_prepare(program: &Program, maps: &[(String, OwnedFd)]) -> Result<Option<Object>> {
+    let mut open = program.open()?;
+    if !open.progs().any(|candidate| candidate.name() == PREPARE) {
+        return Ok(None);
+    }
+    for mut candidate in open.progs_mut() {
+        let wanted = candidate.name() == PREPARE;
+        candidate.set_autoload(wanted);
+    }
+    for mut map in open.maps_mut() {
+        let reuse = maps.iter().find(|(name, _)| map.name() == name.as_str());
+        let result = match reuse {
+            Some((_, fd)) => map.reuse_fd(borrow(fd)),
+            None if map.map_type() == MapType::StructOps => map.set_autocreate(false),
+            None => Ok(()),
+        };
+        result.map_err(|error| Error::libbpf("reuse the maps of the instance", &error))?;
+    }
+    load(open, program).map(Some)
+}
+
+fn borrow(fd: &OwnedFd) -> BorrowedFd<'_> {
+    debug_assert!(fd.as_raw_fd() >= 0);
+    fd.as_fd()
+}

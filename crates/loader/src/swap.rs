@@ -1,0 +1,54 @@
+//! Swap: another program behind the same kernel name, at one instant.
+
+use std::os::fd::AsFd as _;
+
+use ccctl_catalog::ParameterSet;
+
+use crate::error::{Error, Result};
+use crate::instance::{Anchor, Instance};
+use crate::lock::Lock;
+use crate::object::{load_object, Program};
+use crate::sys;
+
+/// What to put behind the name.
+#[derive(Debug)]
+pub struct SwapRequest<'a> {
+    /// Kernel name.
+    pub name: &'a str,
+    /// The new algorithm, or a newer build of the same.
+    pub program: &'a Program,
+    /// Name of the profile that `parameters` come from; empty: none.
+    pub profile: &'a str,
+    /// All parameters.
+    pub parameters: &'a ParameterSet,
+}
+
+/// What was done.
+#[derive(Debug)]
+pub struct Swapped {
+    /// The instance, as the kernel shows it now.
+    pub instance: Instance,
+    /// Its map before.
+    pub map_id_before: u32,
+}
+
+/// Puts a new program behind a kernel name. New connections get it at once; live ones keep the old program until they
+/// are migrated. The new one is complete before the switch, which is one system call: a kill leaves one or the other.
+pub fn swap(_lock: &Lock, request: &SwapRequest<'_>) -> Result<Swapped> {
+    let before = Instance::named(request.name)?;
+    let Anchor::Link(link, _) = &before.anchor else {
+        return Err(Error::Host {
+            cause: "swap needs struct_ops links, which this kernel does not have (Linux 6.4)".to_owned(),
+            remedy: format!(
+                "ccctl load {} --as OTHER, ccctl migrate --from {} --to OTHER, ccctl unload {}",
+                request.program.label, request.name, request.name
+            ),
+        });
+    };
+    let object = load_object(request.program, request.name, request.profile, request.parameters)?;
+    let map = object.ops_map()?;
+    let failed = |error| Error::kernel(format!("swap {}", request.name), error);
+    sys::write_value(map.as_fd(), &object.value).map_err(failed)?;
+    sys::update_link(link.as_fd(), map.as_fd()).map_err(failed)?;
+    Ok(Swapped { instance: Instance::named(request.name)?, map_id_before: before.map_id })
+}

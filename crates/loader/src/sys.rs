@@ -1,0 +1,301 @@
+//! The BPF system calls that libbpf-rs does not wrap. The only module with unsafe code.
+#![allow(unsafe_code)]
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::ptr;
+
+use libbpf_rs::{AsRawLibbpf as _, OpenObject};
+use libbpf_sys::{bpf_map, bpf_object, bpf_program};
+
+/// libbpf returns a negative errno; older calls also set errno.
+fn checked(result: i32) -> io::Result<i32> {
+    if result < 0 {
+        Err(io::Error::from_raw_os_error(-result))
+    } else {
+        Ok(result)
+    }
+}
+
+fn owned(result: i32) -> io::Result<OwnedFd> {
+    let fd = checked(result)?;
+    // SAFETY: the kernel has just returned this descriptor to us, nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn c_path(path: &Path) -> io::Result<CString> {
+    Ok(CString::new(path.as_os_str().as_bytes())?)
+}
+
+/// Pins a link or a map.
+pub(crate) fn pin(fd: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
+    let path = c_path(path)?;
+    // SAFETY: a valid descriptor and a string that ends in zero, read during the call only.
+    checked(unsafe { libbpf_sys::bpf_obj_pin(fd.as_raw_fd(), path.as_ptr()) }).map(drop)
+}
+
+/// Opens what is pinned at `path`.
+pub(crate) fn open_pinned(path: &Path) -> io::Result<OwnedFd> {
+    let path = c_path(path)?;
+    // SAFETY: a string that ends in zero, read during the call only.
+    owned(unsafe { libbpf_sys::bpf_obj_get(path.as_ptr()) })
+}
+
+/// Opens a map by its id.
+pub(crate) fn map_by_id(id: u32) -> io::Result<OwnedFd> {
+    // SAFETY: no pointers.
+    owned(unsafe { libbpf_sys::bpf_map_get_fd_by_id(id) })
+}
+
+/// Opens a program by its id.
+pub(crate) fn program_by_id(id: u32) -> io::Result<OwnedFd> {
+    // SAFETY: no pointers.
+    owned(unsafe { libbpf_sys::bpf_prog_get_fd_by_id(id) })
+}
+
+fn info<T: Default>(fd: BorrowedFd<'_>) -> io::Result<T> {
+    let mut info = T::default();
+    let mut size = u32::try_from(size_of::<T>()).map_err(io::Error::other)?;
+    // SAFETY: T is one of libbpf's info structs (plain C, zero is valid); the kernel writes at most `size` bytes.
+    checked(unsafe {
+        libbpf_sys::bpf_obj_get_info_by_fd(fd.as_raw_fd(), ptr::from_mut(&mut info).cast(), &raw mut size)
+    })?;
+    Ok(info)
+}
+
+/// What the kernel says of a map.
+pub(crate) fn map_info(fd: BorrowedFd<'_>) -> io::Result<libbpf_sys::bpf_map_info> {
+    info(fd)
+}
+
+/// What the kernel says of a `struct_ops` link: its id and its map's id; None where the descriptor is no such link.
+pub(crate) fn struct_ops_link(fd: BorrowedFd<'_>) -> io::Result<Option<(u32, u32)>> {
+    let info: libbpf_sys::bpf_link_info = info(fd)?;
+    if info.type_ != libbpf_sys::BPF_LINK_TYPE_STRUCT_OPS {
+        return Ok(None);
+    }
+    // SAFETY: the type says which member of the union the kernel has filled.
+    let map_id = unsafe { info.__bindgen_anon_1.struct_ops.map_id };
+    Ok(Some((info.id, map_id)))
+}
+
+/// What the kernel says of a program.
+pub(crate) struct ProgramDetails {
+    pub(crate) info: libbpf_sys::bpf_prog_info,
+    /// Ids of its maps.
+    pub(crate) map_ids: Vec<u32>,
+    /// BTF type of its function; the name in `info` is cut at 15 characters, the function's is not.
+    pub(crate) function_type: Option<u32>,
+}
+
+/// Asks the kernel about a program.
+pub(crate) fn program_details(fd: BorrowedFd<'_>) -> io::Result<ProgramDetails> {
+    let counts: libbpf_sys::bpf_prog_info = info(fd)?;
+    let mut map_ids = vec![0_u32; counts.nr_map_ids as usize];
+    let mut functions = vec![libbpf_sys::bpf_func_info::default(); counts.nr_func_info as usize];
+    let mut info = libbpf_sys::bpf_prog_info {
+        nr_map_ids: counts.nr_map_ids,
+        map_ids: map_ids.as_mut_ptr() as u64,
+        nr_func_info: counts.nr_func_info,
+        func_info_rec_size: u32::try_from(size_of::<libbpf_sys::bpf_func_info>()).map_err(io::Error::other)?,
+        func_info: functions.as_mut_ptr() as u64,
+        ..Default::default()
+    };
+    let mut size = u32::try_from(size_of_val(&info)).map_err(io::Error::other)?;
+    // SAFETY: as above; the two arrays have room for as many records as they say, and outlive the call.
+    checked(unsafe {
+        libbpf_sys::bpf_obj_get_info_by_fd(fd.as_raw_fd(), ptr::from_mut(&mut info).cast(), &raw mut size)
+    })?;
+    map_ids.truncate(info.nr_map_ids as usize);
+    (info.map_ids, info.func_info) = (0, 0);
+    Ok(ProgramDetails { info, map_ids, function_type: functions.first().map(|function| function.type_id) })
+}
+
+/// Element 0 of an array or `struct_ops` map.
+pub(crate) fn read_value(map: BorrowedFd<'_>, bytes: usize) -> io::Result<Vec<u8>> {
+    let key = 0_u32;
+    let mut value = vec![0; bytes.next_multiple_of(8)];
+    // SAFETY: the caller passes the map's own value size; key and value outlive the call.
+    checked(unsafe {
+        libbpf_sys::bpf_map_lookup_elem(map.as_raw_fd(), ptr::from_ref(&key).cast(), value.as_mut_ptr().cast())
+    })?;
+    value.truncate(bytes);
+    Ok(value)
+}
+
+/// Writes element 0 of an array or `struct_ops` map; for the latter this is what registers it where there are no links.
+pub(crate) fn write_value(map: BorrowedFd<'_>, value: &[u8]) -> io::Result<()> {
+    let key = 0_u32;
+    let info = map_info(map)?;
+    if info.value_size as usize != value.len() {
+        return Err(io::Error::other(format!("value has {} bytes, the map {}", value.len(), info.value_size)));
+    }
+    // SAFETY: the size has just been compared with the map's; key and value outlive the call.
+    checked(unsafe {
+        libbpf_sys::bpf_map_update_elem(map.as_raw_fd(), ptr::from_ref(&key).cast(), value.as_ptr().cast(), 0)
+    })
+    .map(drop)
+}
+
+/// Deletes element 0: takes a `struct_ops` map without link out of service.
+pub(crate) fn delete_value(map: BorrowedFd<'_>) -> io::Result<()> {
+    let key = 0_u32;
+    // SAFETY: the key outlives the call.
+    checked(unsafe { libbpf_sys::bpf_map_delete_elem(map.as_raw_fd(), ptr::from_ref(&key).cast()) }).map(drop)
+}
+
+/// Registers a filled `struct_ops` map; the registration lives as long as the link.
+pub(crate) fn create_link(map: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    // SAFETY: no options; descriptors only.
+    owned(unsafe { libbpf_sys::bpf_link_create(map.as_raw_fd(), 0, libbpf_sys::BPF_STRUCT_OPS, ptr::null()) })
+}
+
+/// Puts another map behind a link. The same map crashes kernels up to 7.2 with a lock held for ever, so it is refused
+/// here, in the one place that can do it.
+pub(crate) fn update_link(link: BorrowedFd<'_>, map: BorrowedFd<'_>) -> io::Result<()> {
+    let new_id = map_info(map)?.id;
+    let (_, old_id) = struct_ops_link(link)?.ok_or_else(|| io::Error::other("not a struct_ops link"))?;
+    if new_id == old_id || old_id == 0 {
+        return Err(io::Error::other(format!("refused: the link has map {old_id}, the update is map {new_id}")));
+    }
+    // SAFETY: no options; descriptors only.
+    checked(unsafe { libbpf_sys::bpf_link_update(link.as_raw_fd(), map.as_raw_fd(), ptr::null()) }).map(drop)
+}
+
+/// Ids of all BPF maps, in order.
+pub(crate) fn next_map_id(after: u32) -> Option<u32> {
+    let mut next = 0;
+    // SAFETY: the id is written to a local.
+    let result = unsafe { libbpf_sys::bpf_map_get_next_id(after, &raw mut next) };
+    (result == 0).then_some(next)
+}
+
+/// The programs that an object's `struct_ops` map names, by offset in the object's own struct. Between opening and
+/// closing the object, libbpf keeps pointers to them where the C source has functions.
+pub(crate) struct OpsTemplate {
+    object: *mut bpf_object,
+    map: *mut bpf_map,
+}
+
+impl OpsTemplate {
+    /// None where the object has no `struct_ops` map.
+    pub(crate) fn of(object: &OpenObject) -> Option<Self> {
+        let object = object.as_libbpf_object().as_ptr();
+        let mut map = ptr::null_mut();
+        loop {
+            // SAFETY: `object` is open, and `map` is null or one of its maps.
+            map = unsafe { libbpf_sys::bpf_object__next_map(object, map) };
+            if map.is_null() {
+                return None;
+            }
+            // SAFETY: `map` is one of the object's maps.
+            if unsafe { libbpf_sys::bpf_map__type(map) } == libbpf_sys::BPF_MAP_TYPE_STRUCT_OPS {
+                return Some(Self { object, map });
+            }
+        }
+    }
+
+    /// The object's own struct, as libbpf shows it. The object must still be open.
+    pub(crate) fn data(&mut self) -> &mut [u8] {
+        let mut size = 0_u64;
+        // SAFETY: the map belongs to an open object; libbpf returns its buffer and writes its size.
+        let data = unsafe { libbpf_sys::bpf_map__initial_value(self.map, &raw mut size) };
+        if data.is_null() {
+            return &mut [];
+        }
+        // SAFETY: `size` bytes at `data`, owned by the object, which outlives this borrow of the template.
+        unsafe { std::slice::from_raw_parts_mut(data.cast::<u8>(), size as usize) }
+    }
+
+    /// Descriptor of the program whose pointer lies at `offset`; None for an empty slot. Fails where libbpf has
+    /// skipped the program: nothing is registered with holes.
+    pub(crate) fn program_fd(&mut self, offset: usize) -> io::Result<Option<i32>> {
+        let slot = self.data().get(offset..offset + 8).ok_or_else(|| io::Error::other("slot outside the struct"))?;
+        let address = slot.iter().rev().fold(0_usize, |address, byte| address << 8 | usize::from(*byte));
+        if address == 0 {
+            return Ok(None);
+        }
+        let mut program = ptr::null_mut::<bpf_program>();
+        loop {
+            // SAFETY: the object is open, `program` is null or one of its programs.
+            program = unsafe { libbpf_sys::bpf_object__next_program(self.object, program) };
+            if program.is_null() {
+                return Err(io::Error::other("slot does not name a program of the object"));
+            }
+            if program as usize == address {
+                // SAFETY: `program` is one of the object's programs.
+                return checked(unsafe { libbpf_sys::bpf_program__fd(program) }).map(Some);
+            }
+        }
+    }
+}
+
+/// Runs `action` with libbpf's messages collected instead of printed. libbpf has one printer for the whole process.
+pub(crate) fn with_log<T>(action: impl FnOnce() -> T) -> (T, String) {
+    use std::sync::Mutex;
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    static LOG: Mutex<String> = Mutex::new(String::new());
+    #[allow(clippy::needless_pass_by_value)] // libbpf-rs fixes the signature
+    fn collect(_: libbpf_rs::PrintLevel, message: String) {
+        if let Ok(mut log) = LOG.lock() {
+            log.push_str(&message);
+        }
+    }
+
+    let guard = ONE_AT_A_TIME.lock();
+    let before = libbpf_rs::set_print(Some((libbpf_rs::PrintLevel::Warn, collect)));
+    let result = action();
+    libbpf_rs::set_print(before);
+    let log = LOG.lock().map(|mut log| std::mem::take(&mut *log)).unwrap_or_default();
+    drop(guard);
+    (result, log)
+}
+
+/// `SO_NETNS_COOKIE` of the calling thread's network namespace.
+pub(crate) fn netns_cookie() -> io::Result<u64> {
+    let socket = std::net::UdpSocket::bind("0.0.0.0:0").or_else(|_| std::net::UdpSocket::bind("[::]:0"))?;
+    let mut cookie = 0_u64;
+    let mut size = size_of::<u64>() as libc::socklen_t;
+    // SAFETY: an open socket, and a buffer of the size that is passed.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_NETNS_COOKIE,
+            ptr::from_mut(&mut cookie).cast(),
+            &raw mut size,
+        )
+    };
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(cookie)
+    }
+}
+
+/// Copies a kernel name into a C array, with a closing zero.
+pub(crate) fn copy_name(room: &mut [std::ffi::c_char], name: &str) {
+    let most = room.len() - 1;
+    for (slot, byte) in room[..most].iter_mut().zip(name.bytes()) {
+        *slot = byte as std::ffi::c_char;
+    }
+}
+
+/// A query as the bytes of the map that it goes to.
+pub(crate) fn query_bytes(query: &crate::sockets::socket_query) -> &[u8] {
+    // SAFETY: a C struct of two char arrays has no padding; the slice borrows the query.
+    unsafe { std::slice::from_raw_parts(ptr::from_ref(query).cast(), size_of_val(query)) }
+}
+
+/// The whole records in what the iterator wrote.
+pub(crate) fn records_of(bytes: &[u8]) -> Vec<crate::sockets::socket_record> {
+    let size = size_of::<crate::sockets::socket_record>();
+    let record = |chunk: &[u8]| {
+        // SAFETY: a C struct of integers, for which all bytes are valid; the chunk is exactly as long; unaligned.
+        unsafe { chunk.as_ptr().cast::<crate::sockets::socket_record>().read_unaligned() }
+    };
+    bytes.chunks_exact(size).map(record).collect()
+}

@@ -1,0 +1,119 @@
+//! Unload: take an algorithm out of the kernel.
+
+use std::fs;
+use std::os::fd::AsFd as _;
+use std::time::{Duration, Instant as Clock};
+
+use serde::Serialize;
+
+use crate::bpffs;
+use crate::default::{self, available_algorithms};
+use crate::error::{Error, Result};
+use crate::instance::{Anchor, Instance};
+use crate::lock::Lock;
+use crate::migrate::{migrate, require_available, Migration};
+use crate::netns::NamespaceScan;
+use crate::sockets::count;
+use crate::sys;
+
+/// The kernel takes a link down after its last user is gone, on a work queue.
+const DEREGISTRATION_PATIENCE: Duration = Duration::from_secs(5);
+const POLL: Duration = Duration::from_millis(2);
+
+/// What to do with sockets that use the instance.
+#[derive(Debug, Clone, Default)]
+pub struct UnloadOptions {
+    /// Move them here first.
+    pub migrate_to: Option<String>,
+    /// Let them keep the program, which stays in the kernel until the last one closes.
+    pub force: bool,
+}
+
+/// A default that was restored.
+#[derive(Debug, Clone, Serialize)]
+pub struct RestoredDefault {
+    /// Namespace.
+    pub namespace: String,
+    /// Its default now.
+    pub name: String,
+}
+
+/// What was done.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Unloaded {
+    /// Kernel names taken out.
+    pub unloaded: Vec<String>,
+    /// Sockets moved.
+    pub migrated: usize,
+    /// Sockets left on the old program.
+    pub left: usize,
+    /// Defaults restored.
+    pub defaults_restored: Vec<RestoredDefault>,
+}
+
+/// Takes instances out of the kernel. All are checked before the first one is touched. Each step leaves a working
+/// host: first sockets are moved, then defaults restored, then the name goes.
+pub fn unload(lock: &Lock, names: &[String], options: &UnloadOptions) -> Result<Unloaded> {
+    let instances = names.iter().map(|name| Instance::named(name)).collect::<Result<Vec<_>>>()?;
+    if let Some(target) = &options.migrate_to {
+        require_available(target)?;
+        if names.contains(target) {
+            return Err(Error::InUse { name: target.clone(), users: "this very command, as --migrate-to".to_owned() });
+        }
+    }
+    let mut result = Unloaded::default();
+    for instance in &instances {
+        result.left += clear_sockets(lock, instance, options, &mut result.migrated)?;
+    }
+    let scan = NamespaceScan::all()?;
+    for instance in instances {
+        for namespace in &scan.found {
+            if let Some(name) = default::restore(namespace, &instance.name)? {
+                result.defaults_restored.push(RestoredDefault { namespace: namespace.label.clone(), name });
+            }
+        }
+        remove(instance, &mut result.unloaded)?;
+    }
+    if bpffs::instance_names()?.is_empty() {
+        default::forget_all()?;
+        bpffs::remove_empty_folders();
+    }
+    Ok(result)
+}
+
+/// Moves sockets away, or refuses, or counts those that stay.
+fn clear_sockets(lock: &Lock, instance: &Instance, options: &UnloadOptions, migrated: &mut usize) -> Result<usize> {
+    if let Some(target) = &options.migrate_to {
+        let moved: Migration = migrate(lock, &instance.name, target, None, false, |_, _| {})?;
+        *migrated += moved.moved;
+    }
+    let counts = count(&instance.name)?;
+    let sockets = counts.of(&instance.name).sockets;
+    if sockets == 0 || options.force {
+        return Ok(sockets);
+    }
+    let users = if sockets == 1 { "1 socket".to_owned() } else { format!("{sockets} sockets") };
+    Err(Error::InUse { name: instance.name.clone(), users })
+}
+
+fn remove(instance: Instance, unloaded: &mut Vec<String>) -> Result<()> {
+    let name = instance.name.clone();
+    if let Anchor::Map(map) = &instance.anchor {
+        sys::delete_value(map.as_fd()).map_err(|error| Error::kernel(format!("deregister {name}"), error))?;
+    }
+    let path = bpffs::instance_pin(&name);
+    fs::remove_file(&path).map_err(|error| Error::kernel(format!("remove {}", path.display()), error))?;
+    drop(instance); // our own descriptors hold the link, too
+    let start = Clock::now();
+    while available_algorithms()?.contains(&name) {
+        if start.elapsed() > DEREGISTRATION_PATIENCE {
+            return Err(Error::Host {
+                cause: format!("{name} is unpinned, but the kernel has not taken it down within 5 s"),
+                remedy: "something else may hold its link (bpftool link), or the kernel hangs: ccctl doctor".to_owned(),
+            });
+        }
+        std::thread::sleep(POLL);
+    }
+    unloaded.push(name);
+    Ok(())
+}
