@@ -133,11 +133,12 @@ impl Parameter {
         self.words.get(value as usize).cloned().unwrap_or_else(|| value.to_string())
     }
 
+    /// The unit behind a number: " pkts", or " (in 1/1024)" where it is a number itself.
     fn spaced_unit(&self) -> String {
-        if self.unit.is_empty() {
-            String::new()
-        } else {
-            format!(" {}", self.unit)
+        match self.unit.chars().next() {
+            None => String::new(),
+            Some('0'..='9') => format!(" (in {})", self.unit),
+            Some(_) => format!(" {}", self.unit),
         }
     }
 }

@@ -69,7 +69,7 @@ impl Exit {
             Some(Error::Host { .. }) => Self::Host,
             Some(Error::Refused { .. }) => Self::Program,
             Some(Error::Locked { .. }) => Self::Locked,
-            Some(Error::Kernel { source, .. }) if source.kind() == io::ErrorKind::NotFound => Self::Usage,
+            Some(Error::Kernel { answer, .. }) if answer.kind() == io::ErrorKind::NotFound => Self::Usage,
             _ => Self::Unexpected,
         }
     }

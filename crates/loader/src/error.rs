@@ -86,20 +86,20 @@ pub enum Error {
         seconds: u64,
     },
     /// A system call failed.
-    #[error("{step}: {source}")]
+    #[error("{step}: {answer}")]
     Kernel {
         /// What was being done, and to what.
         step: String,
         /// The kernel's answer.
-        source: io::Error,
+        answer: io::Error,
     },
 }
 
 impl Error {
     /// Wraps a failed system call; "not permitted" becomes a statement about privileges.
-    pub(crate) fn kernel(step: impl Into<String>, source: io::Error) -> Self {
+    pub(crate) fn kernel(step: impl Into<String>, answer: io::Error) -> Self {
         let step = step.into();
-        if source.kind() == io::ErrorKind::PermissionDenied {
+        if answer.kind() == io::ErrorKind::PermissionDenied {
             return Self::Host {
                 cause: format!("{step}: not permitted"),
                 remedy:
@@ -107,7 +107,7 @@ impl Error {
                         .to_owned(),
             };
         }
-        Self::Kernel { step, source }
+        Self::Kernel { step, answer }
     }
 
     /// The same for a call through libbpf.
@@ -129,6 +129,7 @@ impl Error {
             Self::InUse { name, .. } => {
                 Some(format!("ccctl unload {name} --migrate-to OTHER, or --force to leave them on the old program"))
             }
+            Self::Parameter(_) => Some("ccctl show ALGORITHM tells its parameters and their ranges".to_owned()),
             Self::Locked { .. } => Some("wait for it, or look at it with ps".to_owned()),
             Self::Object { .. } => Some("build the file with the macros of bpf/include/cc.h".to_owned()),
             _ => None,

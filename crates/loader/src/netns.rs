@@ -91,7 +91,7 @@ impl NamespaceScan {
             match Namespace::open(label.clone(), &path, false) {
                 Ok(namespace) => scan.found.push(namespace),
                 // A process may have ended meanwhile, and its namespace with it.
-                Err(Error::Kernel { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}
+                Err(Error::Kernel { answer, .. }) if answer.kind() == std::io::ErrorKind::NotFound => {}
                 Err(error) => scan.unreadable.push(error.to_string()),
             }
         }
