@@ -52,7 +52,7 @@ fn main() {
             aim(&format!("CPU per GB, BPF / own: {what}"), ratio, RATIO_AIM, "");
         }
         drop(network);
-        kernel::succeeds(&["unload", "--all", "--force"]);
+        kernel::succeeds(&["unload", "bpf_cubic", "bpf_reno", "--force"]);
     });
 }
 

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use ccctl_lab::testbed::{grace_period, run, Connections, Network, SERVER_V4};
-use kernel::{ccctl, json};
+use kernel::ccctl;
 use measure::{aim, aims, is_smoke, machine, Sample};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -114,6 +114,6 @@ fn migrations(plan: &Plan) -> f64 {
     row("ccctl migrate --dry-run, the same sockets", &counting);
     row("ss -tin, the same sockets", &listing);
     drop((connections, network));
-    json(&["unload", "--all", "--force", "--json"]);
+    kernel::succeeds(&["unload", "bpf_cubic", "bpf_reno", "--force"]);
     moving.median()
 }

@@ -92,7 +92,7 @@ fn unloading_in_use_moves_or_leaves_the_connections() {
         assert_eq!(again["changed"], true);
         assert!(left.stop().unwrap().iter().all(|flow| flow.algorithm == "bpf_htcp"));
         assert!(receiver.failures().is_empty(), "{:?}", receiver.failures());
-        succeeds(&["unload", "--all", "--force"]);
+        succeeds(&["unload", "bpf_htcp", "--force"]);
     });
 }
 

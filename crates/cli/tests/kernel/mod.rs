@@ -1,12 +1,14 @@
 //! What the kernel tests share: the built `ccctl`, a host that must be left as it was, and the shape of a refusal.
 //!
-//! They change what the whole machine shares: `--test-threads=1` within a binary, a lock between binaries, and a mark
-//! in the lock file that tells the next run that a killed one left instances behind. A host on which someone else's
-//! instances run is not touched.
+//! They change what the whole machine shares: `--test-threads=1` within a binary, and a lock between binaries. Others on
+//! the machine may use ccctl meanwhile: a test unloads only names that it has loaded itself, or that a killed run has
+//! noted in the lock file, and stops before a command that would touch any other.
 #![allow(dead_code)] // each test binary uses its part
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use ccctl_lab::testbed::{
@@ -41,7 +43,9 @@ pub fn test(what: &str, limit_s: u64, body: impl FnOnce()) {
     let exclusive = Exclusive::acquire().unwrap();
     mount_bpffs().unwrap();
     within(Duration::from_secs(limit_s), what, || {
-        clear_away(exclusive.left_behind());
+        OWN.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        unload_own(exclusive.left_behind());
+        require_no_others("start a test");
         let before = HostState::read().unwrap();
         let leftovers = Leftovers { default: std::fs::read_to_string(DEFAULT).unwrap() };
         body();
@@ -50,12 +54,63 @@ pub fn test(what: &str, limit_s: u64, body: impl FnOnce()) {
     });
 }
 
-/// Refuses to touch instances of an operator; those of a killed test run are taken out.
-fn clear_away(ours: bool) {
-    let loaded = names();
-    assert!(ours || loaded.is_empty(), "this host runs {loaded:?}; the tests would unload them: unload them first");
-    if !loaded.is_empty() {
-        json(&["unload", "--all", "--force", "--json"]);
+/// Names that this test has asked ccctl to load.
+static OWN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+fn own() -> Vec<String> {
+    OWN.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+}
+
+/// Names of all instances, from their pins: for safety checks, which must not rest on what is under test.
+fn pinned() -> Vec<String> {
+    let pins = std::fs::read_dir("/sys/fs/bpf/ccctl/instances").into_iter().flatten().flatten();
+    pins.map(|pin| pin.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// Stops before something that would touch instances of others.
+#[track_caller]
+fn require_no_others(what: &str) {
+    let own = own();
+    let others: Vec<_> = pinned().into_iter().filter(|name| !own.contains(name)).collect();
+    assert!(
+        others.is_empty(),
+        "cannot {what}: {others:?} on this host are not this test's, and it will not touch them"
+    );
+}
+
+/// Notes that an instance of this name will be the test's; stops if there is one that is not.
+#[track_caller]
+pub fn claim(name: &str) {
+    if own().iter().any(|known| known == name) {
+        return;
+    }
+    assert!(!pinned().iter().any(|known| known == name), "{name} on this host is not this test's");
+    OWN.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
+    Exclusive::note(name).unwrap();
+}
+
+/// Looks at a command before it runs: what it loads becomes the test's, and what is not the test's stays out of reach.
+#[track_caller]
+pub fn prepare(words: &[&str]) {
+    match words {
+        ["load", algorithm, rest @ ..] => {
+            let position = rest.iter().position(|word| *word == "--as");
+            match position.and_then(|position| rest.get(position + 1)) {
+                Some(name) => claim(name),
+                None => claim(&format!("bpf_{algorithm}")),
+            }
+        }
+        ["unload", rest @ ..] if rest.contains(&"--all") => require_no_others("unload --all"),
+        _ => {}
+    }
+}
+
+/// Takes out those of `names` that are loaded.
+fn unload_own(names: &[String]) {
+    for name in pinned().iter().filter(|name| names.contains(name)) {
+        if let Err(error) = run(Command::new(CCCTL).args(["unload", name, "--force"]), COMMAND_LIMIT) {
+            eprintln!("{name} is left: {error}");
+        }
     }
 }
 
@@ -66,11 +121,13 @@ struct Leftovers {
 
 impl Drop for Leftovers {
     fn drop(&mut self) {
-        if let Err(error) = run(Command::new(CCCTL).args(["unload", "--all", "--force"]), COMMAND_LIMIT) {
-            eprintln!("after a failed test: {error}");
+        unload_own(&own());
+        if std::fs::read_to_string(DEFAULT).is_ok_and(|now| now == self.default) {
+            return;
         }
+        eprintln!("after a failed test: the default becomes {} again", self.default.trim());
         if let Err(error) = std::fs::write(DEFAULT, &self.default) {
-            eprintln!("after a failed test: {DEFAULT}: {error}");
+            eprintln!("{DEFAULT}: {error}");
         }
     }
 }
@@ -78,12 +135,14 @@ impl Drop for Leftovers {
 /// Runs `ccctl` with these words, whatever its end.
 #[track_caller]
 pub fn ccctl(words: &[&str]) -> Output {
+    prepare(words);
     run(Command::new(CCCTL).args(words), COMMAND_LIMIT).unwrap()
 }
 
 /// Runs `ccctl` inside a namespace.
 #[track_caller]
 pub fn ccctl_in(namespace: &Namespace, words: &[&str]) -> Output {
+    prepare(words);
     namespace.run(Command::new(CCCTL).args(words), COMMAND_LIMIT).unwrap()
 }
 

@@ -1,7 +1,7 @@
 //! One test of the kernel at a time, on the whole machine.
 
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, Write};
+use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -27,12 +27,13 @@ pub fn require_root() -> Result<(), TestbedError> {
 
 /// The right to change what all of the kernel shares, held until dropped.
 ///
-/// The lock file holds a mark while someone is at it: if the mark is there when the lock is free, the one before was
-/// killed, and what it loaded may still be there ([`Exclusive::left_behind`]).
+/// It binds only those who ask for it: others on this machine may load and unload at any time. So the holder notes in the
+/// lock file what it makes ([`Exclusive::note`]). If notes are there when the lock is free, the one before was killed, and
+/// those things, and no others, are a test's to remove ([`Exclusive::left_behind`]).
 #[derive(Debug)]
 pub struct Exclusive {
     file: Flock<File>,
-    left_behind: bool,
+    left_behind: Vec<String>,
     _process: MutexGuard<'static, ()>,
 }
 
@@ -42,33 +43,34 @@ impl Exclusive {
         require_root()?;
         let process = IN_THIS_PROCESS.lock().unwrap_or_else(PoisonError::into_inner);
         let step = || TestbedError::io(format!("open {PATH}"));
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(PATH).map_err(step())?;
+        let file = OpenOptions::new().read(true).append(true).create(true).open(PATH).map_err(step())?;
         let mut file = lock(file)?;
-        let mut mark = String::new();
-        file.read_to_string(&mut mark).map_err(step())?;
-        write_mark(&mut file, &format!("{}\n", std::process::id())).map_err(step())?;
-        Ok(Exclusive { file, left_behind: !mark.is_empty(), _process: process })
+        let mut notes = String::new();
+        file.read_to_string(&mut notes).map_err(step())?;
+        let left_behind = notes.lines().map(str::to_owned).collect();
+        Ok(Exclusive { file, left_behind, _process: process })
     }
 
-    /// Whether the last holder was killed, so that instances on this kernel are those of a test.
+    /// What a killed holder had noted. The notes stay in the file until this holder is dropped.
     #[must_use]
-    pub fn left_behind(&self) -> bool {
-        self.left_behind
+    pub fn left_behind(&self) -> &[String] {
+        &self.left_behind
+    }
+
+    /// Notes, on behalf of the holder in this process, that something of this name is about to be made.
+    pub fn note(name: &str) -> Result<(), TestbedError> {
+        let step = || TestbedError::io(format!("write to {PATH}"));
+        let mut file = OpenOptions::new().append(true).open(PATH).map_err(step())?;
+        file.write_all(format!("{name}\n").as_bytes()).map_err(step())
     }
 }
 
 impl Drop for Exclusive {
     fn drop(&mut self) {
-        if let Err(error) = write_mark(&mut self.file, "") {
+        if let Err(error) = self.file.set_len(0) {
             eprintln!("testbed: {PATH}: {error}");
         }
     }
-}
-
-fn write_mark(file: &mut File, mark: &str) -> std::io::Result<()> {
-    file.set_len(0)?;
-    file.rewind()?;
-    file.write_all(mark.as_bytes())
 }
 
 fn lock(mut file: File) -> Result<Flock<File>, TestbedError> {
