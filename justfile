@@ -56,8 +56,9 @@ bench-load *ARGS:
 deny:
     cargo deny check licenses bans sources
 
-# API documentation of the crates
+# docs/algorithms.md out of the algorithms' files, and API documentation of the crates
 docs:
+    scripts/describe-algorithms
     cargo doc --workspace --no-deps
 
 # all types of this machine's kernel, to look things up; no build reads it (needs: bpftool)

@@ -70,7 +70,7 @@ CC_INLINE u64 cc_mul_q40(u64 a_q40, u64 b_q40)
 	return cc_mul_high(a_q40 << 12, b_q40 << 12);
 }
 
-/* a / b in Q40; a, b < 2^62, the quotient < 2^24; 2^40 - 1 where b = 0 */
+/* floor(a / b) in Q40; a, b < 2^62, the quotient < 2^24; some number below 2^40 where b = 0 */
 CC_INLINE u64 cc_ratio_q40(u64 a, u64 b)
 {
 	u64 quotient = cc_div(a, b);
