@@ -49,7 +49,9 @@ enum Event {
     Rto {},
     Open {},
     Undo {},
-    Idle { dur_us: u64 },
+    Idle {
+        dur_us: u64,
+    },
     Restart {},
     Advance {
         #[serde(alias = "dt_us")]
