@@ -2,7 +2,8 @@
 //! the catalogue has. The properties of single laws are in `laws.rs` and, of those that go
 //! by delay, in `delay_laws.rs`. Numbers (prop-0, ...) are those of the vectors.
 //!
-//! prop-2, no 64-bit intermediate overflows, is held by these tests under the sanitizers: `scripts/test-sanitized`.
+//! prop-2, no intermediate overflows, is held by these tests under the sanitizers: `scripts/test-sanitized`. There every
+//! unsigned wrap in the C code is a failure, but for functions marked `CC_WRAPS`.
 
 mod delay_laws;
 mod history;
