@@ -197,6 +197,18 @@ u32 CC_SHARED_HOOK(cc_undo_cwnd, struct sock *sk)
 		function(sk);                                                                                          \
 	}
 
+/* The same for algorithms that treat a restart after idle (CWND_RESTART, with the window reduced) alike */
+#define CC_DEFINE_RESTART(algorithm, function)                                                                         \
+	void CC_HOOK(algorithm##_cwnd_event, struct sock *sk, enum tcp_ca_event event)                                 \
+	{                                                                                                              \
+		if (event == CA_EVENT_TX_START || event == CA_EVENT_CWND_RESTART)                                      \
+			function(sk);                                                                                  \
+	}                                                                                                              \
+	void CC_HOOK(algorithm##_cwnd_event_tx_start, struct sock *sk)                                                 \
+	{                                                                                                              \
+		function(sk);                                                                                          \
+	}
+
 #define CC_TX_START_HOOKS(algorithm)                                                                                   \
 	.cwnd_event = CC_FN(algorithm##_cwnd_event), .cwnd_event_tx_start = CC_FN(algorithm##_cwnd_event_tx_start)
 

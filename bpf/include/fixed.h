@@ -172,6 +172,15 @@ CC_INLINE u64 cc_exp2_q32(u64 x_q40)
 	return whole <= 30 ? sum_q62 >> (30 - whole) : sum_q62 << 1;
 }
 
+/* w^(3/4) in Q10, rounded down; w <= 2^20: w^(1/2) from w 2^40, w^(1/4) from its root */
+CC_INLINE u64 cc_pow075_q10(u32 w)
+{
+	u64 half_q20 = cc_sqrt((u64)w << 40);
+	u64 quarter_q20 = cc_sqrt(half_q20 << 20);
+
+	return (half_q20 * quarter_q20) >> 30;
+}
+
 /* One step of an exponential average kept in Q3 with weight 1/8: x += sample - x/8; sample < 2^29 */
 CC_INLINE u32 cc_ewma8(u32 average_q3, u32 sample)
 {

@@ -34,6 +34,13 @@ struct hstcp_response {
 	bool rfc_line;
 };
 
+/* The table of RFC 3649, Appendix B */
+#define HSTCP_RFC3649                                                                                                  \
+	{                                                                                                              \
+		.low_window_pkts = 38, .high_window_pkts = 83000, .high_loss_ppb = 100, .high_decrease_pct = 10,       \
+		.rfc_line = true,                                                                                      \
+	}
+
 /* p(W) = 2^(intercept - slope log2 W), and the logarithms that b(W) needs; all Q40 */
 struct hstcp_line {
 	u64 log_low_q40, log_high_q40;

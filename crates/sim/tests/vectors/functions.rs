@@ -69,6 +69,10 @@ impl Function {
             "RttThresh_us" => vec![hystart_threshold_us(self.input("lastRoundMinRTT_us")? as u32).into()],
             "alpha(Delta)=1+10(D-1)+((D-1)/2)^2" => vec![htcp_alpha(self.input("delta_s")?)],
             "Linux factor, HZ=1000, u32 arithmetic" => vec![htcp_across_linux_wrap(self.input("diff_jiffies")?)?],
+            "dwnd increment Q8 = max(0.125*w^0.75 - 1, 0)" => vec![compound_increase(self.input("win")?)],
+            "dwnd halves on dup-ack loss (Vista event trace)" => {
+                vec![compound_after_loss(self.input("lwnd_bytes")?, self.input("dwnd_bytes")?, self.input("mss")?)]
+            }
             _ => return Err(format!("unknown function {:?}", self.name)),
         })
     }
@@ -172,6 +176,27 @@ fn htcp_across_linux_wrap(diff_jiffies: f64) -> Result<f64, String> {
     } else {
         Err(format!("alpha does not grow across Linux's wrap: {at:?}"))
     }
+}
+
+/// Growth of the delay window at the end of a round without queue.
+fn compound_increase(cwnd: f64) -> f64 {
+    let mut flow = in_congestion_avoidance("compound", &[("low_window_pkts", 10)], cwnd as u32);
+    let ack = Ack::of(1, Some(Duration::from_millis(100)));
+    for _ in 0..3 {
+        flow.acked(&ack);
+    }
+    flow.end_round();
+    flow.acked(&ack);
+    flow.state("dwnd_q8").expect("a field of Compound") as f64
+}
+
+/// Bytes of the delay window after a loss.
+fn compound_after_loss(lwnd_bytes: f64, dwnd_bytes: f64, mss_bytes: f64) -> f64 {
+    let pkts = (lwnd_bytes + dwnd_bytes) / mss_bytes;
+    let mut flow = in_congestion_avoidance("compound", &[], pkts as u32);
+    assert!(flow.set_state("dwnd_q8", (dwnd_bytes / mss_bytes * 256.0) as i128));
+    flow.lost();
+    flow.state("dwnd_q8").expect("a field of Compound") as f64 / 256.0 * mss_bytes
 }
 
 fn defaults(algorithm: &str) -> ParameterSet {

@@ -17,7 +17,7 @@ pub struct Trace {
     parameters: BTreeMap<String, u32>,
     initial: Initial,
     events: Vec<Event>,
-    expected: BTreeMap<String, i64>,
+    expected: BTreeMap<String, Number>,
     checkpoints: Vec<Checkpoint>,
 }
 
@@ -27,14 +27,14 @@ struct Initial {
     cwnd: u32,
     ssthresh: u32,
     now_us: u64,
-    state: BTreeMap<String, i64>,
+    state: BTreeMap<String, Number>,
 }
 
 #[derive(Deserialize)]
 struct Checkpoint {
     after_event: usize,
     #[serde(flatten)]
-    values: BTreeMap<String, i64>,
+    values: BTreeMap<String, Number>,
 }
 
 #[derive(Deserialize)]
@@ -49,9 +49,14 @@ enum Event {
     Rto {},
     Open {},
     Undo {},
-    Idle { dur_us: u64 },
+    Idle {
+        dur_us: u64,
+    },
     Restart {},
-    Advance { dur_us: u64 },
+    Advance {
+        #[serde(alias = "dt_us")]
+        dur_us: u64,
+    },
 }
 
 #[derive(Deserialize)]
@@ -99,6 +104,23 @@ impl Default for RoundEnd {
     }
 }
 
+/// A number, or a flag that we keep as 0 or 1.
+#[derive(Deserialize, Clone, Copy)]
+#[serde(untagged)]
+enum Number {
+    Integer(i64),
+    Flag(bool),
+}
+
+impl From<Number> for i128 {
+    fn from(number: Number) -> Self {
+        match number {
+            Number::Integer(value) => value.into(),
+            Number::Flag(flag) => flag.into(),
+        }
+    }
+}
+
 fn one() -> u32 {
     1
 }
@@ -114,11 +136,12 @@ impl Trace {
             Err(difference) => return vec![difference],
         };
         let mut differences = Vec::new();
-        let mut compare = |flow: &Flow, place: &str, values: &BTreeMap<String, i64>| {
+        let mut compare = |flow: &Flow, place: &str, values: &BTreeMap<String, Number>| {
             for (name, expected) in values {
+                let expected = i128::from(*expected);
                 let allowed = tolerance.get(name).copied().unwrap_or(0.0);
                 match value(flow, names, name) {
-                    Some(found) if (found - i128::from(*expected)).unsigned_abs() as f64 <= allowed => {}
+                    Some(found) if (found - expected).unsigned_abs() as f64 <= allowed => {}
                     Some(found) => differences.push(format!("{place}: {name} is {found}, expected {expected}")),
                     None => differences.push(format!("{place}: no state is called {name}")),
                 }
@@ -143,7 +166,7 @@ impl Trace {
         let mut flow = Flow::new(Arc::new(instance), self.initial.cwnd, self.initial.ssthresh, now);
         for (name, value) in &self.initial.state {
             let field = names.state.get(name).ok_or_else(|| format!("no state is called {name}"))?;
-            if !flow.set_state(field, i128::from(*value)) {
+            if !flow.set_state(field, (*value).into()) {
                 return Err(format!("{algorithm} keeps no {field}"));
             }
         }
