@@ -34,6 +34,11 @@ impl Sample {
         }
     }
 
+    /// Largest over smallest: how quiet the machine was.
+    pub fn spread(&self) -> f64 {
+        self.0[self.0.len() - 1] / self.0[0]
+    }
+
     /// `median (min to max)`.
     pub fn cell(&self, digits: usize) -> String {
         let (low, high) = (self.0[0], self.0[self.0.len() - 1]);
