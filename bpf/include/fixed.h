@@ -178,6 +178,34 @@ CC_INLINE u64 cc_pow075_q10(u32 w)
 	return (half_q20 * quarter_q20) >> 30;
 }
 
+/*
+ * e^-x in Q16 for x in Q8: a straight line between points an eighth apart, at most 0.002 above the curve; 0 from x = 12.
+ * Two tables, for whole eights of x up to 2 and for multiples of 2, so that each stays short.
+ */
+CC_INLINE u32 cc_exp_neg_q16(u64 x_q8)
+{
+	static const u32 eighths_q16[17] = { 65536, 57835, 51039, 45042, 39750, 35079, 30957, 27319, 24109,
+					     21276, 18776, 16570, 14623, 12905, 11388, 10050, 8869 };
+	static const u32 twos_q16[6] = { 65536, 8869, 1200, 162, 22, 3 };
+	u32 two, eighth, rest_q5, value_q16;
+
+	if (x_q8 >= 12 << 8)
+		return 0;
+	two = x_q8 >> 9;
+	eighth = (x_q8 >> 5) & 15;
+	rest_q5 = x_q8 & 31;
+	value_q16 = eighths_q16[eighth] - (((eighths_q16[eighth] - eighths_q16[eighth + 1]) * rest_q5) >> 5);
+	return ((u64)value_q16 * twos_q16[two]) >> 16;
+}
+
+/* Packets that a rate delivers in a time, times a gain, rounded up, at most 2^29; rate < 2^33 (512/us), gain < 2^11 */
+CC_INLINE u64 cc_bdp_pkts(u64 rate_pkts_per_us_q24, u32 rtt_us, u32 gain_q8)
+{
+	u64 pkts_q24 = cc_min(rate_pkts_per_us_q24 * cc_min(rtt_us, 1U << 30), 1ULL << 53);
+
+	return ((pkts_q24 * gain_q8 >> 8) + (1 << 24) - 1) >> 24;
+}
+
 /* One step of an exponential average kept in Q3 with weight 1/8: x += sample - x/8; sample < 2^29 */
 CC_INLINE u32 cc_ewma8(u32 average_q3, u32 sample)
 {
