@@ -178,24 +178,22 @@ CC_INLINE u64 cc_pow075_q10(u32 w)
 	return (half_q20 * quarter_q20) >> 30;
 }
 
-/*
- * e^-x in Q16 for x in Q8: a straight line between points an eighth apart, at most 0.002 above the curve; 0 from x = 12.
- * Two tables, for whole eights of x up to 2 and for multiples of 2, so that each stays short.
- */
+/* e^-x in Q16 for x in Q8: a straight line between points an eighth apart, at most 0.002 above the curve; 0 from x = 8 */
 CC_INLINE u32 cc_exp_neg_q16(u64 x_q8)
 {
-	static const u32 eighths_q16[17] = { 65536, 57835, 51039, 45042, 39750, 35079, 30957, 27319, 24109,
-					     21276, 18776, 16570, 14623, 12905, 11388, 10050, 8869 };
-	static const u32 twos_q16[6] = { 65536, 8869, 1200, 162, 22, 3 };
-	u32 two, eighth, rest_q5, value_q16;
+	static const u32 eighths_q16[65] = {
+		65536, 57835, 51039, 45042, 39750, 35079, 30957, 27319, 24109, 21276, 18776, 16570, 14623,
+		12905, 11388, 10050, 8869,  7827,  6907,  6096,	 5380,	4747,  4190,  3697,  3263,  2879,
+		2541,  2243,  1979,  1746,  1541,  1360,  1200,	 1059,	935,   825,   728,   642,   567,
+		500,   442,   390,   344,   303,   268,	  236,	 209,	184,   162,   143,   127,   112,
+		99,    87,    77,    68,    60,	   53,	  47,	 41,	36,    32,    28,    25,    22,
+	};
+	u32 eighth = (x_q8 >> 5) & 63;
+	u32 from_q16 = eighths_q16[eighth];
 
-	if (x_q8 >= 12 << 8)
+	if (x_q8 >= 8 << 8)
 		return 0;
-	two = x_q8 >> 9;
-	eighth = (x_q8 >> 5) & 15;
-	rest_q5 = x_q8 & 31;
-	value_q16 = eighths_q16[eighth] - (((eighths_q16[eighth] - eighths_q16[eighth + 1]) * rest_q5) >> 5);
-	return ((u64)value_q16 * twos_q16[two]) >> 16;
+	return from_q16 - (((from_q16 - eighths_q16[eighth + 1]) * (u32)(x_q8 & 31)) >> 5);
 }
 
 /* Packets that a rate delivers in a time, times a gain, rounded up, at most 2^29; rate < 2^33 (512/us), gain < 2^11 */

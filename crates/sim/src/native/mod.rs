@@ -14,8 +14,9 @@ use std::sync::LazyLock;
 use ccctl_catalog::{Layout, ParameterSet};
 
 pub(crate) use bindings::{
-    ack_sample, tcp_ca_event, tcp_sock, TCP_CA_Disorder, TCP_CA_Loss, TCP_CA_Open, TCP_CA_Recovery,
+    ack_sample, rate_sample, tcp_ca_event, tcp_sock, TCP_CA_Disorder, TCP_CA_Loss, TCP_CA_Open, TCP_CA_Recovery,
     CA_EVENT_COMPLETE_CWR, CA_EVENT_CWND_RESTART, CA_EVENT_LOSS, CA_EVENT_TX_START, SK_PACING_NONE, TCP_CA_CWR,
+    TCP_ECN_OK,
 };
 use bindings::{sock, tcp_congestion_ops};
 
@@ -161,6 +162,27 @@ impl Instance {
             let ack = tp.snd_una;
             // SAFETY: as in `init`.
             unsafe { cong_avoid(as_sock(tp), ack, acked_pkts) }
+        }
+    }
+
+    /// At each ACK; the flags are those of `enum tcp_ca_ack_event_flags`, of which no algorithm here reads any.
+    pub(crate) fn in_ack_event(&self, tp: &mut tcp_sock) {
+        if let Some(in_ack_event) = self.put_in_force().in_ack_event {
+            // SAFETY: as in `init`.
+            unsafe { in_ack_event(as_sock(tp), 0) }
+        }
+    }
+
+    /// The algorithm has `cong_control`: it sets the window itself, in every state, and `cong_avoid` is not called.
+    pub(crate) fn controls_cwnd(&self) -> bool {
+        self.native.ops.cong_control.is_some()
+    }
+
+    pub(crate) fn cong_control(&self, tp: &mut tcp_sock, sample: &rate_sample) {
+        if let Some(cong_control) = self.put_in_force().cong_control {
+            let ack = tp.snd_una;
+            // SAFETY: as in `init`; the hook reads the sample and does not keep it.
+            unsafe { cong_control(as_sock(tp), ack, 0, sample) }
         }
     }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use ccctl_catalog::ParameterSet;
 use ccctl_sim::native::arithmetic::{
-    cc_log2_q40, hstcp_decrease_q40, hstcp_increase_q32, hstcp_line, hstcp_row, hstcp_table, hystart_threshold_us,
-    HstcpLine, HstcpResponse,
+    cc_exp_neg_q16, cc_log2_q40, hstcp_decrease_q40, hstcp_increase_q32, hstcp_line, hstcp_row, hstcp_table,
+    hystart_threshold_us, HstcpLine, HstcpResponse,
 };
 use ccctl_sim::{Ack, Flow, Instance};
 use serde::Deserialize;
@@ -69,6 +69,7 @@ impl Function {
             "RttThresh_us" => vec![hystart_threshold_us(self.input("lastRoundMinRTT_us")? as u32).into()],
             "alpha(Delta)=1+10(D-1)+((D-1)/2)^2" => vec![htcp_alpha(self.input("delta_s")?)],
             "Linux factor, HZ=1000, u32 arithmetic" => vec![htcp_across_linux_wrap(self.input("diff_jiffies")?)?],
+            "e^-(x/256) Q16, piecewise linear" => vec![cc_exp_neg_q16(self.input("x_q8")? as u64).into()],
             _ => return Err(format!("unknown function {:?}", self.name)),
         })
     }
