@@ -51,10 +51,12 @@ void CC_HOOK(libra_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 CC_INLINE u64 libra_penalty_q16(const struct libra_state *ca, const struct libra_params *p)
 {
 	u32 rtt_us = ca->rtt_q3us >> 3;
+	u64 exponent_q8;
 
 	if (rtt_us <= ca->min_rtt_us || ca->max_rtt_us <= ca->min_rtt_us)
 		return 1 << 16;
-	return cc_exp_neg_q16((u64)p->k2_q8 * (rtt_us - ca->min_rtt_us) / (ca->max_rtt_us - ca->min_rtt_us));
+	exponent_q8 = (u64)p->k2_q8 * (rtt_us - ca->min_rtt_us) / (ca->max_rtt_us - ca->min_rtt_us);
+	return cc_exp_neg_q16(exponent_q8 << 8);
 }
 
 /* alpha T^2 / (T + T0), Q10; alpha in packets per second squared */

@@ -178,8 +178,8 @@ CC_INLINE u64 cc_pow075_q10(u32 w)
 	return (half_q20 * quarter_q20) >> 30;
 }
 
-/* e^-x in Q16 for x in Q8: a straight line between points an eighth apart, at most 0.002 above the curve; 0 from x = 8 */
-CC_INLINE u32 cc_exp_neg_q16(u64 x_q8)
+/* e^-x in Q16 for x in Q16: a straight line between points an eighth apart, at most 0.002 above the curve; 0 from x = 8 */
+CC_INLINE u32 cc_exp_neg_q16(u64 x_q16)
 {
 	static const u32 eighths_q16[65] = {
 		65536, 57835, 51039, 45042, 39750, 35079, 30957, 27319, 24109, 21276, 18776, 16570, 14623,
@@ -188,12 +188,12 @@ CC_INLINE u32 cc_exp_neg_q16(u64 x_q8)
 		500,   442,   390,   344,   303,   268,	  236,	 209,	184,   162,   143,   127,   112,
 		99,    87,    77,    68,    60,	   53,	  47,	 41,	36,    32,    28,    25,    22,
 	};
-	u32 eighth = (x_q8 >> 5) & 63;
+	u32 eighth = (x_q16 >> 13) & 63;
 	u32 from_q16 = eighths_q16[eighth];
 
-	if (x_q8 >= 8 << 8)
+	if (x_q16 >= 8 << 16)
 		return 0;
-	return from_q16 - (((from_q16 - eighths_q16[eighth + 1]) * (u32)(x_q8 & 31)) >> 5);
+	return from_q16 - (((from_q16 - eighths_q16[eighth + 1]) * (u32)(x_q16 & 8191)) >> 13);
 }
 
 /* Packets that a rate delivers in a time, times a gain, rounded up, at most 2^29; rate < 2^33 (512/us), gain < 2^11 */

@@ -28,6 +28,7 @@ typedef __u8 u8;
 typedef __u16 u16;
 typedef __u32 u32;
 typedef __u64 u64;
+typedef __s16 s16;
 typedef __s32 s32;
 typedef __s64 s64;
 typedef _Bool bool;
@@ -43,6 +44,7 @@ typedef _Bool bool;
 
 struct sock {
 	unsigned long sk_pacing_rate; /* W: bytes per second, ~0 = no limit */
+	unsigned long sk_max_pacing_rate; /* bytes per second, the socket's own limit */
 	u32 sk_pacing_status; /* W: enum sk_pacing */
 	u8 sk_pacing_shift; /* a burst is at most the rate times 2^-shift seconds */
 };
@@ -82,6 +84,7 @@ struct tcp_sock {
 	u32 delivered; /* packets delivered since the connection began */
 	u32 delivered_ce; /* of those, with a congestion mark */
 	u32 lost; /* packets ever marked lost */
+	u32 app_limited; /* (W) not 0: the application has nothing to send; the value of `delivered` at which that is over */
 	u32 packets_out; /* sent and not acknowledged */
 	u32 sacked_out; /* of those, selectively acknowledged */
 	u32 lost_out; /* of those, marked lost */
@@ -156,6 +159,7 @@ enum inet_csk_ack_state { ICSK_ACK_TIMER = 2, ICSK_ACK_NOW = 16 }; /* an ACK wai
 #define TCP_ECN_OK 1 /* both sides agreed to RFC 3168 */
 #define TCP_ECN_DEMAND_CWR 4 /* our ACKs carry ECE */
 
+#define TCP_INIT_CWND 10
 #define TCP_INFINITE_SSTHRESH 0x7fffffff
 #define TCP_CONG_NEEDS_ECN 0x2 /* the core negotiates ECN and sends with ECT */
 #define TCP_CONG_NON_RESTRICTED 0x1 /* every user may choose it, and every network namespace may default to it */
@@ -168,6 +172,12 @@ static inline struct inet_connection_sock *inet_csk(const struct sock *sk)
 static inline struct tcp_sock *tcp_sk(const struct sock *sk)
 {
 	return (struct tcp_sock *)sk;
+}
+
+/* tcp_packets_in_flight */
+static inline __attribute__((always_inline)) u32 tcp_in_flight_pkts(const struct tcp_sock *tp)
+{
+	return tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
 }
 
 #endif

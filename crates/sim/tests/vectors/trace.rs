@@ -63,6 +63,7 @@ enum Event {
 /// A sample of the one-way delay, of an ACK that is not to grow the window.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+#[allow(clippy::struct_field_names)] // the vectors' names
 struct OneWayDelay {
     owd_us: u32,
     rtt_us: u64,
