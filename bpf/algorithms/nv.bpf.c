@@ -12,7 +12,7 @@
  *          for is the parameter base_rtt_us and bounds the RTT from below without a margin. From Reno: a growth factor
  *          that every RTO halves, and that rounds without congestion give back.
  * Needs    a data center where every flow runs it: it gives way to Reno and CUBIC.
- * State    64 bytes of 104.
+ * State    56 bytes of 104.
  * Range    rates up to 8 MB/us and RTTs up to 16 s: their product is below 2^63 in Q16.
  */
 #include "rtt.h"
