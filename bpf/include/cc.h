@@ -45,13 +45,19 @@ CC_INLINE u64 cc_now_us(const struct sock *sk)
 	return tcp_sk(sk)->tcp_mstamp;
 }
 
+/* Time since the clock's low 32 bits were then_us, modulo 2^32: right for up to 71 minutes. */
+CC_WRAPS CC_INLINE u32 cc_since_us(const struct sock *sk, u32 then_us)
+{
+	return (u32)cc_now_us(sk) - then_us;
+}
+
 CC_INLINE u32 cc_srtt_us(const struct sock *sk)
 {
 	return tcp_sk(sk)->srtt_us >> 3;
 }
 
 /* Sequence number a comes after b, modulo 2^32 */
-CC_INLINE bool cc_seq_after(u32 a, u32 b)
+CC_WRAPS CC_INLINE bool cc_seq_after(u32 a, u32 b)
 {
 	return (s32)(b - a) < 0;
 }

@@ -13,6 +13,9 @@
 
 #define CC_INLINE static inline __attribute__((always_inline, unused))
 
+/* Unsigned arithmetic wraps here on purpose. Everywhere else a wrap is a fault, and scripts/test-sanitized finds it. */
+#define CC_WRAPS __attribute__((no_sanitize("unsigned-integer-overflow")))
+
 CC_INLINE u64 cc_min(u64 a, u64 b)
 {
 	return a < b ? a : b;
@@ -56,7 +59,7 @@ CC_INLINE u64 cc_mul_high(u64 a, u64 b)
  * 1 where a >= b, else 0; a, b < 2^63. Arithmetic, not a comparison, and hidden from the compiler, which would make a
  * branch of it: the verifier follows every path, and a loop of 40 steps with a branch in each has 2^40.
  */
-CC_INLINE u64 cc_at_least(u64 a, u64 b)
+CC_WRAPS CC_INLINE u64 cc_at_least(u64 a, u64 b)
 {
 	u64 result = ((a - b) >> 63) ^ 1;
 
@@ -71,7 +74,7 @@ CC_INLINE u64 cc_mul_q40(u64 a_q40, u64 b_q40)
 }
 
 /* floor(a / b) in Q40; a, b < 2^62, the quotient < 2^24; some number below 2^40 where b = 0 */
-CC_INLINE u64 cc_ratio_q40(u64 a, u64 b)
+CC_WRAPS CC_INLINE u64 cc_ratio_q40(u64 a, u64 b)
 {
 	u64 quotient = cc_div(a, b);
 	u64 rest = a - quotient * b;
@@ -88,7 +91,7 @@ CC_INLINE u64 cc_ratio_q40(u64 a, u64 b)
 }
 
 /* floor(square root), bit by bit; value < 2^62 */
-CC_INLINE u32 cc_sqrt(u64 value)
+CC_WRAPS CC_INLINE u32 cc_sqrt(u64 value)
 {
 	u64 root = 0;
 
@@ -103,7 +106,7 @@ CC_INLINE u32 cc_sqrt(u64 value)
 }
 
 /* floor(cube root), bit by bit; value < 2^63 */
-CC_INLINE u32 cc_cbrt(u64 value)
+CC_WRAPS CC_INLINE u32 cc_cbrt(u64 value)
 {
 	u64 root = 0;
 
@@ -207,7 +210,7 @@ CC_INLINE u64 cc_bdp_pkts(u64 rate_pkts_per_us_q24, u32 rtt_us, u32 gain_q8)
 /* One step of an exponential average kept in Q3 with weight 1/8: x += sample - x/8; sample < 2^29 */
 CC_INLINE u32 cc_ewma8(u32 average_q3, u32 sample)
 {
-	return average_q3 + sample - (average_q3 >> 3);
+	return average_q3 - (average_q3 >> 3) + sample;
 }
 
 #endif

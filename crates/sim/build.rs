@@ -92,7 +92,7 @@ fn compile(paths: &Paths, sources: &[(String, PathBuf)], wrappers: &Path) {
         build
             .opt_level(1)
             .flag("-g")
-            .flag("-fsanitize=address,undefined")
+            .flag("-fsanitize=address,undefined,unsigned-integer-overflow")
             .flag("-fno-sanitize-recover=all")
             .flag("-fno-omit-frame-pointer");
     }

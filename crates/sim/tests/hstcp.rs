@@ -1,4 +1,4 @@
-//! The computed table of HighSpeed TCP against a direct one in floating point, and against the rows that Linux ships.
+//! The computed table of RFC 3649 against a direct one in floating point, and against the rows that Linux ships.
 
 use ccctl_sim::native::arithmetic::{hstcp_row, hstcp_table, HstcpResponse, HSTCP_ROWS};
 use proptest::prelude::*;

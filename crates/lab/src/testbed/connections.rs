@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::time::Duration;
 
 use nix::sys::resource::{getrlimit, setrlimit, Resource};
 
-use super::sender::{algorithm_of, connect};
+use super::socket::{algorithm_of, connect};
 use super::{Network, TestbedError};
 
 const SILENCE: Duration = Duration::from_secs(10);
@@ -49,6 +49,14 @@ impl Connections {
         Ok(counts)
     }
 
+    /// Closes the sending side of the client's ends: they wait in FIN-WAIT-2, the server's in CLOSE-WAIT.
+    pub fn close_client_side(&mut self) -> Result<(), TestbedError> {
+        for (client, _) in &self.pairs {
+            client.shutdown(Shutdown::Write).map_err(TestbedError::io("close one side of a connection"))?;
+        }
+        Ok(())
+    }
+
     /// Sends a few bytes each way on every connection and expects them to arrive.
     pub fn check(&mut self) -> Result<(), TestbedError> {
         let all = self.pairs.len();
@@ -67,7 +75,7 @@ impl Connections {
 }
 
 fn pair(listener: &TcpListener, to: &str, algorithm: Option<&str>) -> Result<(TcpStream, TcpStream), TestbedError> {
-    let client = connect(to, algorithm)?;
+    let client = connect(to, algorithm, SILENCE)?;
     let (server, _) = listener.accept().map_err(TestbedError::io("accept a connection"))?;
     Ok((client, server))
 }

@@ -21,7 +21,7 @@ impl IperfServer {
     pub fn start(namespace: &Namespace, port: u16) -> Result<Self, TestbedError> {
         let mut command = Command::new("iperf3");
         command.args(["--server", "--port", &port.to_string()]);
-        let process = namespace.enter(|| Background::start(&mut command))??;
+        let process = namespace.start(&mut command)?;
         let ending = format!(":{port}");
         eventually(STARTING, || match sockets(namespace, "listening") {
             Ok(found) if found.iter().any(|socket| socket.local.ends_with(&ending)) => Ok(()),

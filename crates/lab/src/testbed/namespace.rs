@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use nix::sched::{setns, CloneFlags};
 
-use super::{run, run_ok, Output, TestbedError};
+use super::{run, run_ok, Background, Output, TestbedError};
 
 const FOLDER: &str = "/run/netns";
 const PREFIX: &str = "cclab";
@@ -76,6 +76,11 @@ impl Namespace {
     /// Runs a command inside the namespace, whatever its end.
     pub fn run(&self, command: &mut Command, limit: Duration) -> Result<Output, TestbedError> {
         self.enter(|| run(command, limit))?
+    }
+
+    /// Starts a command inside the namespace; it is killed when the result is dropped.
+    pub fn start(&self, command: &mut Command) -> Result<Background, TestbedError> {
+        self.enter(|| Background::start(command))?
     }
 
     /// Writes a sysctl of the namespace; `key` with slashes, below `/proc/sys`.

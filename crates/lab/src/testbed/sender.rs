@@ -1,15 +1,14 @@
 //! Sends a payload over many connections, and compares what arrived.
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use socket2::{Domain, Protocol, SockRef, Socket, Type};
-
 use super::receiver::SILENCE;
+use super::socket::{algorithm_of, connect};
 use super::{Digest, Namespace, Payload, TestbedError};
 
 /// How much a connection carries.
@@ -100,30 +99,9 @@ impl Flows {
     }
 }
 
-/// Connects to `to` (`ADDRESS:PORT`) from the namespace of this thread.
-pub(super) fn connect(to: &str, algorithm: Option<&str>) -> Result<TcpStream, TestbedError> {
-    let step = |what: &str| TestbedError::io(format!("{what} {to}"));
-    let address: SocketAddr =
-        to.parse().map_err(|_| TestbedError::Unexpected(format!("{to} is no address with a port")))?;
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))
-        .map_err(step("make a socket for"))?;
-    if let Some(name) = algorithm {
-        socket.set_tcp_congestion(name.as_bytes()).map_err(step(&format!("set {name} for the connection to")))?;
-    }
-    socket.connect_timeout(&address.into(), SILENCE).map_err(step("connect to"))?;
-    Ok(socket.into())
-}
-
-/// Name of the algorithm of a socket, from the kernel.
-pub(super) fn algorithm_of(stream: &TcpStream) -> io::Result<String> {
-    let name = SockRef::from(stream).tcp_congestion()?;
-    let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
-    Ok(String::from_utf8_lossy(&name[..end]).into_owned())
-}
-
 fn send(sending: &Sending, seed: u64, stop: &AtomicBool, sum: &AtomicU64) -> Result<Delivered, TestbedError> {
     let started = Instant::now();
-    let mut stream = connect(&sending.to, sending.algorithm.as_deref())?;
+    let mut stream = connect(&sending.to, sending.algorithm.as_deref(), SILENCE)?;
     let peer = stream.peer_addr().map_err(TestbedError::io("ask for the peer"))?;
     let mut payload = Payload::new(seed);
     let sent = transmit(&mut stream, sending, &mut payload, stop, sum);
