@@ -93,12 +93,6 @@ struct bbr_state {
 };
 CC_STATE_STRUCT(bbr);
 
-/* Clock a comes after b, modulo 2^32 us */
-CC_INLINE bool bbr_after(u32 a_us, u32 b_us)
-{
-	return (s32)(b_us - a_us) < 0;
-}
-
 CC_INLINE u32 bbr_now_us(const struct sock *sk)
 {
 	return (u32)cc_now_us(sk);
@@ -112,9 +106,9 @@ CC_INLINE u32 bbr_bw_q24(const struct bbr_state *ca)
 CC_INLINE void bbr_note_bw(struct bbr_state *ca, u32 window, u32 bw_q24)
 {
 	struct bbr_best sample = { .round = ca->rounds, .bw_q24 = bw_q24 };
-	u32 age = sample.round - ca->best.round;
+	u32 age = cc_minus(sample.round, ca->best.round);
 
-	if (bw_q24 >= ca->best.bw_q24 || sample.round - ca->third.round > window) {
+	if (bw_q24 >= ca->best.bw_q24 || cc_minus(sample.round, ca->third.round) > window) {
 		ca->best = ca->second = ca->third = sample;
 		return;
 	}
@@ -126,7 +120,7 @@ CC_INLINE void bbr_note_bw(struct bbr_state *ca, u32 window, u32 bw_q24)
 		ca->best = ca->second;
 		ca->second = ca->third;
 		ca->third = sample;
-		if (sample.round - ca->best.round > window) {
+		if (cc_minus(sample.round, ca->best.round) > window) {
 			ca->best = ca->second;
 			ca->second = ca->third;
 		}
@@ -306,9 +300,9 @@ CC_INLINE void bbr_judge_policer(struct bbr_state *ca, const struct bbr_params *
 /* The end of an interval: a loss, after long enough, with enough lost */
 CC_INLINE void bbr_end_policer_interval(struct bbr_state *ca, const struct bbr_params *p, const struct tcp_sock *tp)
 {
-	u32 delivered = tp->delivered - ca->policer_delivered;
-	u64 lost = tp->lost - ca->policer_lost;
-	u32 elapsed_us = (u32)tp->delivered_mstamp - ca->policer_start_us;
+	u32 delivered = cc_minus(tp->delivered, ca->policer_delivered);
+	u64 lost = cc_minus(tp->lost, ca->policer_lost);
+	u32 elapsed_us = cc_minus((u32)tp->delivered_mstamp, ca->policer_start_us);
 
 	if (!delivered || lost << 8 < (u64)p->policer_loss_q8 * delivered || elapsed_us < 1000)
 		return;
@@ -398,7 +392,7 @@ CC_INLINE void bbr_update_bursts(struct bbr_state *ca, const struct bbr_params *
 		ca->older_burst_pkts = ca->burst_pkts;
 		ca->burst_pkts = 0;
 	}
-	expected_pkts = (u64)bbr_bw_q24(ca) * ((u32)tp->delivered_mstamp - ca->epoch_start_us) >> 24;
+	expected_pkts = (u64)bbr_bw_q24(ca) * cc_minus((u32)tp->delivered_mstamp, ca->epoch_start_us) >> 24;
 	if (ca->epoch_acked_pkts <= expected_pkts || ca->epoch_acked_pkts + sample->acked_sacked >= BBR_EPOCH_PKTS) {
 		ca->epoch_acked_pkts = 0;
 		ca->epoch_start_us = (u32)tp->delivered_mstamp;
@@ -422,7 +416,7 @@ CC_INLINE u64 bbr_burst_window_pkts(const struct bbr_state *ca, const struct bbr
 CC_INLINE void bbr_update_cycle(struct bbr_state *ca, const struct bbr_params *p, const struct sock *sk,
 				const struct rate_sample *sample)
 {
-	bool full_length = (u32)tcp_sk(sk)->delivered_mstamp - ca->cycle_start_us > ca->min_rtt_us;
+	bool full_length = cc_minus((u32)tcp_sk(sk)->delivered_mstamp, ca->cycle_start_us) > ca->min_rtt_us;
 	u32 gain_q8 = bbr_pacing_gain_q8(ca, p);
 	u32 inflight_pkts = bbr_inflight_at_departure_pkts(ca, p, sk, sample->prior_in_flight);
 	bool next = full_length;
@@ -467,7 +461,7 @@ CC_INLINE void bbr_check_probe_rtt_done(struct bbr_state *ca, struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (!ca->probe_rtt_done_us || !bbr_after(bbr_now_us(sk), ca->probe_rtt_done_us))
+	if (!ca->probe_rtt_done_us || !cc_seq_after(bbr_now_us(sk), ca->probe_rtt_done_us))
 		return;
 	ca->min_rtt_stamp_us = bbr_now_us(sk);
 	cc_set_cwnd(tp, cc_max(tp->snd_cwnd, ca->prior_cwnd_pkts));
@@ -483,14 +477,14 @@ CC_INLINE void bbr_probe_rtt(struct bbr_state *ca, const struct bbr_params *p, s
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 inflight_pkts = tcp_in_flight_pkts(tp);
 
-	ca->limited_delivered = cc_max(tp->delivered + inflight_pkts, 1);
+	ca->limited_delivered = cc_max(cc_plus(tp->delivered, inflight_pkts), 1);
 	if (ca->probe_rtt_done_us) {
 		if (ca->round_began)
 			ca->probe_rtt_round_done = true;
 		if (ca->probe_rtt_round_done)
 			bbr_check_probe_rtt_done(ca, sk);
 	} else if (inflight_pkts <= p->min_cwnd_pkts) {
-		ca->probe_rtt_done_us = cc_max((u32)(bbr_now_us(sk) + p->probe_rtt_ms * 1000), 1);
+		ca->probe_rtt_done_us = cc_max(cc_plus(bbr_now_us(sk), p->probe_rtt_ms * 1000), 1);
 		ca->probe_rtt_round_done = false;
 		ca->next_round_delivered = tp->delivered;
 	}
@@ -499,7 +493,7 @@ CC_INLINE void bbr_probe_rtt(struct bbr_state *ca, const struct bbr_params *p, s
 CC_INLINE void bbr_update_min_rtt(struct bbr_state *ca, const struct bbr_params *p, struct sock *sk,
 				  const struct rate_sample *sample)
 {
-	bool expired = (u64)(u32)(bbr_now_us(sk) - ca->min_rtt_stamp_us) > p->min_rtt_window_s * 1000000ULL;
+	bool expired = (u64)cc_since_us(sk, ca->min_rtt_stamp_us) > p->min_rtt_window_s * 1000000ULL;
 	u32 rtt_us = cc_clamp(sample->rtt_us, 1, 1U << 30);
 
 	if (sample->rtt_us >= 0 && (rtt_us < ca->min_rtt_us || (expired && !sample->is_ack_delayed))) {

@@ -181,10 +181,10 @@ CC_INLINE bool cdg_train_is_long(struct cdg_state *ca, const struct sock *sk)
 		ca->train_last_us = ca->train_start_us = now_us;
 		return false;
 	}
-	if (now_us - ca->train_last_us >= CDG_TRAIN_GAP_US)
+	if (cc_minus(now_us, ca->train_last_us) >= CDG_TRAIN_GAP_US)
 		return false;
 	ca->train_last_us = now_us;
-	return now_us - ca->train_start_us > cc_max(ca->base_rtt_us / 2, CDG_MIN_OWD_US);
+	return cc_minus(now_us, ca->train_start_us) > cc_max(ca->base_rtt_us / 2, CDG_MIN_OWD_US);
 }
 
 CC_INLINE bool cdg_delay_is_high(struct cdg_state *ca)

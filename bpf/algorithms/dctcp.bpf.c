@@ -57,8 +57,8 @@ void CC_HOOK(dctcp_init, struct sock *sk)
 /* RFC 8257 section 3.3, steps 5 to 8 */
 CC_INLINE void dctcp_update_alpha(struct dctcp_state *ca, const struct tcp_sock *tp, u32 gain_shift)
 {
-	u32 delivered = tp->delivered - ca->window_delivered;
-	u32 marked = tp->delivered_ce - ca->window_delivered_ce;
+	u32 delivered = cc_minus(tp->delivered, ca->window_delivered);
+	u32 marked = cc_minus(tp->delivered_ce, ca->window_delivered_ce);
 	u64 share_q10 = ((u64)marked << (10 - (gain_shift & 15))) / cc_max(delivered, 1);
 	u32 decay_q10 = ca->alpha_q10 >> (gain_shift & 15);
 

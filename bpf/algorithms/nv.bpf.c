@@ -184,7 +184,7 @@ CC_INLINE bool nv_window_is_one_ack(struct nv_state *ca, const struct tcp_sock *
 	    ca->acked_bound_pkts > NV_SEGMENTS_BOUND)
 		return false;
 	ca->acked_bound_pkts = cc_min(ca->acked_bound_pkts + NV_MIN_ACKED_STEP, NV_SEGMENTS_BOUND + 1);
-	ca->round_end_seq = tp->snd_nxt + ca->acked_bound_pkts * tp->mss_cache;
+	ca->round_end_seq = cc_plus(tp->snd_nxt, ca->acked_bound_pkts * tp->mss_cache);
 	ca->calls = 0;
 	ca->may_grow = true;
 	return true;
@@ -213,7 +213,7 @@ void CC_HOOK(nv_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 
 	if (sample->rtt_us < 0 || cc_recovering(sk))
 		return;
-	acked_bytes = tp->snd_una - ca->last_una;
+	acked_bytes = cc_minus(tp->snd_una, ca->last_una);
 	ca->last_una = tp->snd_una;
 	if (!sample->in_flight)
 		return;

@@ -56,6 +56,17 @@ CC_INLINE u32 cc_srtt_us(const struct sock *sk)
 	return tcp_sk(sk)->srtt_us >> 3;
 }
 
+/* a - b and a + b modulo 2^32: of counters, sequence numbers and low halves of clocks */
+CC_WRAPS CC_INLINE u32 cc_minus(u32 a, u32 b)
+{
+	return a - b;
+}
+
+CC_WRAPS CC_INLINE u32 cc_plus(u32 a, u32 b)
+{
+	return a + b;
+}
+
 /* Sequence number a comes after b, modulo 2^32 */
 CC_WRAPS CC_INLINE bool cc_seq_after(u32 a, u32 b)
 {

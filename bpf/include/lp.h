@@ -83,8 +83,8 @@ CC_INLINE u32 lowprio_nominal_tick_us(u32 tick_us)
 
 CC_INLINE void lowprio_measure_tick(struct lowprio_delay *d, const struct tcp_sock *tp)
 {
-	u32 elapsed_us = (u32)tp->tcp_mstamp - d->first_us;
-	u32 ticks = tp->rx_opt.rcv_tsval - d->first_peer_stamp;
+	u32 elapsed_us = cc_minus((u32)tp->tcp_mstamp, d->first_us);
+	u32 ticks = cc_minus(tp->rx_opt.rcv_tsval, d->first_peer_stamp);
 
 	if (d->is_measuring && elapsed_us < LOWPRIO_MEASURE_US)
 		return;
@@ -119,8 +119,8 @@ CC_INLINE u32 lowprio_usable_tick_us(struct lowprio_delay *d, const struct sock 
  * One-way delay, all modulo 2^32 us. The first one is taken as it is where it is possible at all, that is no longer than
  * the RTT; else the clocks differ, and it is counted as one RTT.
  */
-CC_INLINE u32 lowprio_one_way_us(struct lowprio_delay *d, const struct tcp_sock *tp, u32 peer_tick_us, u32 own_tick_us,
-				 u32 rtt_us)
+CC_WRAPS CC_INLINE u32 lowprio_one_way_us(struct lowprio_delay *d, const struct tcp_sock *tp, u32 peer_tick_us,
+					  u32 own_tick_us, u32 rtt_us)
 {
 	u32 difference_us = tp->rx_opt.rcv_tsval * peer_tick_us - tp->rx_opt.rcv_tsecr * own_tick_us;
 	u32 delay_us = difference_us - d->clock_offset_us;

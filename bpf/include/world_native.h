@@ -14,7 +14,7 @@
 
 /* splitmix64 (G. Steele et al., OOPSLA 2014) over a state that the flow's owner seeds */
 #define CC_RANDOM_U32(sk) cc_random_u32(tcp_sk(sk))
-CC_INLINE u32 cc_random_u32(struct tcp_sock *tp)
+CC_WRAPS CC_INLINE u32 cc_random_u32(struct tcp_sock *tp)
 {
 	u64 z = tp->random_state += 0x9e3779b97f4a7c15ULL;
 

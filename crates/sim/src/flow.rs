@@ -93,6 +93,12 @@ impl Flow {
         self.socket.snd_cwnd_cnt
     }
 
+    /// The algorithm sets its window by itself at each ACK, used or not: it limits what it sends by a rate.
+    #[must_use]
+    pub fn controls_cwnd(&self) -> bool {
+        self.instance.controls_cwnd()
+    }
+
     /// Time of the last event.
     #[must_use]
     pub fn now(&self) -> Duration {
