@@ -56,7 +56,7 @@ bench-load *ARGS:
 deny:
     cargo deny check licenses bans sources
 
-# docs/algorithms.md out of the algorithms' files, and API documentation of the crates
+# docs/algorithms/README.md out of the algorithms' files, and API documentation of the crates
 docs:
     scripts/describe-algorithms
     cargo doc --workspace --no-deps

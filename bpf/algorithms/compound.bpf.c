@@ -180,7 +180,7 @@ u32 CC_HOOK(compound_ssthresh, struct sock *sk)
 /* dwnd gets what is left of half the window when the Reno part has halved its own. */
 CC_INLINE void compound_halve(struct compound_state *ca, u32 cwnd)
 {
-	u64 half_q8 = (u64)cwnd << 7;
+	u64 half_q8 = (u64)(cwnd >> 1) << 8; /* what ssthresh gives the whole window */
 	u64 reno_half_q8 = (u64)compound_lwnd_pkts(ca, cwnd) << 7;
 
 	if (compound_params()->c06_loss)

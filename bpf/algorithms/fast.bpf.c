@@ -10,7 +10,7 @@
  * Differs  alpha_pkts = 0 chooses alpha by throughput in three modes, with the thresholds of Table II read as kB/s. The RTT
  *          is smoothed with weight min(3 / W, 1/4) as in the paper (ns-2: 3 / W or 1/256). The step is taken at once, not
  *          paced over the round trip. After a decrease ssthresh follows the window, or slow start would undo it.
- * State    32 bytes of 104.
+ * State    20 bytes of 104.
  * Range    windows up to 2^20 packets in Q8, RTTs up to 10 s: 2^28 * 10^7 < 2^52.
  */
 #include "rtt.h"

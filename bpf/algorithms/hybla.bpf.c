@@ -46,12 +46,13 @@ void CC_HOOK(hybla_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 	ca->rho_q3 = cc_max(cc_div((u64)rtt_us << 3, hybla_params()->rtt0_us), 1 << 3);
 }
 
-/* 2^(eighths / 8) in Q7, eighths 0 to 7: the values of Linux, hybla_fraction() */
+/*
+ * 2^(eighths / 8) in Q7 for eighths 0 to 7: 128, 140, 152, 166, 181, 197, 215, 235, as Linux has them. One number, a byte
+ * each: clang would put an array into a section that libbpf refuses.
+ */
 CC_INLINE u32 hybla_power_q7(u32 eighths)
 {
-	static const u8 table[8] = { 128, 140, 152, 166, 181, 197, 215, 235 };
-
-	return table[eighths & 7];
+	return (0xebd7c5b5a6988c80ULL >> (8 * (eighths & 7))) & 0xff;
 }
 
 /* 2^rho - 1 packets for each packet acked, no further than ssthresh; returns nothing over for congestion avoidance */

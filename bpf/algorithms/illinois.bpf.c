@@ -8,7 +8,7 @@
  *          alpha: 10 for d_a <= 0.01 d_m, falling to 0.3 at d_m; beta: 1/8 up to 0.1 d_m, 1/2 from 0.8 d_m, linear between
  * Why      Loss decides when to give way, delay decides how fast to come back: concave growth towards the loss point.
  * Differs  RTTs are not capped at 3.36 s as Linux must for its 32-bit sums. As in Linux, the largest delay is never aged.
- * State    48 bytes of 104.
+ * State    40 bytes of 104.
  * Range    RTTs up to 10 s in 64-bit sums; alpha in Q7 from 0.3 to 10, beta in Q6 from 1/8 to 1/2.
  */
 #include "rtt.h"

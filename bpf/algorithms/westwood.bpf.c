@@ -10,7 +10,7 @@
  * Differs  The filter is applied twice, as in Linux (filter = one_pole: once, as in the paper). Packets are counted by the
  *          kernel's pkts_acked, not guessed from duplicate ACKs. Before the first estimate half the window is kept
  *          (half_without_estimate = off: ssthresh 2, as in Linux). A pause starts a new measurement.
- * State    40 bytes of 104.
+ * State    32 bytes of 104.
  * Range    bandwidth in packets/us Q24: 2^33 packets in a window; RTTs up to 10 s.
  */
 #include "cc.h"

@@ -12,7 +12,7 @@
  * Differs  From the paper: after zeta fast round trips count_reno becomes 2 and then half the window (paper_reset: half
  *          the window at once). From Linux: L is compared as base / phi in integers of any RTT, and no window limit of
  *          2^25 is set.
- * State    40 bytes of 104.
+ * State    36 bytes of 104.
  * Range    exact for windows up to 2^20 packets and RTTs up to 10 s.
  */
 #include "rtt.h"

@@ -11,7 +11,7 @@ use crate::history::{any_window, for_algorithm, Event};
 
 const RTT: Duration = Duration::from_millis(100);
 
-fn flow(algorithm: &str, parameters: &[(&str, u32)], cwnd_pkts: u32) -> Flow {
+pub fn flow(algorithm: &str, parameters: &[(&str, u32)], cwnd_pkts: u32) -> Flow {
     let known = ccctl_catalog::algorithm(algorithm).expect("it exists");
     let mut set = ParameterSet::defaults(algorithm, &known.layout().parameters);
     for (name, value) in parameters {
@@ -21,7 +21,7 @@ fn flow(algorithm: &str, parameters: &[(&str, u32)], cwnd_pkts: u32) -> Flow {
     Flow::new(Arc::new(instance), cwnd_pkts, 2, Duration::ZERO)
 }
 
-fn field(flow: &Flow, name: &str) -> i128 {
+pub fn field(flow: &Flow, name: &str) -> i128 {
     flow.state(name).expect("a field of this algorithm")
 }
 

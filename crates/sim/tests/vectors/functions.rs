@@ -87,6 +87,10 @@ impl Function {
                 let gain_q8 = self.input("gain_q8")? as u32;
                 vec![cc_bdp_pkts(self.input("bw_q24")? as u64, self.input("min_rtt_us")? as u32, gain_q8) as f64]
             }
+            "dwnd increment Q8 = max(0.125*w^0.75 - 1, 0)" => vec![compound_increase(self.input("win")?)],
+            "dwnd halves on dup-ack loss (Vista event trace)" => {
+                vec![compound_after_loss(self.input("lwnd_bytes")?, self.input("dwnd_bytes")?, self.input("mss")?)]
+            }
             _ => return Err(format!("unknown function {:?}", self.name)),
         })
     }
@@ -244,6 +248,27 @@ fn nv_lost(cwnd: f64) -> f64 {
 
 fn default_of(algorithm: &str, parameter: &str) -> Result<f64, String> {
     defaults(algorithm).get(parameter).map(f64::from).ok_or_else(|| format!("{algorithm} has no {parameter}"))
+}
+
+/// Growth of the delay window at the end of a round without queue.
+fn compound_increase(cwnd: f64) -> f64 {
+    let mut flow = in_congestion_avoidance("compound", &[("low_window_pkts", 10)], cwnd as u32);
+    let ack = Ack::of(1, Some(Duration::from_millis(100)));
+    for _ in 0..3 {
+        flow.acked(&ack);
+    }
+    flow.end_round();
+    flow.acked(&ack);
+    flow.state("dwnd_q8").expect("a field of Compound") as f64
+}
+
+/// Bytes of the delay window after a loss.
+fn compound_after_loss(lwnd_bytes: f64, dwnd_bytes: f64, mss_bytes: f64) -> f64 {
+    let pkts = (lwnd_bytes + dwnd_bytes) / mss_bytes;
+    let mut flow = in_congestion_avoidance("compound", &[], pkts as u32);
+    assert!(flow.set_state("dwnd_q8", (dwnd_bytes / mss_bytes * 256.0) as i128));
+    flow.lost();
+    flow.state("dwnd_q8").expect("a field of Compound") as f64 / 256.0 * mss_bytes
 }
 
 fn defaults(algorithm: &str) -> ParameterSet {

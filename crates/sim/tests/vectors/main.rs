@@ -27,7 +27,7 @@ struct File {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Names {
-    /// What the vectors call the algorithm, where that is not the file's name.
+    /// The algorithm's name in the vectors, where it is not the file's.
     algorithm: Option<String>,
     /// To "": implied by the algorithm.
     parameters: BTreeMap<String, String>,
@@ -96,8 +96,8 @@ fn every_vector_holds() {
     for (name, file) in files() {
         let mut run = 0;
         for vector in &file.vectors {
-            let owner = file.names.algorithm.as_ref().unwrap_or(&name);
-            assert_eq!(vector.algorithm, *owner, "{} lies in another algorithm's file", vector.id);
+            let expected = file.names.algorithm.as_ref().unwrap_or(&name);
+            assert_eq!(vector.algorithm, *expected, "{} lies in another algorithm's file", vector.id);
             let differences = vector.run(&name, &file.names);
             failures.extend(differences.iter().map(|difference| format!("{}: {difference}", vector.id)));
             run += 1;

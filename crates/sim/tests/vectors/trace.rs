@@ -31,8 +31,11 @@ struct Initial {
 }
 
 /// null: nothing was measured yet, which our state says with the largest number.
-type Value = Option<i64>;
-const NOTHING: i64 = 0xffff_ffff;
+type Value = Option<Number>;
+
+fn number(value: Value) -> i128 {
+    value.map_or(0xffff_ffff, i128::from)
+}
 
 #[derive(Deserialize)]
 struct Checkpoint {
@@ -53,11 +56,19 @@ enum Event {
     Rto {},
     Open {},
     Undo {},
-    Idle { dur_us: u64 },
+    Idle {
+        dur_us: u64,
+    },
     Restart {},
-    Advance { dur_us: u64 },
+    Advance {
+        #[serde(alias = "dt_us")]
+        dur_us: u64,
+    },
     Owd(OneWayDelay),
-    Window { delivered: u32, ce: u32 },
+    Window {
+        delivered: u32,
+        ce: u32,
+    },
 }
 
 /// A sample of the one-way delay, of an ACK that is not to grow the window.
@@ -116,6 +127,23 @@ impl Default for RoundEnd {
     }
 }
 
+/// A number, or a flag that we keep as 0 or 1.
+#[derive(Deserialize, Clone, Copy)]
+#[serde(untagged)]
+enum Number {
+    Integer(i64),
+    Flag(bool),
+}
+
+impl From<Number> for i128 {
+    fn from(number: Number) -> Self {
+        match number {
+            Number::Integer(value) => value.into(),
+            Number::Flag(flag) => flag.into(),
+        }
+    }
+}
+
 fn one() -> u32 {
     1
 }
@@ -133,10 +161,10 @@ impl Trace {
         let mut differences = Vec::new();
         let mut compare = |flow: &Flow, place: &str, values: &BTreeMap<String, Value>| {
             for (name, expected) in values {
-                let expected = expected.unwrap_or(NOTHING);
+                let expected = number(*expected);
                 let allowed = tolerance.get(name).copied().unwrap_or(0.0);
                 match value(flow, names, name) {
-                    Some(found) if (found - i128::from(expected)).unsigned_abs() as f64 <= allowed => {}
+                    Some(found) if (found - expected).unsigned_abs() as f64 <= allowed => {}
                     Some(found) => differences.push(format!("{place}: {name} is {found}, expected {expected}")),
                     None => differences.push(format!("{place}: no state is called {name}")),
                 }
@@ -161,7 +189,7 @@ impl Trace {
         let mut flow = Flow::new(Arc::new(instance), self.initial.cwnd, self.initial.ssthresh, now);
         for (name, value) in &self.initial.state {
             let field = names.state.get(name).ok_or_else(|| format!("no state is called {name}"))?;
-            if !flow.set_state(field, i128::from(value.unwrap_or(NOTHING))) {
+            if !flow.set_state(field, number(*value)) {
                 return Err(format!("{algorithm} keeps no {field}"));
             }
         }
