@@ -13,7 +13,8 @@
  *          measured in turn, as they cannot be at once. Losses say little of either, and are not asked.
  * Differs  From Linux: clocks in us, where it has jiffies; samples of PROBE_RTT are kept from lowering bw by a mark of our
  *          own, as tcp_sock.app_limited cannot be written before 6.12; RTT_min begins with the first sample, not with the
- *          core's; a TSO burst is reckoned without the device's limits.
+ *          core's; a TSO burst is reckoned without the device's limits; an undo gives the window back at once, not with the
+ *          next ACK.
  * Needs    pacing: sk_pacing_rate and TCP's own timer, or the fq queue discipline.
  * State    104 bytes of 104.
  * Range    bandwidth below 256 packets/us (u32 in Q24), gains below 8, windows up to 2^20 packets.
@@ -634,7 +635,7 @@ u32 CC_HOOK(bbr_undo_cwnd, struct sock *sk)
 	ca->full_bw_q24 = 0;
 	ca->full_bw_rounds = 0;
 	bbr_forget_policer(ca, tcp_sk(sk));
-	return tcp_sk(sk)->snd_cwnd;
+	return cc_undone_cwnd_pkts(tcp_sk(sk));
 }
 
 /* Three windows of data: one in flight, one in recovery, one to go on with */

@@ -8,8 +8,8 @@
  * Why      Switches mark from a short queue on. A few marks mean a queue that has just begun: a small cut keeps it short
  *          and the link full, where Reno's halving would empty both.
  * Differs  From the SIGCOMM paper: a loss halves the window whatever alpha is (RFC 8257 section 3.5). From the RFC: F is
- *          of packets, not of bytes. As in Linux alpha falls by at least one unit, so that it reaches 0; where ECN was
- *          not negotiated the law is Reno's and alpha stays as it was set.
+ *          of packets, not of bytes; an alpha too small to fall any more becomes 0. From Linux: not while there are marks,
+ *          for with gain_shift > 5 it could not rise from there. Where ECN was not negotiated the law is Reno's.
  * Needs    ECN, negotiated by both ends (the core does that for this algorithm), and switches that mark. The receiver
  *          has to run it too: it is what echoes marks packet by packet.
  * State    28 bytes of 104.
@@ -62,7 +62,7 @@ CC_INLINE void dctcp_update_alpha(struct dctcp_state *ca, const struct tcp_sock 
 	u64 share_q10 = ((u64)marked << (10 - (gain_shift & 15))) / cc_max(delivered, 1);
 	u32 decay_q10 = ca->alpha_q10 >> (gain_shift & 15);
 
-	if (!decay_q10) /* or alpha would never fall below 2^gain_shift */
+	if (!decay_q10 && !share_q10) /* or alpha would never fall below 2^gain_shift */
 		decay_q10 = ca->alpha_q10;
 	ca->alpha_q10 = cc_min(ca->alpha_q10 - decay_q10 + share_q10, DCTCP_ALPHA_MAX_Q10);
 }

@@ -192,14 +192,16 @@ CC_INLINE bool nv_window_is_one_ack(struct nv_state *ca, const struct tcp_sock *
 
 CC_INLINE void nv_end_round(struct nv_state *ca, const struct nv_params *p, struct tcp_sock *tp, u32 acked_bytes)
 {
+	u32 floor_pkts = cc_min(tp->snd_cwnd, p->min_cwnd_pkts);
+
 	if (ca->rounds < 255)
 		ca->rounds++;
 	if (nv_window_is_one_ack(ca, tp, acked_bytes) || !nv_decide(ca, p, tp))
 		return;
 	ca->calls = ca->rounds = 0;
 	ca->max_rate_q16 = 0;
-	if (tp->snd_cwnd < p->min_cwnd_pkts)
-		cc_set_cwnd(tp, p->min_cwnd_pkts);
+	if (tp->snd_cwnd < floor_pkts)
+		cc_set_cwnd(tp, floor_pkts);
 }
 
 void CC_HOOK(nv_pkts_acked, struct sock *sk, const struct ack_sample *sample)

@@ -88,7 +88,11 @@ fn compile(paths: &Paths, sources: &[(String, PathBuf)], wrappers: &Path) {
         .flag(STANDARD)
         .flag("-Wno-unused-parameter")
         .opt_level(2);
-    if env::var("CCCTL_SANITIZE").is_ok_and(|value| value == "1") {
+    let sanitize = env::var("CCCTL_SANITIZE").unwrap_or_default();
+    if sanitize == "fuzzer" {
+        build.flag("-fsanitize=fuzzer-no-link");
+    }
+    if ["1", "fuzzer"].contains(&sanitize.as_str()) {
         build
             .opt_level(1)
             .flag("-g")

@@ -9,7 +9,7 @@ pub mod arithmetic;
 mod bindings;
 
 use std::ffi::{c_void, CStr};
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use ccctl_catalog::{Layout, ParameterSet};
 
@@ -53,6 +53,15 @@ struct NativeAlgorithm {
     derived_bytes: usize,
     prepare: Option<unsafe extern "C" fn(*const c_void, *mut c_void)>,
     put_in_force: unsafe extern "C" fn(*const c_void, *const c_void),
+    layout: OnceLock<Layout>, // reading it out of BTF takes longer than many a simulation
+}
+
+impl NativeAlgorithm {
+    fn layout(&self) -> &Layout {
+        self.layout.get_or_init(|| {
+            ccctl_catalog::algorithm(self.name).expect("both builds are made of the same files").layout()
+        })
+    }
 }
 
 static ALGORITHMS: LazyLock<Vec<NativeAlgorithm>> = LazyLock::new(|| {
@@ -77,14 +86,14 @@ unsafe fn describe(native: *const bindings::cc_native_algorithm) -> NativeAlgori
         default_parameters: defaults.to_vec(),
         derived_bytes: native.derived_bytes as usize,
         prepare: native.prepare,
-        put_in_force: native.use_.expect("CC_ALGORITHM sets it"),
+        put_in_force: native.use_.expect("CC_REGISTER sets it"),
+        layout: OnceLock::new(),
     }
 }
 
 /// An algorithm with parameters of its own. Flows share it.
 pub struct Instance {
     native: &'static NativeAlgorithm,
-    layout: Layout,
     parameters: Vec<u32>,
     derived: Vec<u64>, // u64: aligned for any table
 }
@@ -94,7 +103,6 @@ impl Instance {
     pub fn new(algorithm: &str, parameters: &ParameterSet) -> Result<Self, InstanceError> {
         let unknown = || InstanceError::Unknown(algorithm.to_owned());
         let native = ALGORITHMS.iter().find(|native| native.name == algorithm).ok_or_else(unknown)?;
-        let layout = ccctl_catalog::algorithm(algorithm).ok_or_else(unknown)?.layout();
         let values: Vec<u32> = parameters.iter().map(|(_, value)| value).collect();
         if values.len() != native.default_parameters.len() {
             return Err(InstanceError::Parameters {
@@ -108,13 +116,14 @@ impl Instance {
             // SAFETY: both buffers have the sizes that the C file states, and are aligned for their structs.
             unsafe { prepare(values.as_ptr().cast(), derived.as_mut_ptr().cast()) };
         }
-        Ok(Self { native, layout, parameters: values, derived })
+        Ok(Self { native, parameters: values, derived })
     }
 
     /// An instance with the parameters' defaults.
     pub fn with_defaults(algorithm: &str) -> Result<Self, InstanceError> {
-        let known = ccctl_catalog::algorithm(algorithm).ok_or_else(|| InstanceError::Unknown(algorithm.to_owned()))?;
-        Self::new(algorithm, &ParameterSet::defaults(algorithm, &known.layout().parameters))
+        let native = ALGORITHMS.iter().find(|native| native.name == algorithm);
+        let native = native.ok_or_else(|| InstanceError::Unknown(algorithm.to_owned()))?;
+        Self::new(algorithm, &ParameterSet::defaults(algorithm, &native.layout().parameters))
     }
 
     /// Name of the algorithm.
@@ -126,7 +135,7 @@ impl Instance {
     /// Parameters and state, as the BPF object's BTF describes them.
     #[must_use]
     pub fn layout(&self) -> &Layout {
-        &self.layout
+        self.native.layout()
     }
 
     /// The defaults that the native build carries, in the order of declaration.
