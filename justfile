@@ -31,6 +31,10 @@ test-native:
 test-sanitized:
     scripts/test-sanitized
 
+# fuzz every algorithm for so many seconds
+fuzz SECONDS="60":
+    scripts/fuzz {{ SECONDS }}
+
 # tests on the running kernel, in network namespaces of their own (root)
 test-kernel *ARGS:
     cargo test --package ccctl -- --test-threads=1 {{ ARGS }}

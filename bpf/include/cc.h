@@ -7,7 +7,7 @@
  *   CC_STATE_STRUCT(name)                 declares struct name_state, at most 104 bytes in each socket
  *   CC_STATE(name, sk)                    a socket's struct name_state
  *   CC_PREPARE(name_prepare, p, d)        optional: tables worked out from the parameters before these take effect
- *   CC_ALGORITHM(name, .hook = ...)       registration
+ *   CC_ALGORITHM(name, .hook = ...)       registration as bpf_name, or with CC_REGISTER under another name and with flags
  *
  * The same text is compiled for BPF and natively. world_bpf.h and world_native.h say what the macros become there.
  *
@@ -24,6 +24,8 @@
 #else
 #include "world_native.h"
 #endif
+
+#define CC_ALGORITHM(algorithm, ...) CC_REGISTER(algorithm, "bpf_" #algorithm, 0, __VA_ARGS__)
 
 #define CC_CWND_MAX_PKTS (1U << 20) /* the arithmetic here is exact up to this window: 12 Gbit at 1500 bytes a packet */
 
@@ -52,6 +54,17 @@ CC_WRAPS CC_INLINE u32 cc_since_us(const struct sock *sk, u32 then_us)
 CC_INLINE u32 cc_srtt_us(const struct sock *sk)
 {
 	return tcp_sk(sk)->srtt_us >> 3;
+}
+
+/* a - b and a + b modulo 2^32: of counters, sequence numbers and low halves of clocks */
+CC_WRAPS CC_INLINE u32 cc_minus(u32 a, u32 b)
+{
+	return a - b;
+}
+
+CC_WRAPS CC_INLINE u32 cc_plus(u32 a, u32 b)
+{
+	return a + b;
 }
 
 /* Sequence number a comes after b, modulo 2^32 */

@@ -181,6 +181,32 @@ CC_INLINE u64 cc_pow075_q10(u32 w)
 	return (half_q20 * quarter_q20) >> 30;
 }
 
+/* e^-x in Q16 for x in Q16: a straight line between points an eighth apart, at most 0.002 above the curve; 0 from x = 8 */
+CC_INLINE u32 cc_exp_neg_q16(u64 x_q16)
+{
+	static const u32 eighths_q16[65] = {
+		65536, 57835, 51039, 45042, 39750, 35079, 30957, 27319, 24109, 21276, 18776, 16570, 14623,
+		12905, 11388, 10050, 8869,  7827,  6907,  6096,	 5380,	4747,  4190,  3697,  3263,  2879,
+		2541,  2243,  1979,  1746,  1541,  1360,  1200,	 1059,	935,   825,   728,   642,   567,
+		500,   442,   390,   344,   303,   268,	  236,	 209,	184,   162,   143,   127,   112,
+		99,    87,    77,    68,    60,	   53,	  47,	 41,	36,    32,    28,    25,    22,
+	};
+	u32 eighth = (x_q16 >> 13) & 63;
+	u32 from_q16 = eighths_q16[eighth];
+
+	if (x_q16 >= 8 << 16)
+		return 0;
+	return from_q16 - (((from_q16 - eighths_q16[eighth + 1]) * (u32)(x_q16 & 8191)) >> 13);
+}
+
+/* Packets that a rate delivers in a time, times a gain, rounded up, at most 2^29; rate < 2^33 (512/us), gain < 2^11 */
+CC_INLINE u64 cc_bdp_pkts(u64 rate_pkts_per_us_q24, u32 rtt_us, u32 gain_q8)
+{
+	u64 pkts_q24 = cc_min(rate_pkts_per_us_q24 * cc_min(rtt_us, 1U << 30), 1ULL << 53);
+
+	return ((pkts_q24 * gain_q8 >> 8) + (1 << 24) - 1) >> 24;
+}
+
 /* One step of an exponential average kept in Q3 with weight 1/8: x += sample - x/8; sample < 2^29 */
 CC_INLINE u32 cc_ewma8(u32 average_q3, u32 sample)
 {

@@ -1,4 +1,4 @@
-//! Properties of single laws: prop-4 to prop-12 of the vectors; prop-6 is in `tests/hstcp.rs`.
+//! Properties of single laws: prop-4 to prop-12, prop-25 and prop-26 of the vectors; prop-6 is in `tests/hstcp.rs`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use ccctl_catalog::ParameterSet;
 use ccctl_sim::{Ack, Flow, Instance};
 use proptest::prelude::*;
 
-use crate::history::{any_window, for_algorithm};
+use crate::history::{any_window, for_algorithm, Event};
 
 const RTT: Duration = Duration::from_millis(100);
 
@@ -167,4 +167,50 @@ fn htcp_keeps_between_half_and_four_fifths_and_half_when_throughput_changed() {
         }
         Ok(())
     });
+}
+
+/// prop-25: alpha stays a share, and follows windows that are all marked, or not at all, to the end
+#[test]
+fn dctcp_alpha_follows_the_marked_share() {
+    for_algorithm(ccctl_catalog::algorithm("dctcp").expect("it exists"), 256, |history| {
+        let mut flow = history.flow(history.instance());
+        for event in &history.events {
+            history.apply(&mut flow, *event);
+            prop_assert!((0..=1024).contains(&field(&flow, "alpha_q10")));
+        }
+        for (marked_pkts, goal) in [(100, 1024), (0, 0)] {
+            for _ in 0..20_000 {
+                flow.end_round();
+                flow.sampled(&Ack { marked_pkts, ..Ack::of(100, None) });
+            }
+            prop_assert_eq!(field(&flow, "alpha_q10"), goal);
+        }
+        Ok(())
+    });
+}
+
+/// prop-26, after any history: the phase begins with an indication and has its length, as the state tells
+#[test]
+fn low_priority_does_not_grow_while_it_infers() {
+    for algorithm in ["lp", "highspeed_lp"] {
+        let mut phases = 0;
+        for_algorithm(ccctl_catalog::algorithm(algorithm).expect("it exists"), 256, |history| {
+            let mut flow = history.flow(history.instance());
+            for event in &history.events {
+                let before = flow.cwnd_pkts();
+                history.apply(&mut flow, *event);
+                let inferring = (flow.now().as_micros() as i128) < field(&flow, "delay.phase_end_us");
+                if let (true, Event::Ack { .. }) = (inferring, event) {
+                    prop_assert!(flow.cwnd_pkts() <= before, "{before} grew to {}", flow.cwnd_pkts());
+                }
+            }
+            Ok(())
+        });
+        let mut flow = flow(algorithm, &[], 1000);
+        for delay_ms in [0, 100, 100, 100, 100] {
+            flow.acked(&Ack::of(1, Some(RTT + Duration::from_millis(delay_ms))));
+            phases += u32::from(field(&flow, "delay.phase_end_us") > 0);
+        }
+        assert!(phases > 0, "{algorithm}: a queue of one RTT indicates nothing");
+    }
 }

@@ -29,6 +29,7 @@ struct File {
 struct Names {
     /// The algorithm's name in the vectors, where it is not the file's.
     algorithm: Option<String>,
+    /// To "": implied by the algorithm.
     parameters: BTreeMap<String, String>,
     state: BTreeMap<String, String>,
     profiles: BTreeMap<String, BTreeMap<String, u32>>,
