@@ -4,12 +4,17 @@
 use std::fs;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Mutex;
+use std::time::Duration;
 
 use ccctl_catalog::{algorithms, Algorithm};
 
+use crate::instance::Instance;
 use crate::kernel_ops::KernelOps;
+use crate::load::{load, LoadRequest};
+use crate::lock::Lock;
 use crate::object::{fit_object, load_object, LoadedObject, Program};
-use crate::sys;
+use crate::unload::{unload, UnloadOptions};
+use crate::{bpffs, sys};
 
 const BPF_LOG_STATS: u32 = 4; // include/linux/bpf_verifier.h
 
@@ -47,6 +52,37 @@ fn guest_update_link_refuses_the_map_that_the_link_has() {
     assert!(refused(&duplicate), "another descriptor of the same map");
     sys::update_link(link.as_fd(), first.as_fd()).expect("back to the first");
     assert!(refused(&first));
+}
+
+/// Before 6.4 a kill between pin and registration leaves a pin of what is not registered. The same is made here.
+#[test]
+#[ignore = "only in a guest: just test-kernels"]
+fn guest_a_load_that_was_cut_short_is_no_instance() {
+    const NAME: &str = "guest_leftover";
+    require_guest();
+    let lock = Lock::take(Duration::from_secs(5)).expect("nobody else is at work");
+    let program = Program::named("reno").expect("reno is built in");
+    let leave_behind = || {
+        let object = load_object(&program, NAME, "", &program.defaults()).expect("reno loads");
+        let map = object.ops_map().expect("it has a struct_ops map");
+        bpffs::make_folders().expect("the BPF file system is mounted");
+        sys::pin(map.as_fd(), &bpffs::instance_pin(NAME)).expect("a map can be pinned");
+    };
+    let names = || Instance::all().expect("list works").into_iter().map(|instance| instance.name).collect::<Vec<_>>();
+    let unload_it = || unload(&lock, &[NAME.to_owned()], &UnloadOptions::default()).expect("it goes").unloaded;
+
+    leave_behind();
+    assert!(names().is_empty());
+    let error = Instance::named(NAME).expect_err("it is not registered");
+    assert!(error.remedy().is_some_and(|remedy| remedy.contains("cut short")));
+    assert_eq!(unload_it(), [NAME]);
+    assert!(!bpffs::instance_pin(NAME).exists());
+
+    leave_behind();
+    let request = LoadRequest { program: &program, name: NAME, profile: "", parameters: &program.defaults() };
+    assert!(load(&lock, &request).expect("it takes the place of what is left").changed);
+    assert_eq!(names(), [NAME]);
+    assert_eq!(unload_it(), [NAME]);
 }
 
 /// Prints a line for each program of each algorithm: what the verifier says of it.
