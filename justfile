@@ -39,6 +39,10 @@ fuzz SECONDS="60":
 test-kernel *ARGS:
     cargo test --package ccctl -- --test-threads=1 {{ ARGS }}
 
+# tests in Debian's kernels under QEMU: VERSION..., --short (downloads kernels; docs/kernel-matrix.md)
+test-kernels *ARGS:
+    scripts/test-kernels {{ ARGS }}
+
 # rustfmt, clang-format, shellcheck, clippy, links of the docs
 lint:
     scripts/lint

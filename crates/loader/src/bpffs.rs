@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use nix::sys::statfs::{statfs, FsType};
 
+use crate::default::available_algorithms;
 use crate::error::{Error, Result};
+use crate::lock::Lock;
 
 /// Where the BPF file system is mounted.
 pub const BPFFS: &str = "/sys/fs/bpf";
@@ -75,4 +77,21 @@ pub(crate) fn instance_names() -> Result<Vec<String>> {
     let mut names: Vec<String> = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
     names.sort();
     Ok(names)
+}
+
+/// Is this a pin whose algorithm the kernel does not know? A kill has left it, or somebody is loading or unloading at
+/// this moment: on kernels without links the pin is made before the registration and removed after it.
+pub(crate) fn is_leftover(name: &str) -> Result<bool> {
+    let pinned = instance_names()?.iter().any(|known| known == name);
+    Ok(pinned && !available_algorithms()?.iter().any(|known| known == name))
+}
+
+/// Takes such a pin away; true where there was one. Whoever calls it holds the lock: nobody is at work on it.
+pub(crate) fn remove_leftover(_lock: &Lock, name: &str) -> Result<bool> {
+    if !is_leftover(name)? {
+        return Ok(false);
+    }
+    let path = instance_pin(name);
+    fs::remove_file(&path).map_err(|error| Error::kernel(format!("remove {}", path.display()), error))?;
+    Ok(true)
 }

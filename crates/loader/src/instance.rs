@@ -16,6 +16,9 @@ use crate::kernel_ops::KernelOps;
 use crate::params::{read_active, PARAMS_MAP};
 use crate::sys;
 
+/// Swaps that one reading may meet.
+const READ_ATTEMPTS: usize = 5;
+
 /// What keeps an instance registered.
 #[derive(Debug)]
 pub(crate) enum Anchor {
@@ -72,10 +75,13 @@ impl Instance {
     pub fn named(name: &str) -> Result<Self> {
         bpffs::require()?;
         let names = bpffs::instance_names()?;
-        if names.iter().any(|known| known == name) {
-            return Self::read(name);
+        if Self::exists(name)? {
+            return Self::read_settled(name);
         }
         let hint = match closest(name, names.iter().map(String::as_str)) {
+            _ if names.iter().any(|known| known == name) => {
+                format!("a load or unload of it was cut short: ccctl unload {name} takes away what is left")
+            }
             Some(similar) => format!("did you mean {similar}?"),
             None if names.is_empty() => "nothing is loaded: ccctl load ALGORITHM".to_owned(),
             None => format!("there are {}", names.join(", ")),
@@ -83,16 +89,24 @@ impl Instance {
         Err(Error::Unknown { kind: "instance", name: name.to_owned(), hint })
     }
 
-    /// All instances, by name. What is left of a registration that a kill cut short is removed on the way.
+    /// All instances, by name. A pin of what is not registered is none: a kill has left it, or somebody is loading or
+    /// unloading it at this moment.
     pub fn all() -> Result<Vec<Self>> {
         let mut found = Vec::new();
         for name in bpffs::instance_names()? {
-            found.push(Self::read(&name)?);
+            if bpffs::is_leftover(&name)? {
+                continue;
+            }
+            match Self::read_settled(&name) {
+                Ok(instance) => found.push(instance),
+                Err(_) if !Self::exists(&name)? => {} // unloaded meanwhile
+                Err(error) => return Err(error),
+            }
         }
         Ok(found)
     }
 
-    /// Kernel names of all instances, sorted.
+    /// Kernel names of all pins, sorted: instances, and what a kill has left of some.
     pub fn names() -> Result<Vec<String>> {
         bpffs::require()?;
         bpffs::instance_names()
@@ -100,7 +114,17 @@ impl Instance {
 
     /// Is there one of this name?
     pub(crate) fn exists(name: &str) -> Result<bool> {
-        Ok(bpffs::instance_names()?.iter().any(|known| known == name))
+        Ok(bpffs::instance_names()?.iter().any(|known| known == name) && !bpffs::is_leftover(name)?)
+    }
+
+    /// Reads one that others may swap meanwhile, which takes the programs away that are being looked at.
+    fn read_settled(name: &str) -> Result<Self> {
+        for _ in 1..READ_ATTEMPTS {
+            if let Ok(instance) = Self::read(name) {
+                return Ok(instance);
+            }
+        }
+        Self::read(name)
     }
 
     fn read(name: &str) -> Result<Self> {

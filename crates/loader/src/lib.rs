@@ -10,6 +10,8 @@ mod bpffs;
 mod default;
 mod error;
 mod features;
+#[cfg(test)]
+mod guest_tests;
 mod identity;
 mod instance;
 mod kernel_ops;

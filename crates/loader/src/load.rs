@@ -36,10 +36,11 @@ pub struct Loaded {
 }
 
 /// Registers an algorithm. Its pin outlives the process; until the pin is made, a kill undoes all of it.
-pub fn load(_lock: &Lock, request: &LoadRequest<'_>) -> Result<Loaded> {
+pub fn load(lock: &Lock, request: &LoadRequest<'_>) -> Result<Loaded> {
     check_name(request.name)?;
     features::require_struct_ops()?;
     bpffs::make_folders()?;
+    bpffs::remove_leftover(lock, request.name)?;
     let result = load_checked(request);
     if result.is_err() {
         bpffs::remove_empty_folders();

@@ -132,8 +132,16 @@ impl LoadedObject {
     }
 }
 
-/// Loads a program under a kernel name with its parameters in force. Nothing can use it yet.
-pub(crate) fn load_object(program: &Program, name: &str, profile: &str, set: &ParameterSet) -> Result<LoadedObject> {
+/// An object fitted to this kernel, not yet loaded.
+pub(crate) struct FittedObject {
+    pub(crate) open: OpenObject,
+    template: OpsTemplate,
+    own: Vec<(String, Member)>,
+    slots: Vec<u8>,
+}
+
+/// Opens a program's object under a kernel name, without the hooks that this kernel does not know.
+pub(crate) fn fit_object(program: &Program, name: &str, profile: &str) -> Result<FittedObject> {
     let kernel = KernelOps::get()?;
     let own = program.own_members()?;
     let mut open = program.open()?;
@@ -149,8 +157,14 @@ pub(crate) fn load_object(program: &Program, name: &str, profile: &str, set: &Pa
     if !kernel.has_links {
         clear_link_flag(&mut open)?;
     }
+    Ok(FittedObject { open, template, own, slots })
+}
+
+/// Loads a program under a kernel name with its parameters in force. Nothing can use it yet.
+pub(crate) fn load_object(program: &Program, name: &str, profile: &str, set: &ParameterSet) -> Result<LoadedObject> {
+    let FittedObject { open, mut template, own, slots } = fit_object(program, name, profile)?;
     let object = load(open, program)?;
-    let value = kernel_value(&mut template, &slots, &own, kernel)
+    let value = kernel_value(&mut template, &slots, &own, KernelOps::get()?)
         .map_err(|error| Error::kernel(format!("find the programs of {}", program.label), error))?;
     fill_parameters(&object, set)?;
     Ok(LoadedObject { object, value })

@@ -54,7 +54,12 @@ pub struct Unloaded {
 /// Takes instances out of the kernel. All are checked before the first one is touched. Each step leaves a working
 /// host: first sockets are moved, then defaults restored, then the name goes.
 pub fn unload(lock: &Lock, names: &[String], options: &UnloadOptions) -> Result<Unloaded> {
-    let instances = names.iter().map(|name| Instance::named(name)).collect::<Result<Vec<_>>>()?;
+    let mut instances = Vec::new();
+    for name in names {
+        if !bpffs::is_leftover(name)? {
+            instances.push(Instance::named(name)?);
+        }
+    }
     if let Some(target) = &options.migrate_to {
         require_available(target)?;
         if names.contains(target) {
@@ -62,6 +67,11 @@ pub fn unload(lock: &Lock, names: &[String], options: &UnloadOptions) -> Result<
         }
     }
     let mut result = Unloaded::default();
+    for name in names {
+        if bpffs::remove_leftover(lock, name)? {
+            result.unloaded.push(name.clone());
+        }
+    }
     for instance in &instances {
         result.left += clear_sockets(lock, instance, options, &mut result.migrated)?;
     }

@@ -1,0 +1,133 @@
+//! What only a guest of `just test-kernels` runs: the first test would wedge a kernel for good if the guard that it looks
+//! at were broken, the second measures kernel by kernel.
+
+use std::fs;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use ccctl_catalog::{algorithms, Algorithm};
+
+use crate::instance::Instance;
+use crate::kernel_ops::KernelOps;
+use crate::load::{load, LoadRequest};
+use crate::lock::Lock;
+use crate::object::{fit_object, load_object, LoadedObject, Program};
+use crate::unload::{unload, UnloadOptions};
+use crate::{bpffs, sys};
+
+const BPF_LOG_STATS: u32 = 4; // include/linux/bpf_verifier.h
+
+fn require_guest() {
+    let line = fs::read_to_string("/proc/cmdline").expect("/proc is mounted");
+    assert!(line.contains("ccctl.guest=throw-away"), "run it with just test-kernels");
+}
+
+fn loaded(program: &Program) -> (LoadedObject, OwnedFd) {
+    let object = load_object(program, "guest_test", "", &program.defaults()).expect("reno loads");
+    let map = object.ops_map().expect("it has a struct_ops map");
+    sys::write_value(map.as_fd(), &object.value).expect("the kernel takes the table");
+    (object, map)
+}
+
+#[test]
+#[ignore = "only in a guest: just test-kernels"]
+fn guest_update_link_refuses_the_map_that_the_link_has() {
+    require_guest();
+    if !KernelOps::get().expect("struct_ops").has_links {
+        return;
+    }
+    let program = Program::named("reno").expect("reno is built in");
+    let (_first_object, first) = loaded(&program);
+    let (_second_object, second) = loaded(&program);
+    let link = sys::create_link(first.as_fd()).expect("it registers");
+    let refused = |map: &OwnedFd| {
+        let answer = sys::update_link(link.as_fd(), map.as_fd());
+        answer.is_err_and(|error| error.to_string().starts_with("refused: the link has map"))
+    };
+    assert!(refused(&first));
+    sys::update_link(link.as_fd(), second.as_fd()).expect("another map is no self-update");
+    assert!(refused(&second));
+    let duplicate = second.try_clone().expect("a descriptor can be duplicated");
+    assert!(refused(&duplicate), "another descriptor of the same map");
+    sys::update_link(link.as_fd(), first.as_fd()).expect("back to the first");
+    assert!(refused(&first));
+}
+
+/// Before 6.4 a kill between pin and registration leaves a pin of what is not registered. The same is made here.
+#[test]
+#[ignore = "only in a guest: just test-kernels"]
+fn guest_a_load_that_was_cut_short_is_no_instance() {
+    const NAME: &str = "guest_leftover";
+    require_guest();
+    let lock = Lock::take(Duration::from_secs(5)).expect("nobody else is at work");
+    let program = Program::named("reno").expect("reno is built in");
+    let leave_behind = || {
+        let object = load_object(&program, NAME, "", &program.defaults()).expect("reno loads");
+        let map = object.ops_map().expect("it has a struct_ops map");
+        bpffs::make_folders().expect("the BPF file system is mounted");
+        sys::pin(map.as_fd(), &bpffs::instance_pin(NAME)).expect("a map can be pinned");
+    };
+    let names = || Instance::all().expect("list works").into_iter().map(|instance| instance.name).collect::<Vec<_>>();
+    let unload_it = || unload(&lock, &[NAME.to_owned()], &UnloadOptions::default()).expect("it goes").unloaded;
+
+    leave_behind();
+    assert!(names().is_empty());
+    let error = Instance::named(NAME).expect_err("it is not registered");
+    assert!(error.remedy().is_some_and(|remedy| remedy.contains("cut short")));
+    assert_eq!(unload_it(), [NAME]);
+    assert!(!bpffs::instance_pin(NAME).exists());
+
+    leave_behind();
+    let request = LoadRequest { program: &program, name: NAME, profile: "", parameters: &program.defaults() };
+    assert!(load(&lock, &request).expect("it takes the place of what is left").changed);
+    assert_eq!(names(), [NAME]);
+    assert_eq!(unload_it(), [NAME]);
+}
+
+/// Prints a line for each program of each algorithm: what the verifier says of it.
+#[test]
+#[ignore = "only in a guest: just test-kernels"]
+fn guest_verifier_cost() {
+    require_guest();
+    for algorithm in algorithms() {
+        for line in verifier_cost(algorithm) {
+            println!("cost {} {line}", algorithm.name());
+        }
+    }
+}
+
+/// libbpf passes the verifier's log of a program that it accepts to its printer, as a debug message.
+fn verifier_cost(algorithm: &Algorithm) -> Vec<String> {
+    static LOG: Mutex<String> = Mutex::new(String::new());
+    #[allow(clippy::needless_pass_by_value)] // libbpf-rs fixes the signature
+    fn collect(_: libbpf_rs::PrintLevel, message: String) {
+        LOG.lock().expect("nobody panics with it").push_str(&message);
+    }
+    let program = Program::named(algorithm.name()).expect("an algorithm of the catalogue");
+    let mut fitted = fit_object(&program, "guest_test", "").expect("it opens");
+    for mut program in fitted.open.progs_mut() {
+        program.set_log_level(BPF_LOG_STATS);
+    }
+    let before = libbpf_rs::set_print(Some((libbpf_rs::PrintLevel::Debug, collect)));
+    let object = fitted.open.load();
+    libbpf_rs::set_print(before);
+    let log = std::mem::take(&mut *LOG.lock().expect("nobody panics with it"));
+    match object {
+        Ok(_) => log.split("prog '").skip(1).filter_map(cost_line).collect(),
+        Err(_) => Vec::new(), // `load` says why
+    }
+}
+
+/// `NAME INSTRUCTIONS STATES STACK_BYTES` out of a program's part of the log; subprograms have a stack each.
+fn cost_line(part: &str) -> Option<String> {
+    let (name, log) = part.split_once("': -- BEGIN PROG LOAD LOG --")?;
+    let stack = log.lines().find_map(|line| line.strip_prefix("stack depth ")).unwrap_or("0");
+    let stack_bytes: u32 = stack.split('+').filter_map(|depth| depth.trim().parse::<u32>().ok()).sum();
+    let processed = log.lines().find(|line| line.starts_with("processed "))?;
+    let number_after = |word: &str| {
+        let mut words = processed.split_whitespace().skip_while(|candidate| *candidate != word);
+        words.nth(1).and_then(|number| number.parse::<u64>().ok())
+    };
+    Some(format!("{name} {} {} {stack_bytes}", number_after("processed")?, number_after("total_states")?))
+}
