@@ -75,7 +75,7 @@ fn set_offloads(network: &Network, on: bool) {
 /// Runs both in turns and gives the median of the ratios, each of two runs side by side;
 /// none where the machine was too busy with something else to tell.
 fn compare(network: &Network, setting: &str, algorithm: &str, plan: &Plan) -> Option<f64> {
-    let names = [algorithm.to_owned(), format!("bpf_{algorithm}")];
+    let names = [algorithm.to_owned(), kernel::default_name(algorithm)];
     let mut cost = [Sample::default(), Sample::default()];
     let mut rate = [Sample::default(), Sample::default()];
     let mut ratio = Sample::default();
@@ -112,7 +112,7 @@ fn hooks(network: &Network, plan: &Plan) {
     let statistics = Statistics::on();
     set_offloads(network, false);
     for algorithm in ALGORITHMS {
-        let name = format!("bpf_{algorithm}");
+        let name = kernel::default_name(algorithm);
         let before = kernel::show(&name);
         let bulk = Bulk::run(network, SERVER_V4, &name, plan.run * 2).unwrap();
         let after = kernel::show(&name);
