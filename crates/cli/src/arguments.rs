@@ -23,6 +23,8 @@ pub enum Command {
     Algorithms(Output),
     /// Show an algorithm (law, source, parameters) or a running instance (parameters, programs, sockets)
     Show(Show),
+    /// Ask the kernel whether it accepts an algorithm or object file, without registering it
+    Check(Check),
     /// Register an algorithm with the kernel
     Load(Load),
     /// List what runs: instances, built-in algorithms, the default, sockets of each
@@ -54,6 +56,16 @@ pub struct Output {
 pub struct Show {
     /// An algorithm (cubic) or a running instance (`bpf_cubic`)
     pub name: String,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `ccctl check`
+#[derive(Debug, Args)]
+pub struct Check {
+    /// An algorithm, or an object file (a path, or a name that ends in .o)
+    pub algorithm: String,
     /// How to print.
     #[command(flatten)]
     pub output: Output,

@@ -1,6 +1,7 @@
 //! One file a command.
 
 pub mod algorithms;
+pub mod check;
 pub mod default;
 pub mod doctor;
 pub mod list;

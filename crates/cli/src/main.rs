@@ -38,6 +38,7 @@ fn run(command: &Command) -> anyhow::Result<Exit> {
     match command {
         Command::Algorithms(output) => commands::algorithms::run(output),
         Command::Show(show) => commands::show::run(show),
+        Command::Check(check) => commands::check::run(check),
         Command::Load(load) => commands::load::run(load),
         Command::List(output) => commands::list::run(output),
         Command::Tune(tune) => commands::tune::run(tune),

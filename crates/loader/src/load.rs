@@ -35,6 +35,13 @@ pub struct Loaded {
     pub changed: bool,
 }
 
+/// Asks the kernel whether it accepts an algorithm, without registering it. Returns what its verifier looked at, in
+/// instructions, by program.
+pub fn check(program: &Program) -> Result<Vec<(String, u32)>> {
+    features::require_struct_ops()?;
+    load_object(program, &program.default_name()?, "", &program.defaults())?.verified_instructions()
+}
+
 /// Registers an algorithm. Its pin outlives the process; until the pin is made, a kill undoes all of it.
 pub fn load(lock: &Lock, request: &LoadRequest<'_>) -> Result<Loaded> {
     check_name(request.name)?;

@@ -44,7 +44,7 @@ pub struct Program {
 impl Program {
     /// The algorithm of this name, or, where the word has a slash or ends in `.o`, the object file at this path.
     pub fn named(word: &str) -> Result<Self> {
-        if word.contains('/') || Path::new(word).extension().is_some_and(|ending| ending == "o") {
+        if Self::is_file(word) {
             return Self::of_file(word);
         }
         let known = algorithm(word).ok_or_else(|| {
@@ -62,6 +62,12 @@ impl Program {
             hash: object_hash(known.object()),
             object: Cow::Borrowed(known.object()),
         })
+    }
+
+    /// Does the word mean an object file?
+    #[must_use]
+    pub fn is_file(word: &str) -> bool {
+        word.contains('/') || Path::new(word).extension().is_some_and(|ending| ending == "o")
     }
 
     fn of_file(path: &str) -> Result<Self> {
@@ -129,6 +135,18 @@ impl LoadedObject {
         let map = self.object.maps().find(|map| map.map_type() == MapType::StructOps);
         let map = map.ok_or_else(|| Error::kernel("find the struct_ops map", std::io::Error::other("none")))?;
         map.as_fd().try_clone_to_owned().map_err(|error| Error::kernel("keep the struct_ops map", error))
+    }
+
+    /// What the verifier looked at, by program; those that this kernel has no hook for are left out.
+    pub(crate) fn verified_instructions(&self) -> Result<Vec<(String, u32)>> {
+        let loaded = self.object.progs().filter(|program| program.as_fd().as_raw_fd() >= 0);
+        loaded
+            .map(|program| {
+                let details = sys::program_details(program.as_fd());
+                let details = details.map_err(|error| Error::kernel("read a program", error))?;
+                Ok((program.name().to_string_lossy().into_owned(), details.info.verified_insns))
+            })
+            .collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! `ccctl load`
 
-use ccctl_loader::{load, set_default, LoadRequest, Program};
+use ccctl_loader::{load, set_default, LoadRequest};
 use serde_json::json;
 
 use crate::arguments::Load;
@@ -9,7 +9,7 @@ use crate::exit::Exit;
 use crate::output;
 
 pub fn run(arguments: &Load) -> anyhow::Result<Exit> {
-    let program = Program::named(&arguments.algorithm)?;
+    let program = request::program(&arguments.algorithm)?;
     let set = request::parameters(&program, program.defaults(), &arguments.parameters)?;
     let name = match &arguments.name {
         Some(name) => name.clone(),

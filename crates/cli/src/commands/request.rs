@@ -1,5 +1,6 @@
 //! From words on the command line to parameter sets, and the lock.
 
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use ccctl_catalog::{ParameterSet, Profile};
@@ -14,6 +15,22 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(30);
 /// Takes the lock of those who change something.
 pub fn lock() -> anyhow::Result<Lock> {
     Ok(Lock::take(LOCK_PATIENCE)?)
+}
+
+/// Set for the process that looks at an object file first.
+const LOOKING: &str = "CCCTL_LOOKING";
+
+/// The program of a word. An object file is first looked at by a process of its own: libbpf trusts what it reads, and a
+/// damaged file can crash it.
+pub fn program(word: &str) -> anyhow::Result<Program> {
+    if Program::is_file(word) && std::env::var_os(LOOKING).is_none() {
+        let own = std::env::current_exe()?;
+        let looked = Command::new(own).args(["check", "--", word]).env(LOOKING, "1").stdin(Stdio::null()).output()?;
+        if looked.status.code().is_none() {
+            return Err(UsageError::new(format!("{word} is damaged: reading it crashes"), "compile it again").into());
+        }
+    }
+    Ok(Program::named(word)?)
 }
 
 /// Splits `KEY=VALUE`.

@@ -1,6 +1,6 @@
 //! `ccctl swap`
 
-use ccctl_loader::{count_sockets, swap, Instance, Program, SwapRequest};
+use ccctl_loader::{count_sockets, swap, Instance, SwapRequest};
 use serde_json::json;
 
 use crate::arguments::Swap;
@@ -12,7 +12,7 @@ pub fn run(arguments: &Swap) -> anyhow::Result<Exit> {
     let name = arguments.name.as_str();
     let lock = request::lock()?;
     let before = Instance::named(name)?;
-    let program = Program::named(arguments.with.as_deref().unwrap_or(&before.identity.algorithm))?;
+    let program = request::program(arguments.with.as_deref().unwrap_or(&before.identity.algorithm))?;
     // The same algorithm keeps its parameters where they still exist; a profile or another algorithm starts anew.
     let keeps = program.layout.parameters == before.layout.parameters
         && program.algorithm == before.identity.algorithm
