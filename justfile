@@ -31,6 +31,10 @@ test-native:
 test-sanitized:
     scripts/test-sanitized
 
+# fuzz every algorithm for so many seconds
+fuzz SECONDS="60":
+    scripts/fuzz {{ SECONDS }}
+
 # tests on the running kernel, in network namespaces of their own (root)
 test-kernel *ARGS:
     cargo test --package ccctl -- --test-threads=1 {{ ARGS }}
@@ -60,8 +64,9 @@ bench-load *ARGS:
 deny:
     cargo deny check licenses bans sources
 
-# API documentation of the crates
+# docs/algorithms/README.md out of the algorithms' files, and API documentation of the crates
 docs:
+    scripts/describe-algorithms
     cargo doc --workspace --no-deps
 
 # all types of this machine's kernel, to look things up; no build reads it (needs: bpftool)

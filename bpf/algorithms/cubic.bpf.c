@@ -60,7 +60,7 @@ void CC_HOOK(cubic_init, struct sock *sk)
 CC_INLINE void cubic_skip_idle_time(struct cubic_state *ca, const struct sock *sk)
 {
 	u64 now_us = cc_now_us(sk);
-	u32 idle_us = (u32)now_us - ca->last_active_us;
+	u32 idle_us = cc_since_us(sk, ca->last_active_us);
 
 	ca->last_active_us = (u32)now_us;
 	if (ca->in_epoch)

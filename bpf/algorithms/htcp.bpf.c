@@ -237,7 +237,7 @@ CC_INLINE void htcp_restart(struct sock *sk)
 {
 	struct htcp_state *ca = CC_STATE(htcp, sk);
 	u64 now_us = cc_now_us(sk);
-	u32 idle_us = (u32)now_us - ca->last_active_us;
+	u32 idle_us = cc_since_us(sk, ca->last_active_us);
 
 	ca->last_active_us = (u32)now_us;
 	ca->last_congestion_us = cc_min(ca->last_congestion_us + idle_us, now_us);

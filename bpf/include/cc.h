@@ -7,7 +7,7 @@
  *   CC_STATE_STRUCT(name)                 declares struct name_state, at most 104 bytes in each socket
  *   CC_STATE(name, sk)                    a socket's struct name_state
  *   CC_PREPARE(name_prepare, p, d)        optional: tables worked out from the parameters before these take effect
- *   CC_ALGORITHM(name, .hook = ...)       registration
+ *   CC_ALGORITHM(name, .hook = ...)       registration as bpf_name, or with CC_REGISTER under another name and with flags
  *
  * The same text is compiled for BPF and natively. world_bpf.h and world_native.h say what the macros become there.
  *
@@ -24,6 +24,8 @@
 #else
 #include "world_native.h"
 #endif
+
+#define CC_ALGORITHM(algorithm, ...) CC_REGISTER(algorithm, "bpf_" #algorithm, 0, __VA_ARGS__)
 
 #define CC_CWND_MAX_PKTS (1U << 20) /* the arithmetic here is exact up to this window: 12 Gbit at 1500 bytes a packet */
 
@@ -43,13 +45,30 @@ CC_INLINE u64 cc_now_us(const struct sock *sk)
 	return tcp_sk(sk)->tcp_mstamp;
 }
 
+/* Time since the clock's low 32 bits were then_us, modulo 2^32: right for up to 71 minutes. */
+CC_WRAPS CC_INLINE u32 cc_since_us(const struct sock *sk, u32 then_us)
+{
+	return (u32)cc_now_us(sk) - then_us;
+}
+
 CC_INLINE u32 cc_srtt_us(const struct sock *sk)
 {
 	return tcp_sk(sk)->srtt_us >> 3;
 }
 
+/* a - b and a + b modulo 2^32: of counters, sequence numbers and low halves of clocks */
+CC_WRAPS CC_INLINE u32 cc_minus(u32 a, u32 b)
+{
+	return a - b;
+}
+
+CC_WRAPS CC_INLINE u32 cc_plus(u32 a, u32 b)
+{
+	return a + b;
+}
+
 /* Sequence number a comes after b, modulo 2^32 */
-CC_INLINE bool cc_seq_after(u32 a, u32 b)
+CC_WRAPS CC_INLINE bool cc_seq_after(u32 a, u32 b)
 {
 	return (s32)(b - a) < 0;
 }
@@ -184,6 +203,18 @@ u32 CC_SHARED_HOOK(cc_undo_cwnd, struct sock *sk)
 	void CC_HOOK(algorithm##_cwnd_event, struct sock *sk, enum tcp_ca_event event)                                 \
 	{                                                                                                              \
 		if (event == CA_EVENT_TX_START)                                                                        \
+			function(sk);                                                                                  \
+	}                                                                                                              \
+	void CC_HOOK(algorithm##_cwnd_event_tx_start, struct sock *sk)                                                 \
+	{                                                                                                              \
+		function(sk);                                                                                          \
+	}
+
+/* The same for algorithms that treat a restart after idle (CWND_RESTART, with the window reduced) alike */
+#define CC_DEFINE_RESTART(algorithm, function)                                                                         \
+	void CC_HOOK(algorithm##_cwnd_event, struct sock *sk, enum tcp_ca_event event)                                 \
+	{                                                                                                              \
+		if (event == CA_EVENT_TX_START || event == CA_EVENT_CWND_RESTART)                                      \
 			function(sk);                                                                                  \
 	}                                                                                                              \
 	void CC_HOOK(algorithm##_cwnd_event_tx_start, struct sock *sk)                                                 \

@@ -13,6 +13,9 @@
 
 #define CC_INLINE static inline __attribute__((always_inline, unused))
 
+/* Unsigned arithmetic wraps here on purpose. Everywhere else a wrap is a fault, and scripts/test-sanitized finds it. */
+#define CC_WRAPS __attribute__((no_sanitize("unsigned-integer-overflow")))
+
 CC_INLINE u64 cc_min(u64 a, u64 b)
 {
 	return a < b ? a : b;
@@ -56,7 +59,7 @@ CC_INLINE u64 cc_mul_high(u64 a, u64 b)
  * 1 where a >= b, else 0; a, b < 2^63. Arithmetic, not a comparison, and hidden from the compiler, which would make a
  * branch of it: the verifier follows every path, and a loop of 40 steps with a branch in each has 2^40.
  */
-CC_INLINE u64 cc_at_least(u64 a, u64 b)
+CC_WRAPS CC_INLINE u64 cc_at_least(u64 a, u64 b)
 {
 	u64 result = ((a - b) >> 63) ^ 1;
 
@@ -70,8 +73,8 @@ CC_INLINE u64 cc_mul_q40(u64 a_q40, u64 b_q40)
 	return cc_mul_high(a_q40 << 12, b_q40 << 12);
 }
 
-/* a / b in Q40; a, b < 2^62, the quotient < 2^24; 2^40 - 1 where b = 0 */
-CC_INLINE u64 cc_ratio_q40(u64 a, u64 b)
+/* floor(a / b) in Q40; a, b < 2^62, the quotient < 2^24; some number below 2^40 where b = 0 */
+CC_WRAPS CC_INLINE u64 cc_ratio_q40(u64 a, u64 b)
 {
 	u64 quotient = cc_div(a, b);
 	u64 rest = a - quotient * b;
@@ -88,7 +91,7 @@ CC_INLINE u64 cc_ratio_q40(u64 a, u64 b)
 }
 
 /* floor(square root), bit by bit; value < 2^62 */
-CC_INLINE u32 cc_sqrt(u64 value)
+CC_WRAPS CC_INLINE u32 cc_sqrt(u64 value)
 {
 	u64 root = 0;
 
@@ -103,7 +106,7 @@ CC_INLINE u32 cc_sqrt(u64 value)
 }
 
 /* floor(cube root), bit by bit; value < 2^63 */
-CC_INLINE u32 cc_cbrt(u64 value)
+CC_WRAPS CC_INLINE u32 cc_cbrt(u64 value)
 {
 	u64 root = 0;
 
@@ -169,10 +172,45 @@ CC_INLINE u64 cc_exp2_q32(u64 x_q40)
 	return whole <= 30 ? sum_q62 >> (30 - whole) : sum_q62 << 1;
 }
 
+/* w^(3/4) in Q10, rounded down; w <= 2^20: w^(1/2) from w 2^40, w^(1/4) from its root */
+CC_INLINE u64 cc_pow075_q10(u32 w)
+{
+	u64 half_q20 = cc_sqrt((u64)w << 40);
+	u64 quarter_q20 = cc_sqrt(half_q20 << 20);
+
+	return (half_q20 * quarter_q20) >> 30;
+}
+
+/* e^-x in Q16 for x in Q16: a straight line between points an eighth apart, at most 0.002 above the curve; 0 from x = 8 */
+CC_INLINE u32 cc_exp_neg_q16(u64 x_q16)
+{
+	static const u32 eighths_q16[65] = {
+		65536, 57835, 51039, 45042, 39750, 35079, 30957, 27319, 24109, 21276, 18776, 16570, 14623,
+		12905, 11388, 10050, 8869,  7827,  6907,  6096,	 5380,	4747,  4190,  3697,  3263,  2879,
+		2541,  2243,  1979,  1746,  1541,  1360,  1200,	 1059,	935,   825,   728,   642,   567,
+		500,   442,   390,   344,   303,   268,	  236,	 209,	184,   162,   143,   127,   112,
+		99,    87,    77,    68,    60,	   53,	  47,	 41,	36,    32,    28,    25,    22,
+	};
+	u32 eighth = (x_q16 >> 13) & 63;
+	u32 from_q16 = eighths_q16[eighth];
+
+	if (x_q16 >= 8 << 16)
+		return 0;
+	return from_q16 - (((from_q16 - eighths_q16[eighth + 1]) * (u32)(x_q16 & 8191)) >> 13);
+}
+
+/* Packets that a rate delivers in a time, times a gain, rounded up, at most 2^29; rate < 2^33 (512/us), gain < 2^11 */
+CC_INLINE u64 cc_bdp_pkts(u64 rate_pkts_per_us_q24, u32 rtt_us, u32 gain_q8)
+{
+	u64 pkts_q24 = cc_min(rate_pkts_per_us_q24 * cc_min(rtt_us, 1U << 30), 1ULL << 53);
+
+	return ((pkts_q24 * gain_q8 >> 8) + (1 << 24) - 1) >> 24;
+}
+
 /* One step of an exponential average kept in Q3 with weight 1/8: x += sample - x/8; sample < 2^29 */
 CC_INLINE u32 cc_ewma8(u32 average_q3, u32 sample)
 {
-	return average_q3 + sample - (average_q3 >> 3);
+	return average_q3 - (average_q3 >> 3) + sample;
 }
 
 #endif

@@ -6,7 +6,8 @@
  *   b(W)  decrease: 0.5 at low_window, high_decrease at high_window, linear in log W
  *   a(W)  increase per round trip: W^2 p(W) 2 b(W) / (2 - b(W)), at least 1
  *
- * Two lines are in use. The RFC's table rounds the line to p = 1 / (12.8 W^1.2). Without rounding, low_p is
+ * Two lines are in use. The RFC's table rounds the line to p = 1 / (12.8 W^1.2), which meets Reno at W = 38 and is meant
+ * for that low_window: with a larger one the rows still count from a = 1. Without rounding, low_p is
  * 1.5 / low_window^2, where Reno's own response function is (ns-2 tcp.cc).
  *
  * A row (W, b) is made wherever a(W) has grown by more than 1 since the row before; a window takes the first row that
@@ -32,6 +33,13 @@ struct hstcp_response {
 	u32 high_decrease_pct;
 	bool rfc_line;
 };
+
+/* The table of RFC 3649, Appendix B */
+#define HSTCP_RFC3649                                                                                                  \
+	{                                                                                                              \
+		.low_window_pkts = 38, .high_window_pkts = 83000, .high_loss_ppb = 100, .high_decrease_pct = 10,       \
+		.rfc_line = true,                                                                                      \
+	}
 
 /* p(W) = 2^(intercept - slope log2 W), and the logarithms that b(W) needs; all Q40 */
 struct hstcp_line {

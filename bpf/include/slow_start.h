@@ -83,12 +83,10 @@ CC_INLINE u32 hystart_train_limit_us(const struct sock *sk, u32 base_rtt_us)
 
 CC_INLINE bool hystart_train_is_long(struct hystart_state *h, const struct sock *sk)
 {
-	u32 now_us = (u32)cc_now_us(sk);
-
-	if (now_us - h->last_ack_us > HYSTART_TRAIN_GAP_US)
+	if (cc_since_us(sk, h->last_ack_us) > HYSTART_TRAIN_GAP_US)
 		return false;
-	h->last_ack_us = now_us;
-	return now_us - h->round_start_us > hystart_train_limit_us(sk, h->base_rtt_us);
+	h->last_ack_us = (u32)cc_now_us(sk);
+	return cc_since_us(sk, h->round_start_us) > hystart_train_limit_us(sk, h->base_rtt_us);
 }
 
 CC_INLINE bool hystart_delay_is_high(const struct hystart_state *h)

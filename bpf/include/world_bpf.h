@@ -14,6 +14,32 @@
 #define CC_HOOK(name, args...) CC_SECTION("struct_ops") BPF_PROG(name, ##args)
 #define CC_SHARED_HOOK(name, args...) CC_SECTION("?struct_ops") BPF_PROG(name, ##args)
 #define CC_FN(name) ((void *)name)
+#define CC_FIELD_EXISTS(ptr, field) bpf_core_field_exists((ptr)->field)
+#define CC_RANDOM_U32(sk) ((void)(sk), bpf_get_prandom_u32())
+#define CC_SEND_ACK(sk, rcv_nxt) bpf_tcp_send_ack(sk, rcv_nxt)
+
+/*
+ * cong_control(sk, ack, flag, sample) since 6.10, cong_control(sk, sample) before. ccctl writes how many arguments the
+ * running kernel's hook has, and the verifier drops the branch not taken. The barriers keep clang from merging the two
+ * loads into one from a computed context address, which the verifier refuses.
+ */
+#define CC_CONG_CONTROL(name, sk, sample)                                                                              \
+	const volatile u32 cc_cong_control_arguments CC_SECTION(".rodata.kernel") = 4;                                 \
+	CC_INLINE void name##_step(struct sock *sk, const struct rate_sample *sample);                                 \
+	CC_SECTION("struct_ops") void name(u64 *ctx)                                                                   \
+	{                                                                                                              \
+		const struct rate_sample *cc_sample;                                                                   \
+                                                                                                                       \
+		if (cc_cong_control_arguments == 4) {                                                                  \
+			cc_sample = (const struct rate_sample *)ctx[3];                                                \
+			__asm__ volatile("" : "+r"(cc_sample));                                                        \
+		} else {                                                                                               \
+			cc_sample = (const struct rate_sample *)ctx[1];                                                \
+			__asm__ volatile("" : "+r"(cc_sample));                                                        \
+		}                                                                                                      \
+		name##_step((struct sock *)ctx[0], cc_sample);                                                         \
+	}                                                                                                              \
+	CC_INLINE void name##_step(struct sock *sk, const struct rate_sample *sample)
 
 /* One map, ".data.params"; ccctl reads and writes it while the algorithm runs. */
 #define CC_PARAMS_STORE(algorithm, ...)                                                                                \
@@ -65,12 +91,15 @@ struct cc_identity {
 	u8 object_sha256[32];
 };
 
-#define CC_ALGORITHM(law, ...)                                                                                         \
+#define CC_REGISTER(law, kernel_name, more_flags, ...)                                                                 \
+	_Static_assert(sizeof(kernel_name) <= 16, "the kernel's names have at most 15 characters");                    \
 	const volatile struct cc_identity cc_identity CC_SECTION(".rodata.ccctl") = {                                  \
 		.algorithm = #law,                                                                                     \
 	};                                                                                                             \
 	char _license[] CC_SECTION("license") = "GPL";                                                                 \
 	CC_SECTION(".struct_ops.link")                                                                                 \
-	struct tcp_congestion_ops law = { .name = "bpf_" #law, .flags = TCP_CONG_NON_RESTRICTED, __VA_ARGS__ }
+	struct tcp_congestion_ops law = { .name = kernel_name,                                                         \
+					  .flags = TCP_CONG_NON_RESTRICTED | (more_flags),                             \
+					  __VA_ARGS__ }
 
 #endif

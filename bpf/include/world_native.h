@@ -9,6 +9,27 @@
 #define CC_HOOK(name, args...) name(args)
 #define CC_SHARED_HOOK(name, args...) static __attribute__((unused)) name(args)
 #define CC_FN(name) name
+#define CC_FIELD_EXISTS(ptr, field) 1
+#define CC_SEND_ACK(sk, rcv_nxt) ((void)(sk), (void)(rcv_nxt)) /* the flow has no receiver */
+
+/* splitmix64 (G. Steele et al., OOPSLA 2014) over a state that the flow's owner seeds */
+#define CC_RANDOM_U32(sk) cc_random_u32(tcp_sk(sk))
+CC_WRAPS CC_INLINE u32 cc_random_u32(struct tcp_sock *tp)
+{
+	u64 z = tp->random_state += 0x9e3779b97f4a7c15ULL;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+	return (z ^ (z >> 31)) >> 32;
+}
+
+#define CC_CONG_CONTROL(name, sk, sample)                                                                              \
+	CC_INLINE void name##_step(struct sock *sk, const struct rate_sample *sample);                                 \
+	static void name(struct sock *cc_sk, u32 cc_ack, int cc_flag, const struct rate_sample *cc_sample)             \
+	{                                                                                                              \
+		name##_step(cc_sk, cc_sample);                                                                         \
+	}                                                                                                              \
+	CC_INLINE void name##_step(struct sock *sk, const struct rate_sample *sample)
 
 /*
  * The caller owns the parameters: it points the algorithm at the set of the flow that it is about to run, so that
@@ -61,8 +82,10 @@ struct cc_native_algorithm {
 	void (*use)(const void *params, const void *derived); /* the set that the following hook calls read */
 };
 
-#define CC_ALGORITHM(algorithm, ...)                                                                                   \
-	static const struct tcp_congestion_ops algorithm##_ops = { .name = "bpf_" #algorithm, __VA_ARGS__ };           \
+#define CC_REGISTER(algorithm, kernel_name, more_flags, ...)                                                           \
+	static const struct tcp_congestion_ops algorithm##_ops = { .name = kernel_name,                                \
+								   .flags = TCP_CONG_NON_RESTRICTED | (more_flags),    \
+								   __VA_ARGS__ };                                      \
 	static void algorithm##_use(const void *params, const void *derived)                                           \
 	{                                                                                                              \
 		cc_params_in_force = params;                                                                           \

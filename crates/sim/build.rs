@@ -62,10 +62,10 @@ fn bind(paths: &Paths) -> Result<PathBuf> {
         .header(paths.header.to_string_lossy())
         .clang_args([STANDARD, "-I", &paths.include.to_string_lossy()])
         .allowlist_type(
-            "tcp_sock|tcp_congestion_ops|ack_sample|cc_native_algorithm|tcp_ca_state|tcp_ca_event|sk_pacing",
+            "tcp_sock|tcp_congestion_ops|ack_sample|rate_sample|cc_native_algorithm|tcp_ca_state|tcp_ca_event|sk_pacing",
         )
         .allowlist_function("(cc|hstcp|hystart)_.*")
-        .allowlist_var("CC_.*|HSTCP_.*|HYSTART_.*")
+        .allowlist_var("CC_.*|HSTCP_.*|HYSTART_.*|TCP_.*")
         .derive_default(true)
         .prepend_enum_name(false)
         .wrap_static_fns(true)
@@ -88,11 +88,15 @@ fn compile(paths: &Paths, sources: &[(String, PathBuf)], wrappers: &Path) {
         .flag(STANDARD)
         .flag("-Wno-unused-parameter")
         .opt_level(2);
-    if env::var("CCCTL_SANITIZE").is_ok_and(|value| value == "1") {
+    let sanitize = env::var("CCCTL_SANITIZE").unwrap_or_default();
+    if sanitize == "fuzzer" {
+        build.flag("-fsanitize=fuzzer-no-link");
+    }
+    if ["1", "fuzzer"].contains(&sanitize.as_str()) {
         build
             .opt_level(1)
             .flag("-g")
-            .flag("-fsanitize=address,undefined")
+            .flag("-fsanitize=address,undefined,unsigned-integer-overflow")
             .flag("-fno-sanitize-recover=all")
             .flag("-fno-omit-frame-pointer");
     }

@@ -1,1 +1,3 @@
-//! Not yet.
+//! The lab: measures congestion control on the running kernel, in network namespaces of its own.
+
+pub mod testbed;

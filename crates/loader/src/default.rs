@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::lock::Lock;
 use crate::migrate::require_available;
-use crate::netns::Namespace;
+use crate::netns::{Namespace, NamespaceScan};
 
 const CURRENT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
@@ -53,13 +53,23 @@ pub fn set(_lock: &Lock, name: &str) -> Result<DefaultChange> {
     if before != name && Instance::exists(name)? && !Instance::exists(&before)? {
         remember(&namespace, &before)?;
     }
-    if before != name {
-        write_current(name)?;
-    }
+    write_current(name)?; // also where the name is the same: the program behind it may have been swapped
     if !Instance::exists(name)? {
         forget(&namespace)?;
     }
     Ok(DefaultChange { before, now: current()? })
+}
+
+/// Where a namespace's default is one of these names, makes the namespace look the name up again: it keeps the program
+/// itself, not the name, and would go on with the one before a swap. Namespaces that may not be entered are left out.
+pub(crate) fn look_up_again(names: &[String]) -> Result<()> {
+    for namespace in &NamespaceScan::all()?.found {
+        let name = namespace.run(current)?;
+        if names.contains(&name) {
+            namespace.run(|| write_current(&name))?;
+        }
+    }
+    Ok(())
 }
 
 /// Gives a namespace whose default is `instance` the one it had before. Returns the name, or None where the default is

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::sync::OnceLock;
 
-use libbpf_rs::btf::types::{Composite, MemberAttr};
-use libbpf_rs::btf::{BtfKind, BtfType, HasSize as _};
+use libbpf_rs::btf::types::{Composite, FuncProto, MemberAttr, Ptr};
+use libbpf_rs::btf::{BtfKind, BtfType, HasSize as _, ReferencesType as _};
 use libbpf_rs::Btf;
 
 use crate::error::{Error, Result};
@@ -27,6 +27,8 @@ pub(crate) struct KernelOps {
     pub(crate) members: HashMap<String, Member>,
     /// Registrations of `struct_ops` can be links (6.4).
     pub(crate) has_links: bool,
+    /// Arguments of the hook `cong_control`: 2 before 6.10, 4 since.
+    pub(crate) cong_control_arguments: u32,
 }
 
 const OPS: &str = "tcp_congestion_ops";
@@ -51,9 +53,21 @@ impl KernelOps {
         Ok(Self {
             value_bytes: value.size(),
             members: members(&btf, &ops, data),
+            cong_control_arguments: arguments(&btf, &ops, "cong_control").unwrap_or(CONG_CONTROL_ARGUMENTS),
             has_links: btf.type_by_name::<BtfType<'_>>("bpf_struct_ops_map_link_dealloc").is_some(),
         })
     }
+}
+
+/// What `cong_control` has in kernels of today.
+const CONG_CONTROL_ARGUMENTS: u32 = 4;
+
+/// How many arguments a hook has.
+fn arguments(btf: &Btf<'_>, ops: &Composite<'_>, hook: &str) -> Option<u32> {
+    let member = (0..ops.len()).filter_map(|index| ops.get(index)).find(|member| member.name == Some(OsStr::new(hook)))?;
+    let pointer: Ptr<'_> = btf.type_by_id(member.ty)?;
+    let function = FuncProto::try_from(pointer.referenced_type().skip_mods_and_typedefs()).ok()?;
+    u32::try_from(function.len()).ok()
 }
 
 /// Offset of a member in bytes.

@@ -42,9 +42,3 @@ pub use sockets::{count as count_sockets, SocketCounts, Usage};
 pub use swap::{swap, SwapRequest, Swapped};
 pub use tune::{tune, Tuned};
 pub use unload::{unload, UnloadOptions, Unloaded};
-
-/// The default name of an algorithm's instance in the kernel; a built-in `cubic` is why ours is `bpf_cubic`.
-#[must_use]
-pub fn default_name(algorithm: &str) -> String {
-    format!("bpf_{algorithm}")
-}

@@ -9,8 +9,11 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
 use crate::error::{Error, Result};
+use crate::{bpffs, default};
 
 const LOCK_FILE: &str = "/run/ccctl/lock";
+/// There while a swap is between its switch and the defaults that must follow it.
+const UNSETTLED_FILE: &str = "/run/ccctl/unsettled";
 const POLL: Duration = Duration::from_millis(10);
 
 /// Held while something is changed; the kernel releases it when the process ends, however it ends.
@@ -20,8 +23,30 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Waits up to `patience` for another ccctl to finish.
+    /// Waits up to `patience` for another ccctl to finish, and finishes what one that was killed has left.
     pub fn take(patience: Duration) -> Result<Self> {
+        let lock = Self::wait(patience)?;
+        if Path::new(UNSETTLED_FILE).exists() {
+            Self::settle()?;
+        }
+        Ok(lock)
+    }
+
+    /// Runs `switch`, after which namespaces must look up the names of their defaults again. A kill in between leaves a
+    /// mark, and whoever takes the lock next does it.
+    pub(crate) fn settle_after(_lock: &Self, switch: impl FnOnce() -> Result<()>) -> Result<()> {
+        fs::write(UNSETTLED_FILE, "").map_err(|error| Error::kernel(format!("write {UNSETTLED_FILE}"), error))?;
+        let switched = switch();
+        Self::settle()?;
+        switched
+    }
+
+    fn settle() -> Result<()> {
+        default::look_up_again(&bpffs::instance_names()?)?;
+        fs::remove_file(UNSETTLED_FILE).map_err(|error| Error::kernel(format!("remove {UNSETTLED_FILE}"), error))
+    }
+
+    fn wait(patience: Duration) -> Result<Self> {
         let mut file = open()?;
         let start = Instant::now();
         loop {

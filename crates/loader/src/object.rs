@@ -20,6 +20,10 @@ use crate::sys::{self, OpsTemplate};
 
 /// Where the verifier's logs go.
 const LOG_FOLDER: &str = "/run/ccctl";
+/// `TCP_CA_NAME_MAX`: a kernel name with its closing zero.
+const KERNEL_NAME_BYTES: usize = 16;
+/// Read-only data of objects whose `cong_control` asks how many arguments it has.
+const KERNEL_MAP: &str = ".rodata.kernel";
 /// The program of an object that works out its tables.
 pub(crate) const PREPARE: &str = "prepare";
 
@@ -80,6 +84,20 @@ impl Program {
         ParameterSet::defaults(&self.algorithm, &self.layout.parameters)
     }
 
+    /// The name that the object itself carries, under which the kernel gets to know it unless another is chosen.
+    pub fn default_name(&self) -> Result<String> {
+        let missing = || Error::Object {
+            object: self.label.clone(),
+            error: LayoutError::Missing("name of its struct_ops map".to_owned()),
+        };
+        let own = self.own_members()?;
+        let open = self.open()?;
+        let mut template = OpsTemplate::of(&open).ok_or_else(missing)?;
+        let room = name_room(&mut template, &own).ok_or_else(missing)?;
+        let end = room.iter().position(|byte| *byte == 0).unwrap_or(room.len());
+        Ok(String::from_utf8_lossy(&room[..end]).into_owned())
+    }
+
     fn open(&self) -> Result<OpenObject> {
         let (opened, log) = sys::with_log(|| ObjectBuilder::default().open_memory(&self.object));
         opened.map_err(|error| {
@@ -135,6 +153,7 @@ pub(crate) fn fit_object(program: &Program, name: &str, profile: &str) -> Result
     clear_unknown_hooks(&mut template, &own, kernel);
     let slots = template.data().to_vec();
     write_identity(&mut open, program, profile)?;
+    write_kernel_facts(&mut open, kernel);
     if !kernel.has_links {
         clear_link_flag(&mut open)?;
     }
@@ -151,9 +170,14 @@ pub(crate) fn load_object(program: &Program, name: &str, profile: &str, set: &Pa
     Ok(LoadedObject { object, value })
 }
 
+/// Where the object's struct has the kernel name.
+fn name_room<'a>(template: &'a mut OpsTemplate, own: &[(String, Member)]) -> Option<&'a mut [u8]> {
+    let (_, member) = own.iter().find(|(member, _)| member == "name")?;
+    template.data().get_mut(member.offset..member.offset + KERNEL_NAME_BYTES)
+}
+
 fn write_name(template: &mut OpsTemplate, own: &[(String, Member)], name: &str) {
-    let member = own.iter().find(|(member, _)| member == "name").map(|(_, member)| *member);
-    if let Some(room) = member.and_then(|member| template.data().get_mut(member.offset..member.offset + 16)) {
+    if let Some(room) = name_room(template, own) {
         room.fill(0);
         room[..name.len()].copy_from_slice(name.as_bytes());
     }
@@ -181,6 +205,15 @@ fn write_identity(open: &mut OpenObject, program: &Program, profile: &str) -> Re
         }
     }
     Err(Error::Object { object: program.label.clone(), error: LayoutError::Missing("struct cc_identity".to_owned()) })
+}
+
+/// `cc_cong_control_arguments`, the only word of its section. Programs are verified with the value that it then has.
+fn write_kernel_facts(open: &mut OpenObject, kernel: &KernelOps) {
+    for mut map in open.maps_mut().filter(|map| map.name().to_string_lossy().ends_with(KERNEL_MAP)) {
+        if let Some(word) = map.initial_value_mut().and_then(|bytes| bytes.first_chunk_mut::<4>()) {
+            *word = kernel.cong_control_arguments.to_ne_bytes();
+        }
+    }
 }
 
 fn clear_link_flag(open: &mut OpenObject) -> Result<()> {

@@ -34,7 +34,8 @@ pub struct Swapped {
 
 /// Puts a new program behind a kernel name. New connections get it at once; live ones keep the old program until they
 /// are migrated. The new one is complete before the switch, which is one system call: a kill leaves one or the other.
-pub fn swap(_lock: &Lock, request: &SwapRequest<'_>) -> Result<Swapped> {
+/// Namespaces whose default is this name follow at once.
+pub fn swap(lock: &Lock, request: &SwapRequest<'_>) -> Result<Swapped> {
     let before = Instance::named(request.name)?;
     let Anchor::Link(link, _) = &before.anchor else {
         return Err(Error::Host {
@@ -49,6 +50,6 @@ pub fn swap(_lock: &Lock, request: &SwapRequest<'_>) -> Result<Swapped> {
     let map = object.ops_map()?;
     let failed = |error| Error::kernel(format!("swap {}", request.name), error);
     sys::write_value(map.as_fd(), &object.value).map_err(failed)?;
-    sys::update_link(link.as_fd(), map.as_fd()).map_err(failed)?;
+    Lock::settle_after(lock, || sys::update_link(link.as_fd(), map.as_fd()).map_err(failed))?;
     Ok(Swapped { instance: Instance::named(request.name)?, map_id_before: before.map_id })
 }

@@ -4,15 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::native::{
-    ack_sample, tcp_ca_event, tcp_sock, Instance, TCP_CA_Disorder, TCP_CA_Loss, TCP_CA_Open, TCP_CA_Recovery,
-    CA_EVENT_COMPLETE_CWR, CA_EVENT_CWND_RESTART, CA_EVENT_LOSS, CA_EVENT_TX_START, SK_PACING_NONE, STATE_BYTES,
-    TCP_CA_CWR,
+    ack_sample, rate_sample, tcp_ca_event, tcp_sock, Instance, TCP_CA_Disorder, TCP_CA_Loss, TCP_CA_Open,
+    TCP_CA_Recovery, CA_EVENT_COMPLETE_CWR, CA_EVENT_CWND_RESTART, CA_EVENT_LOSS, CA_EVENT_TX_START, SK_PACING_NONE,
+    STATE_BYTES, TCP_CA_CWR, TCP_ECN_OK,
 };
 
 /// `TCP_INFINITE_SSTHRESH`: no loss was seen yet.
 pub const SSTHRESH_INFINITE_PKTS: u32 = 0x7fff_ffff;
 /// `TCP_INIT_CWND` (RFC 6928).
 const INITIAL_CWND_PKTS: u32 = 10;
+
+/// Bytes a packet, of which the core's `ack_sample` counts some things: Ethernet with IPv4 and time stamps.
+const MSS_BYTES: u32 = 1448;
 
 /// What one ACK tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +26,7 @@ pub struct Ack {
     pub marked_pkts: u32,
     /// RTT sample; none where retransmitted data was acknowledged.
     pub rtt: Option<Duration>,
-    /// Packets in flight before this ACK.
+    /// Packets in flight before this ACK, which in the simulator are those delivered since the newest of them was sent.
     pub in_flight_pkts: u32,
     /// The last window was filled: only then may it grow.
     pub cwnd_limited: bool,
@@ -56,6 +59,8 @@ impl Flow {
             snd_cwnd: cwnd_pkts,
             snd_cwnd_clamp: u32::MAX,
             snd_ssthresh: ssthresh_pkts,
+            mss_cache: MSS_BYTES,
+            ecn_flags: TCP_ECN_OK as u8,
             ..tcp_sock::default()
         };
         socket.inet_conn.sk.sk_pacing_rate = u64::MAX;
@@ -86,6 +91,12 @@ impl Flow {
     #[must_use]
     pub fn cwnd_cnt_pkts(&self) -> u32 {
         self.socket.snd_cwnd_cnt
+    }
+
+    /// The algorithm sets its window by itself at each ACK, used or not: it limits what it sends by a rate.
+    #[must_use]
+    pub fn controls_cwnd(&self) -> bool {
+        self.instance.controls_cwnd()
     }
 
     /// Time of the last event.
@@ -160,6 +171,26 @@ impl Flow {
         self.socket.snd_nxt = snd_nxt;
     }
 
+    /// Seeds the random numbers of the algorithm.
+    pub fn seed(&mut self, seed: u64) {
+        self.socket.random_state = seed;
+    }
+
+    /// ECN was not negotiated. Algorithms ask when the connection begins.
+    pub fn restart_without_ecn(&mut self) {
+        self.socket.ecn_flags = 0;
+        self.socket.inet_conn.icsk_ca_priv = Default::default();
+        self.instance.init(&mut self.socket);
+    }
+
+    /// Time stamps of the last segment: the peer's, and our own that it echoes, both in us.
+    pub fn set_time_stamps(&mut self, peer_us: u32, echoed_us: u32) {
+        self.socket.rx_opt.rcv_tsval = peer_us;
+        self.socket.rx_opt.rcv_tsecr = echoed_us;
+        self.socket.rx_opt.set_saw_tstamp(1);
+        self.socket.set_tcp_usec_ts(1);
+    }
+
     /// The next ACK is the first beyond what was sent when this round began.
     pub fn end_round(&mut self) {
         let snd_una = self.socket.snd_nxt.wrapping_add(1);
@@ -168,9 +199,21 @@ impl Flow {
 
     /// An ACK of new data: its sample, then growth unless the core is reducing the window.
     pub fn acked(&mut self, ack: &Ack) {
+        self.sampled(ack);
+        if self.instance.controls_cwnd() {
+            let sample = self.rate_sample(ack);
+            self.instance.cong_control(&mut self.socket, &sample);
+        } else if !self.reducing() {
+            self.instance.cong_avoid(&mut self.socket, ack.pkts);
+        }
+    }
+
+    /// The first half of an ACK: what the algorithm learns before the window may grow.
+    pub fn sampled(&mut self, ack: &Ack) {
         self.limit(ack.cwnd_limited);
         self.socket.delivered = self.socket.delivered.wrapping_add(ack.pkts);
         self.socket.delivered_ce = self.socket.delivered_ce.wrapping_add(ack.marked_pkts);
+        self.socket.delivered_mstamp = self.socket.tcp_mstamp;
         let rtt_us = ack.rtt.map(|rtt| us(rtt) as u32);
         if let Some(rtt_us) = rtt_us {
             self.smooth_rtt(rtt_us);
@@ -178,11 +221,27 @@ impl Flow {
         let sample = ack_sample {
             pkts_acked: ack.pkts,
             rtt_us: rtt_us.map_or(-1, |rtt_us| rtt_us as i32),
-            in_flight: ack.in_flight_pkts,
+            in_flight: ack.in_flight_pkts.saturating_mul(MSS_BYTES),
         };
         self.instance.pkts_acked(&mut self.socket, &sample);
-        if !self.reducing() {
-            self.instance.cong_avoid(&mut self.socket, ack.pkts);
+        self.instance.in_ack_event(&mut self.socket);
+    }
+
+    /// What the core would have measured if the packets in flight were delivered evenly over the last RTT.
+    fn rate_sample(&self, ack: &Ack) -> rate_sample {
+        let rtt_us = ack.rtt.map_or(-1, |rtt| us(rtt) as i64);
+        let window_pkts = ack.in_flight_pkts.max(ack.pkts);
+        rate_sample {
+            prior_delivered: self.socket.delivered.wrapping_sub(window_pkts),
+            prior_mstamp: self.socket.tcp_mstamp.saturating_sub(rtt_us.max(0) as u64).max(1),
+            delivered: if rtt_us < 0 { -1 } else { window_pkts as i32 },
+            interval_us: rtt_us,
+            rtt_us,
+            losses: 0,
+            acked_sacked: ack.pkts,
+            prior_in_flight: ack.in_flight_pkts,
+            is_app_limited: !ack.cwnd_limited,
+            is_ack_delayed: false,
         }
     }
 
@@ -211,8 +270,13 @@ impl Flow {
         }
     }
 
-    /// All that was outstanding at the reduction is acknowledged (`tcp_end_cwnd_reduction`).
+    /// All that was outstanding at the reduction is acknowledged (`tcp_end_cwnd_reduction`, which leaves the window to an
+    /// algorithm that controls it).
     pub fn recovered(&mut self) {
+        if self.instance.controls_cwnd() {
+            self.enter(TCP_CA_Open);
+            return;
+        }
         let in_cwr = self.ca_state() == TCP_CA_CWR as u8;
         if !in_cwr {
             self.enter(TCP_CA_Open);
@@ -261,8 +325,12 @@ impl Flow {
         self.event(CA_EVENT_TX_START);
     }
 
-    /// Sending again after an idle time of at least one RTO (`tcp_cwnd_restart`): the window is halved for each RTO.
+    /// Sending again after an idle time of at least one RTO (`tcp_cwnd_restart`): the window is halved for each RTO, unless
+    /// the algorithm controls it.
     pub fn restarted(&mut self, idle_rtos: u32) {
+        if self.instance.controls_cwnd() {
+            return;
+        }
         let cwnd = self.socket.snd_cwnd;
         self.restart_announced();
         self.socket.snd_ssthresh = self.current_ssthresh_pkts();

@@ -1,6 +1,6 @@
 //! `ccctl load`
 
-use ccctl_loader::{default_name, load, set_default, LoadRequest, Program};
+use ccctl_loader::{load, set_default, LoadRequest, Program};
 use serde_json::json;
 
 use crate::arguments::Load;
@@ -11,7 +11,10 @@ use crate::output;
 pub fn run(arguments: &Load) -> anyhow::Result<Exit> {
     let program = Program::named(&arguments.algorithm)?;
     let set = request::parameters(&program, program.defaults(), &arguments.parameters)?;
-    let name = arguments.name.clone().unwrap_or_else(|| default_name(&program.algorithm));
+    let name = match &arguments.name {
+        Some(name) => name.clone(),
+        None => program.default_name()?,
+    };
     let profile = arguments.parameters.profile.as_deref().unwrap_or_default();
     let lock = request::lock()?;
     let request = LoadRequest { program: &program, name: &name, profile, parameters: &set };

@@ -44,6 +44,10 @@ functions_of_numbers! {
     cc_log2_q40(value: u64) -> u64;
     /// 2^x in Q32.
     cc_exp2_q32(x_q40: u64) -> u64;
+    /// e^-x in Q16.
+    cc_exp_neg_q16(x_q16: u64) -> u32;
+    /// Packets that a rate delivers in a time, times a gain.
+    cc_bdp_pkts(rate_pkts_per_us_q24: u64, rtt_us: u32, gain_q8: u32) -> u64;
     /// One step of an average with weight 1/8.
     cc_ewma8(average_q3: u32, sample: u32) -> u32;
     /// a comes after b, modulo 2^32.

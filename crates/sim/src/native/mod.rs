@@ -9,13 +9,14 @@ pub mod arithmetic;
 mod bindings;
 
 use std::ffi::{c_void, CStr};
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use ccctl_catalog::{Layout, ParameterSet};
 
 pub(crate) use bindings::{
-    ack_sample, tcp_ca_event, tcp_sock, TCP_CA_Disorder, TCP_CA_Loss, TCP_CA_Open, TCP_CA_Recovery,
+    ack_sample, rate_sample, tcp_ca_event, tcp_sock, TCP_CA_Disorder, TCP_CA_Loss, TCP_CA_Open, TCP_CA_Recovery,
     CA_EVENT_COMPLETE_CWR, CA_EVENT_CWND_RESTART, CA_EVENT_LOSS, CA_EVENT_TX_START, SK_PACING_NONE, TCP_CA_CWR,
+    TCP_ECN_OK,
 };
 use bindings::{sock, tcp_congestion_ops};
 
@@ -52,6 +53,15 @@ struct NativeAlgorithm {
     derived_bytes: usize,
     prepare: Option<unsafe extern "C" fn(*const c_void, *mut c_void)>,
     put_in_force: unsafe extern "C" fn(*const c_void, *const c_void),
+    layout: OnceLock<Layout>, // reading it out of BTF takes longer than many a simulation
+}
+
+impl NativeAlgorithm {
+    fn layout(&self) -> &Layout {
+        self.layout.get_or_init(|| {
+            ccctl_catalog::algorithm(self.name).expect("both builds are made of the same files").layout()
+        })
+    }
 }
 
 static ALGORITHMS: LazyLock<Vec<NativeAlgorithm>> = LazyLock::new(|| {
@@ -76,14 +86,14 @@ unsafe fn describe(native: *const bindings::cc_native_algorithm) -> NativeAlgori
         default_parameters: defaults.to_vec(),
         derived_bytes: native.derived_bytes as usize,
         prepare: native.prepare,
-        put_in_force: native.use_.expect("CC_ALGORITHM sets it"),
+        put_in_force: native.use_.expect("CC_REGISTER sets it"),
+        layout: OnceLock::new(),
     }
 }
 
 /// An algorithm with parameters of its own. Flows share it.
 pub struct Instance {
     native: &'static NativeAlgorithm,
-    layout: Layout,
     parameters: Vec<u32>,
     derived: Vec<u64>, // u64: aligned for any table
 }
@@ -93,7 +103,6 @@ impl Instance {
     pub fn new(algorithm: &str, parameters: &ParameterSet) -> Result<Self, InstanceError> {
         let unknown = || InstanceError::Unknown(algorithm.to_owned());
         let native = ALGORITHMS.iter().find(|native| native.name == algorithm).ok_or_else(unknown)?;
-        let layout = ccctl_catalog::algorithm(algorithm).ok_or_else(unknown)?.layout();
         let values: Vec<u32> = parameters.iter().map(|(_, value)| value).collect();
         if values.len() != native.default_parameters.len() {
             return Err(InstanceError::Parameters {
@@ -107,13 +116,14 @@ impl Instance {
             // SAFETY: both buffers have the sizes that the C file states, and are aligned for their structs.
             unsafe { prepare(values.as_ptr().cast(), derived.as_mut_ptr().cast()) };
         }
-        Ok(Self { native, layout, parameters: values, derived })
+        Ok(Self { native, parameters: values, derived })
     }
 
     /// An instance with the parameters' defaults.
     pub fn with_defaults(algorithm: &str) -> Result<Self, InstanceError> {
-        let known = ccctl_catalog::algorithm(algorithm).ok_or_else(|| InstanceError::Unknown(algorithm.to_owned()))?;
-        Self::new(algorithm, &ParameterSet::defaults(algorithm, &known.layout().parameters))
+        let native = ALGORITHMS.iter().find(|native| native.name == algorithm);
+        let native = native.ok_or_else(|| InstanceError::Unknown(algorithm.to_owned()))?;
+        Self::new(algorithm, &ParameterSet::defaults(algorithm, &native.layout().parameters))
     }
 
     /// Name of the algorithm.
@@ -125,7 +135,7 @@ impl Instance {
     /// Parameters and state, as the BPF object's BTF describes them.
     #[must_use]
     pub fn layout(&self) -> &Layout {
-        &self.layout
+        self.native.layout()
     }
 
     /// The defaults that the native build carries, in the order of declaration.
@@ -161,6 +171,27 @@ impl Instance {
             let ack = tp.snd_una;
             // SAFETY: as in `init`.
             unsafe { cong_avoid(as_sock(tp), ack, acked_pkts) }
+        }
+    }
+
+    /// At each ACK; the flags are those of `enum tcp_ca_ack_event_flags`, of which no algorithm here reads any.
+    pub(crate) fn in_ack_event(&self, tp: &mut tcp_sock) {
+        if let Some(in_ack_event) = self.put_in_force().in_ack_event {
+            // SAFETY: as in `init`.
+            unsafe { in_ack_event(as_sock(tp), 0) }
+        }
+    }
+
+    /// The algorithm has `cong_control`: it sets the window itself, in every state, and `cong_avoid` is not called.
+    pub(crate) fn controls_cwnd(&self) -> bool {
+        self.native.ops.cong_control.is_some()
+    }
+
+    pub(crate) fn cong_control(&self, tp: &mut tcp_sock, sample: &rate_sample) {
+        if let Some(cong_control) = self.put_in_force().cong_control {
+            let ack = tp.snd_una;
+            // SAFETY: as in `init`; the hook reads the sample and does not keep it.
+            unsafe { cong_control(as_sock(tp), ack, 0, sample) }
         }
     }
 

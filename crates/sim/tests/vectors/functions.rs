@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use ccctl_catalog::ParameterSet;
 use ccctl_sim::native::arithmetic::{
-    cc_log2_q40, hstcp_decrease_q40, hstcp_increase_q32, hstcp_line, hstcp_row, hstcp_table, hystart_threshold_us,
-    HstcpLine, HstcpResponse,
+    cc_bdp_pkts, cc_exp_neg_q16, cc_log2_q40, hstcp_decrease_q40, hstcp_increase_q32, hstcp_line, hstcp_row,
+    hstcp_table, hystart_threshold_us, HstcpLine, HstcpResponse,
 };
 use ccctl_sim::{Ack, Flow, Instance};
 use serde::Deserialize;
@@ -19,7 +19,7 @@ use crate::{trace, Differences};
 pub struct Function {
     #[serde(rename = "function")]
     name: String,
-    inputs: BTreeMap<String, f64>,
+    inputs: BTreeMap<String, Numbers>,
     expected: Expected,
 }
 
@@ -69,12 +69,44 @@ impl Function {
             "RttThresh_us" => vec![hystart_threshold_us(self.input("lastRoundMinRTT_us")? as u32).into()],
             "alpha(Delta)=1+10(D-1)+((D-1)/2)^2" => vec![htcp_alpha(self.input("delta_s")?)],
             "Linux factor, HZ=1000, u32 arithmetic" => vec![htcp_across_linux_wrap(self.input("diff_jiffies")?)?],
+            "e^-(x/256) Q16, piecewise linear" => vec![cc_exp_neg_q16((self.input("x_q8")? as u64) << 8).into()],
+            "P=1-exp(-gsum_us*42e-6) (backoff_factor 42 => G=3,window=8)" => {
+                let rise_us = self.input("gsum_us")? / 8.0;
+                let rtts_us: Vec<f64> = (0..9).map(|round| 100_000.0 + rise_us * f64::from(round)).collect();
+                vec![cdg_after_rounds(&rtts_us, &rtts_us, "backoff_chance_q16") / 65_536.0]
+            }
+            "sum-form gradient over window 8" => {
+                vec![cdg_after_rounds(&self.series("min")?, &self.series("max")?, "gradient_us")]
+            }
+            "cwnd*724>>10 (backoff_beta 0.7071)" => vec![cdg_backed_off(self.input("cwnd")?)],
+            "cwnd -= max(2, (cwnd-max_win)*38>>7)" => vec![nv_reduced(self.input("cwnd")?, self.input("max_win")?)],
+            "cwnd*819>>10" => vec![nv_lost(self.input("cwnd")?)],
+            "256*2885/1000+1" => vec![default_of("bbr", "startup_gain_q8")?],
+            "256*1000/2885" => vec![default_of("bbr", "drain_gain_q8")?],
+            "ceil(bw_q24*min_rtt_us*gain_q8/2^8/2^24)" => {
+                let gain_q8 = self.input("gain_q8")? as u32;
+                vec![cc_bdp_pkts(self.input("bw_q24")? as u64, self.input("min_rtt_us")? as u32, gain_q8) as f64]
+            }
+            "dwnd increment Q8 = max(0.125*w^0.75 - 1, 0)" => vec![compound_increase(self.input("win")?)],
+            "dwnd halves on dup-ack loss (Vista event trace)" => {
+                vec![compound_after_loss(self.input("lwnd_bytes")?, self.input("dwnd_bytes")?, self.input("mss")?)]
+            }
             _ => return Err(format!("unknown function {:?}", self.name)),
         })
     }
 
     fn input(&self, name: &str) -> Result<f64, String> {
-        self.inputs.get(name).copied().ok_or_else(|| format!("{} has no input {name}", self.name))
+        match self.inputs.get(name) {
+            Some(Numbers::One(value)) => Ok(*value),
+            _ => Err(format!("{} has no input {name}", self.name)),
+        }
+    }
+
+    fn series(&self, name: &str) -> Result<Vec<f64>, String> {
+        match self.inputs.get(name) {
+            Some(Numbers::Many(values)) => Ok(values.clone()),
+            _ => Err(format!("{} has no inputs {name}", self.name)),
+        }
     }
 
     fn expected(&self) -> Vec<f64> {
@@ -172,6 +204,71 @@ fn htcp_across_linux_wrap(diff_jiffies: f64) -> Result<f64, String> {
     } else {
         Err(format!("alpha does not grow across Linux's wrap: {at:?}"))
     }
+}
+
+/// A field of CDG's after rounds with these smallest and largest RTTs. The ACK that ends a round is not yet of the next one
+/// to CDG, which takes its RTT before it looks at the round.
+fn cdg_after_rounds(min_us: &[f64], max_us: &[f64], field: &str) -> f64 {
+    let mut flow = in_congestion_avoidance("cdg", &[], 1000);
+    let ack = |rtt_us: f64| Ack::of(2, Some(Duration::from_micros(rtt_us as u64)));
+    for (min_us, max_us) in min_us.iter().zip(max_us) {
+        flow.acked(&ack(*max_us));
+        flow.end_round();
+        flow.acked(&ack(*min_us));
+    }
+    flow.state(field).expect("a field of CDG") as f64
+}
+
+/// RTTs that double each round leave nothing to chance.
+fn cdg_backed_off(cwnd: f64) -> f64 {
+    let mut flow = in_congestion_avoidance("cdg", &[], cwnd as u32);
+    for rtt_ms in [1_u64, 1000] {
+        flow.end_round();
+        flow.sampled(&Ack::of(2, Some(Duration::from_millis(rtt_ms))));
+        flow.acked(&Ack { cwnd_limited: false, ..Ack::of(2, Some(Duration::from_millis(rtt_ms))) });
+    }
+    flow.cwnd_pkts().into()
+}
+
+/// A decision is due, and what was delivered in an RTT is the ideal window less the pad of 10.
+fn nv_reduced(cwnd: f64, ideal: f64) -> f64 {
+    let mut flow = in_congestion_avoidance("nv", &[], cwnd as u32);
+    assert!(flow.set_state("calls", 60) && flow.set_state("rounds", 2));
+    flow.end_round();
+    let rtt = Some(Duration::from_millis(1));
+    flow.sampled(&Ack { in_flight_pkts: ideal as u32 - 10, ..Ack::of(1, rtt) });
+    flow.cwnd_pkts().into()
+}
+
+fn nv_lost(cwnd: f64) -> f64 {
+    let mut flow = in_congestion_avoidance("nv", &[], cwnd as u32);
+    flow.lost();
+    flow.ssthresh_pkts().into()
+}
+
+fn default_of(algorithm: &str, parameter: &str) -> Result<f64, String> {
+    defaults(algorithm).get(parameter).map(f64::from).ok_or_else(|| format!("{algorithm} has no {parameter}"))
+}
+
+/// Growth of the delay window at the end of a round without queue.
+fn compound_increase(cwnd: f64) -> f64 {
+    let mut flow = in_congestion_avoidance("compound", &[("low_window_pkts", 10)], cwnd as u32);
+    let ack = Ack::of(1, Some(Duration::from_millis(100)));
+    for _ in 0..3 {
+        flow.acked(&ack);
+    }
+    flow.end_round();
+    flow.acked(&ack);
+    flow.state("dwnd_q8").expect("a field of Compound") as f64
+}
+
+/// Bytes of the delay window after a loss.
+fn compound_after_loss(lwnd_bytes: f64, dwnd_bytes: f64, mss_bytes: f64) -> f64 {
+    let pkts = (lwnd_bytes + dwnd_bytes) / mss_bytes;
+    let mut flow = in_congestion_avoidance("compound", &[], pkts as u32);
+    assert!(flow.set_state("dwnd_q8", (dwnd_bytes / mss_bytes * 256.0) as i128));
+    flow.lost();
+    flow.state("dwnd_q8").expect("a field of Compound") as f64 / 256.0 * mss_bytes
 }
 
 fn defaults(algorithm: &str) -> ParameterSet {

@@ -17,7 +17,7 @@ pub struct Trace {
     parameters: BTreeMap<String, u32>,
     initial: Initial,
     events: Vec<Event>,
-    expected: BTreeMap<String, i64>,
+    expected: BTreeMap<String, Value>,
     checkpoints: Vec<Checkpoint>,
 }
 
@@ -27,14 +27,21 @@ struct Initial {
     cwnd: u32,
     ssthresh: u32,
     now_us: u64,
-    state: BTreeMap<String, i64>,
+    state: BTreeMap<String, Value>,
+}
+
+/// null: nothing was measured yet, which our state says with the largest number.
+type Value = Option<Number>;
+
+fn number(value: Value) -> i128 {
+    value.map_or(0xffff_ffff, i128::from)
 }
 
 #[derive(Deserialize)]
 struct Checkpoint {
     after_event: usize,
     #[serde(flatten)]
-    values: BTreeMap<String, i64>,
+    values: BTreeMap<String, Value>,
 }
 
 #[derive(Deserialize)]
@@ -49,9 +56,30 @@ enum Event {
     Rto {},
     Open {},
     Undo {},
-    Idle { dur_us: u64 },
+    Idle {
+        dur_us: u64,
+    },
     Restart {},
-    Advance { dur_us: u64 },
+    Advance {
+        #[serde(alias = "dt_us")]
+        dur_us: u64,
+    },
+    Owd(OneWayDelay),
+    Window {
+        delivered: u32,
+        ce: u32,
+    },
+}
+
+/// A sample of the one-way delay, of an ACK that is not to grow the window.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(clippy::struct_field_names)] // the vectors' names
+struct OneWayDelay {
+    owd_us: u32,
+    rtt_us: u64,
+    #[serde(default)]
+    dt_us: u64,
 }
 
 #[derive(Deserialize)]
@@ -99,6 +127,23 @@ impl Default for RoundEnd {
     }
 }
 
+/// A number, or a flag that we keep as 0 or 1.
+#[derive(Deserialize, Clone, Copy)]
+#[serde(untagged)]
+enum Number {
+    Integer(i64),
+    Flag(bool),
+}
+
+impl From<Number> for i128 {
+    fn from(number: Number) -> Self {
+        match number {
+            Number::Integer(value) => value.into(),
+            Number::Flag(flag) => flag.into(),
+        }
+    }
+}
+
 fn one() -> u32 {
     1
 }
@@ -114,11 +159,12 @@ impl Trace {
             Err(difference) => return vec![difference],
         };
         let mut differences = Vec::new();
-        let mut compare = |flow: &Flow, place: &str, values: &BTreeMap<String, i64>| {
+        let mut compare = |flow: &Flow, place: &str, values: &BTreeMap<String, Value>| {
             for (name, expected) in values {
+                let expected = number(*expected);
                 let allowed = tolerance.get(name).copied().unwrap_or(0.0);
                 match value(flow, names, name) {
-                    Some(found) if (found - i128::from(*expected)).unsigned_abs() as f64 <= allowed => {}
+                    Some(found) if (found - expected).unsigned_abs() as f64 <= allowed => {}
                     Some(found) => differences.push(format!("{place}: {name} is {found}, expected {expected}")),
                     None => differences.push(format!("{place}: no state is called {name}")),
                 }
@@ -143,7 +189,7 @@ impl Trace {
         let mut flow = Flow::new(Arc::new(instance), self.initial.cwnd, self.initial.ssthresh, now);
         for (name, value) in &self.initial.state {
             let field = names.state.get(name).ok_or_else(|| format!("no state is called {name}"))?;
-            if !flow.set_state(field, i128::from(*value)) {
+            if !flow.set_state(field, number(*value)) {
                 return Err(format!("{algorithm} keeps no {field}"));
             }
         }
@@ -160,7 +206,9 @@ impl Trace {
         }
         for (name, value) in &self.parameters {
             let ours = names.parameters.get(name).ok_or_else(|| format!("no parameter is called {name}"))?;
-            assign(&mut set, ours, *value)?;
+            if !ours.is_empty() {
+                assign(&mut set, ours, *value)?;
+            }
         }
         Ok(set)
     }
@@ -197,6 +245,11 @@ impl Event {
             Self::Undo {} => flow.undone(),
             Self::Restart {} => flow.restart_announced(),
             Self::Advance { dur_us } => flow.advance(Duration::from_micros(*dur_us)),
+            Self::Owd(delay) => delay.apply(flow),
+            Self::Window { delivered, ce } => {
+                flow.end_round();
+                flow.sampled(&Ack { marked_pkts: *ce, ..Ack::of(*delivered, None) });
+            }
             Self::Idle { dur_us } => {
                 flow.advance(Duration::from_micros(*dur_us));
                 flow.tx_started();
@@ -215,6 +268,18 @@ impl Acks {
             };
             ack(flow, self.acked, rtt, self.limited, ends_round);
         }
+    }
+}
+
+impl OneWayDelay {
+    /// The peer's clock and ours count in us; the packet was sent one RTT ago.
+    fn apply(&self, flow: &mut Flow) {
+        let rtt = Duration::from_micros(self.rtt_us);
+        flow.advance(Duration::from_micros(self.dt_us));
+        flow.set_srtt(rtt);
+        let echoed_us = (flow.now().as_micros() as u32).wrapping_sub(self.rtt_us as u32);
+        flow.set_time_stamps(echoed_us.wrapping_add(self.owd_us), echoed_us);
+        flow.sampled(&Ack::of(1, Some(rtt)));
     }
 }
 

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * HSTCP-LP: HighSpeed TCP that takes only the capacity that other flows leave.
+ *
+ * Source   A. Kuzmanovic, E. Knightly, R. L. Cottrell, "HSTCP-LP: a protocol for low-priority bulk data transfer in
+ *          high-speed high-RTT networks", PFLDnet 2004; lp.h has the indication, hstcp.h the response function.
+ * Law      each window acked: W += a(W); loss: W -= b(W) W; at the first early indication W = W / 2 and no growth for
+ *          3 RTT; at one within these W = 1
+ * Why      What is left over on a fast and long path is worth little to a flow that regains it by one packet a round trip.
+ * Differs  Indications as in lp, and for the same reasons: kept delay range, lowered ssthresh, RTT where time stamps do not
+ *          serve. The decrease at an indication is Reno's half; yield=hstcp makes it b(W). The response function is the
+ *          table of RFC 3649. Linux has no HSTCP-LP.
+ * State    48 bytes of 104.
+ * Range    windows up to 2^20 packets, delays up to 268 s.
+ */
+#include "hstcp.h"
+#include "lp.h"
+
+CC_PARAMS(highspeed_lp,
+	LOWPRIO_PARAMS,
+	CC_CHOICE(yield, 0, 1, "half|hstcp", "share of the window given up at the first indication: a half, or b(W)"),
+);
+
+struct highspeed_lp_derived {
+	struct hstcp_table table;
+};
+CC_DERIVED(highspeed_lp)
+
+CC_PREPARE(highspeed_lp)
+{
+	struct hstcp_response response = HSTCP_RFC3649;
+
+	hstcp_fill_table(&d->table, &response);
+}
+
+struct highspeed_lp_state {
+	u64 credit_q10;
+	struct lowprio_delay delay;
+};
+CC_STATE_STRUCT(highspeed_lp);
+
+/* (1 - b(W)) W */
+CC_INLINE u32 highspeed_lp_kept_pkts(u64 cwnd)
+{
+	const struct hstcp_table *table = &highspeed_lp_derived()->table;
+	u32 row = hstcp_row(table, cwnd) & (HSTCP_ROWS - 1);
+
+	return cwnd - (cwnd * table->decrease_q8[row] >> 8);
+}
+
+void CC_HOOK(highspeed_lp_init, struct sock *sk)
+{
+	struct lowprio_law law = LOWPRIO_LAW(highspeed_lp_params());
+
+	lowprio_init(&CC_STATE(highspeed_lp, sk)->delay, &law);
+}
+
+void CC_HOOK(highspeed_lp_pkts_acked, struct sock *sk, const struct ack_sample *sample)
+{
+	const struct highspeed_lp_params *p = highspeed_lp_params();
+	struct lowprio_law law = LOWPRIO_LAW(p);
+	struct highspeed_lp_state *ca = CC_STATE(highspeed_lp, sk);
+	u32 cwnd = tcp_sk(sk)->snd_cwnd;
+
+	if (!lowprio_indicates(&ca->delay, sk, &law, sample->rtt_us))
+		return;
+	ca->credit_q10 = 0;
+	lowprio_yield(&ca->delay, sk, &law, p->yield ? highspeed_lp_kept_pkts(cwnd) : cwnd >> 1);
+}
+
+void CC_HOOK(highspeed_lp_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
+{
+	struct highspeed_lp_state *ca = CC_STATE(highspeed_lp, sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u64 increase_pkts;
+
+	if (!cc_cwnd_limited(sk) || lowprio_is_inferring(&ca->delay, sk))
+		return;
+	if (cc_in_slow_start(tp))
+		acked_pkts = cc_slow_start(tp, acked_pkts);
+	if (!acked_pkts)
+		return;
+	increase_pkts = hstcp_row(&highspeed_lp_derived()->table, tp->snd_cwnd) + 1;
+	cc_additive_increase_q10(tp, &ca->credit_q10, increase_pkts << 10, acked_pkts);
+}
+
+u32 CC_HOOK(highspeed_lp_ssthresh, struct sock *sk)
+{
+	CC_STATE(highspeed_lp, sk)->credit_q10 = 0;
+	return cc_ssthresh_floor(highspeed_lp_kept_pkts(tcp_sk(sk)->snd_cwnd));
+}
+
+CC_REGISTER(highspeed_lp, "bpf_hstcp_lp", 0,
+	.init = CC_FN(highspeed_lp_init),
+	.pkts_acked = CC_FN(highspeed_lp_pkts_acked),
+	.cong_avoid = CC_FN(highspeed_lp_cong_avoid),
+	.ssthresh = CC_FN(highspeed_lp_ssthresh),
+	.undo_cwnd = CC_FN(cc_undo_cwnd),
+);

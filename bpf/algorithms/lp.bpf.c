@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * TCP-LP: only the capacity that other flows leave.
+ *
+ * Source   A. Kuzmanovic, E. Knightly, "TCP-LP: low-priority service via end-point congestion control", IEEE/ACM ToN
+ *          14(4), 2006 (INFOCOM 2003); lp.h has the indication.
+ * Law      Reno, and at the first early indication W = W / 2 and no growth for 3 RTT; at one within these W = 1
+ *          indication: smoothed one-way delay > d_min + 0.15 (d_max - d_min)
+ * Why      Delay rises before packets are lost. Who gives way then, and waits whether that helped, leaves the path to
+ *          flows that only know losses; who finds the path still busy gives way entirely.
+ * Differs  From the paper: a range of delays below min_range_us indicates nothing (min_range_us=0: as in the paper). From
+ *          Linux: d_min and d_max are kept after an indication (Linux takes new ones from the present delay); ssthresh is
+ *          lowered with the window, which in Linux climbs back by slow start; the phase lasts 3 RTT of the smoothed RTT;
+ *          the peer's tick is rounded to a nominal one; without time stamps, or where these are too coarse, the RTT
+ *          stands for the one-way delay.
+ * State    40 bytes of 104.
+ * Range    delays up to 268 s.
+ */
+#include "lp.h"
+
+CC_PARAMS(lp, LOWPRIO_PARAMS);
+
+struct lp_state {
+	struct lowprio_delay delay;
+};
+CC_STATE_STRUCT(lp);
+
+void CC_HOOK(lp_init, struct sock *sk)
+{
+	struct lowprio_law law = LOWPRIO_LAW(lp_params());
+
+	lowprio_init(&CC_STATE(lp, sk)->delay, &law);
+}
+
+void CC_HOOK(lp_pkts_acked, struct sock *sk, const struct ack_sample *sample)
+{
+	struct lowprio_law law = LOWPRIO_LAW(lp_params());
+	struct lp_state *ca = CC_STATE(lp, sk);
+
+	if (lowprio_indicates(&ca->delay, sk, &law, sample->rtt_us))
+		lowprio_yield(&ca->delay, sk, &law, tcp_sk(sk)->snd_cwnd >> 1);
+}
+
+void CC_HOOK(lp_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
+{
+	if (cc_cwnd_limited(sk) && !lowprio_is_inferring(&CC_STATE(lp, sk)->delay, sk))
+		cc_reno_grow(tcp_sk(sk), acked_pkts);
+}
+
+CC_ALGORITHM(lp,
+	.init = CC_FN(lp_init),
+	.pkts_acked = CC_FN(lp_pkts_acked),
+	.cong_avoid = CC_FN(lp_cong_avoid),
+	.ssthresh = CC_FN(cc_reno_ssthresh),
+	.undo_cwnd = CC_FN(cc_undo_cwnd),
+);

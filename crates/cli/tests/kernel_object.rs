@@ -1,0 +1,134 @@
+//! Object files that are no algorithm, are damaged, or are refused by the verifier.
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+mod kernel;
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use ccctl_lab::testbed::run_ok;
+use kernel::{ccctl, code, is_refusal, names, refuses, show, succeeds, Folder, CCCTL};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+#[test]
+fn files_that_are_no_algorithm() {
+    kernel::test("wrong files", 60, || {
+        let folder = Folder::new("files");
+        let good = ccctl_catalog::algorithm("cubic").unwrap().object().to_vec();
+        let mut files = vec![
+            ("text.o".to_owned(), b"this is no object file\n".to_vec()),
+            ("empty.o".to_owned(), Vec::new()),
+            ("program.o".to_owned(), std::fs::read("/bin/true").unwrap()),
+        ];
+        for share in 1..16 {
+            files.push((format!("cut{share}.o"), good[..good.len() * share / 16].to_vec()));
+        }
+        for (name, bytes) in files {
+            let path = folder.file(&name, bytes);
+            refuses(&["load", &path, "--as", "wrong"], code::USAGE, &[&name]);
+        }
+        refuses(&["load", "/no/such/file.o"], code::USAGE, &["/no/such/file.o"]);
+        refuses(&["load", "./missing.o"], code::USAGE, &["missing.o"]);
+        let directory = folder.path().join("folder.o");
+        std::fs::create_dir(&directory).unwrap();
+        refuses(&["load", directory.to_str().unwrap()], code::USAGE, &["folder.o"]);
+    });
+}
+
+/// One byte changed at a time: it loads, or it is refused in the house format; never a crash, never a trace.
+#[test]
+fn damaged_object_files_never_crash() {
+    kernel::test("damaged files", 120, || {
+        let folder = Folder::new("damaged");
+        let good = ccctl_catalog::algorithm("scalable").unwrap().object().to_vec();
+        let mut random = kernel::Random(0xdead_beef_cafe);
+        let (mut loaded, mut refused) = (0, 0);
+        for round in 0..150 {
+            let mut bytes = good.clone();
+            for _ in 0..=random.below(3) {
+                let position = random.below(bytes.len() as u64) as usize;
+                bytes[position] ^= 1 << random.below(8);
+            }
+            let file = folder.file("damaged.o", &bytes);
+            let output = ccctl(&["load", &file, "--as", "damaged"]);
+            match output.code {
+                Some(0) => {
+                    loaded += 1;
+                    let out = ccctl(&["unload", "damaged"]);
+                    assert!(out.success(), "round {round}: {}", out.stderr);
+                }
+                Some(other @ (code::USAGE | code::PROGRAM)) => {
+                    is_refusal(&format!("round {round}"), &output, other, &[]);
+                    refused += 1;
+                }
+                other => {
+                    let kept = std::env::temp_dir().join("ccctl-damaged.o");
+                    std::fs::copy(&file, &kept).unwrap();
+                    panic!("round {round}: {other:?}: {}{} (kept as {})", output.stdout, output.stderr, kept.display());
+                }
+            }
+        }
+        println!("{loaded} damaged objects loaded, {refused} were refused");
+    });
+}
+
+/// The verifier refuses a loop without end and a read beyond the socket; both are whole algorithms otherwise.
+#[test]
+fn the_verifiers_refusal_names_its_log() {
+    kernel::test("verifier", 60, || {
+        let folder = Folder::new("verifier");
+        let source =
+            std::fs::read_to_string(format!("{}/../../bpf/algorithms/scalable.bpf.c", env!("CARGO_MANIFEST_DIR")))
+                .unwrap();
+        let hook = "u32 divisor = p->acks_per_pkt;\n";
+        assert!(source.contains(hook), "scalable.bpf.c has changed: adapt this test");
+        for (label, fault) in [
+            ("wild", "u32 divisor = *(volatile u32 *)((char *)sk + (1 << 20) + acked_pkts);\n"),
+            ("null", "u32 divisor = *(volatile u32 *)0;\n"),
+            ("write", "u32 divisor = p->acks_per_pkt; *(volatile u32 *)((char *)tp + 16) = 1;\n"),
+        ] {
+            let file = folder.file(&format!("{label}.bpf.c"), source.replace(hook, fault));
+            let object = compile(&folder, &file, label);
+            let output = ccctl(&["load", &object, "--as", "refused"]);
+            is_refusal(label, &output, code::PROGRAM, &["log"]);
+            let log = output
+                .stderr
+                .split_whitespace()
+                .map(|word| word.trim_matches([',', ';', ':', ')', '(']))
+                .find(|word| word.starts_with('/') && *word != object);
+            let log = log.unwrap_or_else(|| panic!("no log is named: {}", output.stderr));
+            let text = std::fs::read_to_string(log).unwrap_or_else(|error| panic!("{log}: {error}"));
+            assert!(text.contains("R1") || text.contains("processed"), "{log} is no verifier log: {text}");
+            assert!(names().is_empty());
+            succeeds(&["load", "reno", "--as", "working"]);
+            let before = show("working");
+            is_refusal(label, &ccctl(&["swap", "working", "--with", &object]), code::PROGRAM, &["log"]);
+            assert_eq!(show("working"), before, "a refused swap leaves the program before");
+            succeeds(&["unload", "working"]);
+            let _ = std::fs::remove_file(log); // it is this test's
+        }
+    });
+}
+
+fn compile(folder: &Folder, source: &str, label: &str) -> String {
+    let object = folder.path().join(format!("{label}.bpf.o"));
+    let root = format!("{}/../..", env!("CARGO_MANIFEST_DIR"));
+    let mut clang = Command::new(std::env::var("CLANG").unwrap_or_else(|_| "clang".to_owned()));
+    clang.args(["-target", "bpf", "-mcpu=v3", "-std=gnu11", "-O2", "-g", "-c", source, "-o"]).arg(&object);
+    clang.arg(format!("-I{root}/bpf/include"));
+    for headers in libbpf_headers() {
+        clang.arg("-isystem").arg(headers);
+    }
+    run_ok(&mut clang, LIMIT).unwrap();
+    object.to_str().unwrap().to_owned()
+}
+
+/// The headers of the vendored libbpf lie beside the program under test.
+fn libbpf_headers() -> Vec<std::path::PathBuf> {
+    let build = Path::new(CCCTL).with_file_name("build");
+    let outputs =
+        std::fs::read_dir(build).into_iter().flatten().flatten().map(|entry| entry.path().join("out/include"));
+    outputs.filter(|headers| headers.join("bpf/bpf_helpers.h").exists()).collect()
+}

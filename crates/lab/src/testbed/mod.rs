@@ -1,0 +1,42 @@
+//! A testbed on the running kernel: namespaces joined by veth, verified traffic, and what the kernel says of it.
+//!
+//! Everything here needs root and says so ([`require_root`]); nothing is skipped. Namespaces carry the process id in
+//! their name, are removed on drop, and those of dead processes are swept away when the first new one is made.
+
+mod bulk;
+mod command;
+mod connections;
+mod cpu;
+mod error;
+mod exclusive;
+mod grace_period;
+mod host;
+mod iperf;
+mod namespace;
+mod network;
+mod offload;
+mod payload;
+mod receiver;
+mod sender;
+mod socket;
+mod sockets;
+mod watchdog;
+
+pub use bulk::Bulk;
+pub use command::{run, run_ok, Background, Output};
+pub use connections::Connections;
+pub use cpu::CpuTime;
+pub use error::TestbedError;
+pub use exclusive::{require_root, Exclusive};
+pub use grace_period::grace_period;
+pub use host::{assert_same, mount_bpffs, settled, HostState};
+pub use iperf::{IperfClient, IperfReport, IperfServer};
+pub use namespace::Namespace;
+pub use network::{Network, CLIENT_V4, CLIENT_V6, SERVER_V4, SERVER_V6};
+pub use offload::Offload;
+pub use payload::{Digest, Payload};
+pub use receiver::Receiver;
+pub use sender::{Amount, Delivered, Flows, Sending};
+pub use socket::{algorithm_of, connect, Unconnected};
+pub use sockets::{sockets, Socket};
+pub use watchdog::{eventually, within};

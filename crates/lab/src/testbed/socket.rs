@@ -1,0 +1,50 @@
+//! Single sockets and their algorithm.
+
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
+
+use super::TestbedError;
+
+/// A socket that has an algorithm and no connection: no table of the kernel shows it.
+#[derive(Debug)]
+pub struct Unconnected {
+    socket: Socket,
+    to: SocketAddr,
+}
+
+impl Unconnected {
+    /// Makes it in the namespace of this thread, to be connected to `to` (`ADDRESS:PORT`) later.
+    pub fn new(to: &str, algorithm: Option<&str>) -> Result<Self, TestbedError> {
+        let step = |what: &str| TestbedError::io(format!("{what} {to}"));
+        let to: SocketAddr =
+            to.parse().map_err(|_| TestbedError::Unexpected(format!("{to} is no address with a port")))?;
+        let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))
+            .map_err(step("make a socket for"))?;
+        if let Some(name) = algorithm {
+            socket.set_tcp_congestion(name.as_bytes()).map_err(step(&format!("set {name} for the connection to")))?;
+        }
+        Ok(Unconnected { socket, to })
+    }
+
+    /// Connects it.
+    pub fn connect(self, limit: Duration) -> Result<TcpStream, TestbedError> {
+        let connected = self.socket.connect_timeout(&self.to.into(), limit);
+        connected.map_err(TestbedError::io(format!("connect to {}", self.to)))?;
+        Ok(self.socket.into())
+    }
+}
+
+/// Connects to `to` (`ADDRESS:PORT`) from the namespace of this thread.
+pub fn connect(to: &str, algorithm: Option<&str>, limit: Duration) -> Result<TcpStream, TestbedError> {
+    Unconnected::new(to, algorithm)?.connect(limit)
+}
+
+/// Name of the algorithm of a socket, from the kernel.
+pub fn algorithm_of(stream: &TcpStream) -> io::Result<String> {
+    let name = SockRef::from(stream).tcp_congestion()?;
+    let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
+    Ok(String::from_utf8_lossy(&name[..end]).into_owned())
+}

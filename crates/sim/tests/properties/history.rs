@@ -1,0 +1,169 @@
+//! Random histories: what may happen to a connection, in any order, with any parameters.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ccctl_catalog::{Algorithm, Parameter, ParameterSet};
+use ccctl_sim::native::CWND_MAX_PKTS;
+use ccctl_sim::{Ack, Flow, Instance, SSTHRESH_INFINITE_PKTS};
+use proptest::prelude::*;
+use proptest::test_runner::{TestCaseResult, TestRunner};
+
+const DISORDER: u8 = 1;
+const CWR: u8 = 2;
+const RECOVERY: u8 = 3;
+const LOSS: u8 = 4;
+
+/// One event; the flow's state decides whether it can happen.
+#[derive(Debug, Clone, Copy)]
+pub enum Event {
+    Ack { pkts: u32, delay_us: u64, sampled: bool, cwnd_limited: bool, ends_round: bool },
+    Reordered,
+    Lost,
+    Marked,
+    Reducing { pkts: u32 },
+    Ended,
+    TimedOut,
+    Undone,
+    Idle { time_us: u64 },
+    Restarted { idle_rtos: u32 },
+}
+
+/// A connection and what happens to it.
+#[derive(Debug, Clone)]
+pub struct History {
+    pub algorithm: &'static str,
+    pub parameters: Vec<u32>,
+    pub cwnd_pkts: u32,
+    pub ssthresh_pkts: u32,
+    pub rtt_us: u64,
+    pub start_us: u64,
+    pub events: Vec<Event>,
+}
+
+impl History {
+    pub fn instance(&self) -> Arc<Instance> {
+        let bytes: Vec<u8> = self.parameters.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let declared = ccctl_catalog::algorithm(self.algorithm).expect("it exists").layout().parameters;
+        let set = ParameterSet::of_bytes(self.algorithm, &declared, &bytes).expect("one value each");
+        Arc::new(Instance::new(self.algorithm, &set).expect("it exists"))
+    }
+
+    pub fn flow(&self, instance: Arc<Instance>) -> Flow {
+        let start = Duration::from_micros(self.start_us);
+        let mut flow = Flow::new(instance, self.cwnd_pkts, self.ssthresh_pkts, start);
+        flow.set_cwnd_clamp(CWND_MAX_PKTS);
+        flow
+    }
+
+    /// Lets one event happen to `flow`, if in its state it can.
+    pub fn apply(&self, flow: &mut Flow, event: Event) {
+        let reducing = [CWR, RECOVERY].contains(&flow.ca_state());
+        match event {
+            Event::Ack { .. } => self.ack(flow, event),
+            Event::Reordered => flow.reordered(),
+            Event::Lost if flow.ca_state() != LOSS => flow.lost(),
+            Event::Marked => flow.marked(),
+            Event::Reducing { pkts } if reducing => flow.set_cwnd(flow.cwnd_pkts().min(pkts)),
+            Event::Ended if reducing => flow.recovered(),
+            Event::Ended if [LOSS, DISORDER].contains(&flow.ca_state()) => flow.opened(),
+            Event::TimedOut => flow.timed_out(),
+            Event::Undone => flow.undone(),
+            Event::Idle { time_us } => {
+                flow.advance(Duration::from_micros(time_us));
+                flow.tx_started();
+            }
+            Event::Restarted { idle_rtos } if !reducing => flow.restarted(idle_rtos),
+            _ => {}
+        }
+    }
+
+    fn ack(&self, flow: &mut Flow, event: Event) {
+        let Event::Ack { pkts, delay_us, sampled, cwnd_limited, ends_round } = event else { return };
+        let rtt = Duration::from_micros(self.rtt_us + delay_us);
+        flow.advance(rtt * pkts.min(flow.cwnd_pkts()) / flow.cwnd_pkts());
+        if ends_round {
+            flow.end_round();
+        }
+        flow.acked(&Ack { cwnd_limited, ..Ack::of(pkts, sampled.then_some(rtt)) });
+    }
+}
+
+/// Runs `property` on random histories of every algorithm in the catalogue.
+pub fn for_every_algorithm(cases: u32, property: impl Fn(&History) -> TestCaseResult) {
+    for algorithm in ccctl_catalog::algorithms() {
+        for_algorithm(algorithm, cases, &property);
+    }
+}
+
+pub fn for_algorithm(algorithm: &'static Algorithm, cases: u32, property: impl Fn(&History) -> TestCaseResult) {
+    let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
+    let result = TestRunner::new(config).run(&any_history(algorithm), |history| property(&history));
+    if let Err(error) = result {
+        panic!("{}: {error}", algorithm.name());
+    }
+}
+
+fn any_history(algorithm: &'static Algorithm) -> impl Strategy<Value = History> {
+    let parameters: Vec<_> = algorithm.layout().parameters.iter().map(any_value).collect();
+    let ssthresh = prop_oneof![Just(SSTHRESH_INFINITE_PKTS), (2_u32..=CWND_MAX_PKTS)];
+    let events = prop::collection::vec(any_event(), 1..150);
+    (parameters, any_window(), ssthresh, any_rtt_us(), any_start_us(), events).prop_map(
+        |(parameters, cwnd_pkts, ssthresh_pkts, rtt_us, start_us, events)| History {
+            algorithm: algorithm.name(),
+            parameters,
+            cwnd_pkts,
+            ssthresh_pkts,
+            rtt_us,
+            start_us,
+            events,
+        },
+    )
+}
+
+/// The default, the ends of the range, and anything between.
+fn any_value(parameter: &Parameter) -> impl Strategy<Value = u32> {
+    let range = parameter.minimum..=parameter.maximum;
+    prop_oneof![4 => Just(parameter.default), 1 => Just(parameter.minimum), 1 => Just(parameter.maximum), 4 => range]
+}
+
+/// 1 to 2^20, each magnitude as likely as another.
+pub fn any_window() -> impl Strategy<Value = u32> {
+    (0_u32..=20).prop_flat_map(|power| (1 << power)..=(1_u32 << power).saturating_mul(2).min(CWND_MAX_PKTS))
+}
+
+/// 10 us to 10 s, each magnitude as likely as another.
+fn any_rtt_us() -> impl Strategy<Value = u64> {
+    (1_u32..7).prop_flat_map(|power| 10_u64.pow(power)..=10_u64.pow(power + 1))
+}
+
+/// Also just before the low 32 bits of the clock wrap.
+fn any_start_us() -> impl Strategy<Value = u64> {
+    prop_oneof![Just(0), (1_u64 << 32) - 1_000_000..1 << 32, 0_u64..1 << 40]
+}
+
+fn any_event() -> impl Strategy<Value = Event> {
+    let delay_us = prop_oneof![3 => Just(0), 2 => 0_u64..30_000, 1 => 0_u64..2_000_000];
+    let pkts = prop_oneof![Just(1), Just(2), 1_u32..=1000];
+    let ack = (pkts, delay_us, prop::bool::weighted(0.9), prop::bool::weighted(0.8), prop::bool::weighted(0.1));
+    let ack = ack.prop_map(|(pkts, delay_us, sampled, cwnd_limited, ends_round)| Event::Ack {
+        pkts,
+        delay_us,
+        sampled,
+        cwnd_limited,
+        ends_round,
+    });
+    let time_us = prop_oneof![0_u64..1_000_000, 0_u64..10_000_000_000];
+    prop_oneof![
+        30 => ack,
+        1 => Just(Event::Reordered),
+        2 => Just(Event::Lost),
+        1 => Just(Event::Marked),
+        2 => any_window().prop_map(|pkts| Event::Reducing { pkts }),
+        5 => Just(Event::Ended),
+        1 => Just(Event::TimedOut),
+        1 => Just(Event::Undone),
+        1 => time_us.prop_map(|time_us| Event::Idle { time_us }),
+        1 => (1_u32..20).prop_map(|idle_rtos| Event::Restarted { idle_rtos }),
+    ]
+}
