@@ -24,7 +24,7 @@ struct cc_rtt {
 /* Declares the two parameters that say how long a base RTT is believed */
 #define CC_RTT_PARAMS(relearn)                                                                                         \
 	CC_SWITCH(relearn_base, relearn, "learn the base RTT anew when sending resumes after a pause"),                \
-	CC_PARAM(base_expiry_s, 0, 0, 3600, "s", "believe a base RTT for this long; 0 = for ever")
+		CC_PARAM(base_expiry_s, 0, 0, 3600, "s", "believe a base RTT for this long; 0 = for ever")
 
 CC_INLINE void cc_rtt_restart_round(struct cc_rtt *rtt, const struct tcp_sock *tp)
 {

@@ -58,7 +58,10 @@ struct bpf_struct_ops_map {
 	struct bpf_struct_ops_value kvalue;
 };
 
-struct seq_file;
+struct seq_file {
+	unsigned long size; /* of the buffer that the reader empties */
+	unsigned long count; /* bytes in it */
+};
 
 struct bpf_iter_meta {
 	struct seq_file *seq;
@@ -134,6 +137,12 @@ static void move(struct tcp_sock *tp, const void *ops_before, struct socket_reco
 	record->moved = read_algorithm(tp, now) != ops_before;
 }
 
+/* A socket must not be moved and then shown again: by then it has another name. seq_write() wants one byte to spare. */
+static bool has_room(const struct seq_file *seq)
+{
+	return seq->count + sizeof(struct socket_record) < seq->size;
+}
+
 SEC("iter/tcp")
 int sockets(struct bpf_iter__tcp *ctx)
 {
@@ -153,7 +162,8 @@ int sockets(struct bpf_iter__tcp *ctx)
 	record.cookie = bpf_get_socket_cookie(tp);
 	record.map_id = map_id_of(ops);
 	describe(&record, skc);
-	if (query.to[0])
+	if (query.to[0] &&
+	    has_room(ctx->meta->seq)) /* without room the write fails, and the kernel shows the socket again */
 		move(tp, ops, &record);
 	bpf_seq_write(ctx->meta->seq, &record, sizeof(record));
 	return 0;

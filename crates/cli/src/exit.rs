@@ -69,10 +69,15 @@ impl Exit {
             Some(Error::Host { .. }) => Self::Host,
             Some(Error::Refused { .. }) => Self::Program,
             Some(Error::Locked { .. }) => Self::Locked,
-            Some(Error::Kernel { answer, .. }) if answer.kind() == io::ErrorKind::NotFound => Self::Usage,
+            Some(Error::Kernel { answer, .. }) if is_wrong_path(answer.kind()) => Self::Usage,
             _ => Self::Unexpected,
         }
     }
+}
+
+/// The user named a file that is not there, or is no file.
+fn is_wrong_path(kind: io::ErrorKind) -> bool {
+    matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::IsADirectory | io::ErrorKind::NotADirectory)
 }
 
 /// The error on one line.

@@ -19,7 +19,7 @@ fn every_algorithm_loads_carries_traffic_and_leaves_nothing() {
     assert!(algorithms.len() >= 6, "{algorithms:?}");
     for algorithm in algorithms {
         kernel::test(&algorithm, 60, || {
-            let name = format!("bpf_{algorithm}");
+            let name = kernel::default_name(&algorithm);
             loads_and_is_shown(&algorithm, &name);
             let network = Network::new().unwrap();
             carries_verified_traffic(&network, &name);
@@ -90,7 +90,7 @@ fn every_algorithm_recovers_from_losses_at_a_bottleneck() {
         let network = Network::with_bottleneck(400, 100_000).unwrap();
         let receiver = Receiver::start(&network.server, "::").unwrap();
         for algorithm in catalogue() {
-            let name = format!("bpf_{algorithm}");
+            let name = kernel::default_name(&algorithm);
             succeeds(&["load", &algorithm]);
             for address in [SERVER_V4, SERVER_V6] {
                 let sending = Sending {

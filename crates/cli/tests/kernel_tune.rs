@@ -48,7 +48,7 @@ fn all_keys_or_none() {
 fn every_parameter_takes_both_ends_of_its_range_and_nothing_beyond() {
     kernel::test("ranges", 120, || {
         for algorithm in kernel::catalogue() {
-            let name = format!("bpf_{algorithm}");
+            let name = kernel::default_name(&algorithm);
             succeeds(&["load", &algorithm]);
             let described = json(&["show", &algorithm, "--json"]);
             for declared in described["parameters"].as_array().unwrap() {

@@ -38,9 +38,12 @@ fn instances_folder() -> PathBuf {
     Path::new(PIN_ROOT).join("instances")
 }
 
+/// The BPF file system allows no dot in a file's name, and the kernel no dash in an algorithm's.
+const DOT: &str = "-";
+
 /// Pin of the instance with this kernel name.
 pub(crate) fn instance_pin(name: &str) -> PathBuf {
-    instances_folder().join(name)
+    instances_folder().join(name.replace('.', DOT))
 }
 
 /// Pin of the table of defaults that `load --default` replaced.
@@ -74,7 +77,8 @@ pub(crate) fn instance_names() -> Result<Vec<String>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(Error::kernel(format!("read {PIN_ROOT}"), error)),
     };
-    let mut names: Vec<String> = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let files = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> = files.map(|file| file.replace(DOT, ".")).collect();
     names.sort();
     Ok(names)
 }

@@ -64,7 +64,8 @@ const CONG_CONTROL_ARGUMENTS: u32 = 4;
 
 /// How many arguments a hook has.
 fn arguments(btf: &Btf<'_>, ops: &Composite<'_>, hook: &str) -> Option<u32> {
-    let member = (0..ops.len()).filter_map(|index| ops.get(index)).find(|member| member.name == Some(OsStr::new(hook)))?;
+    let member =
+        (0..ops.len()).filter_map(|index| ops.get(index)).find(|member| member.name == Some(OsStr::new(hook)))?;
     let pointer: Ptr<'_> = btf.type_by_id(member.ty)?;
     let function = FuncProto::try_from(pointer.referenced_type().skip_mods_and_typedefs()).ok()?;
     u32::try_from(function.len()).ok()

@@ -63,14 +63,19 @@ pub fn migrate(
         Some(name) => NamespaceScan { found: vec![Namespace::named(name)?], unreadable: Vec::new() },
         None => NamespaceScan::all()?,
     };
+    let only = namespace.unwrap_or_default();
     let iterator = SocketIterator::load(from, if dry_run { "" } else { to })?;
     let mut migration = Migration { unreadable: scan.unreadable, ..Migration::default() };
     for (index, namespace) in scan.found.iter().enumerate() {
         match iterator.run(namespace) {
             Ok(records) => migration.add(namespace, &records),
+            Err(error) if namespace.label == only => return Err(error),
             Err(error) => migration.unreadable.push(error.to_string()),
         }
         progress(index + 1, scan.found.len());
+    }
+    if migration.found == 0 {
+        require_available(from)?; // sockets may use a name that was unloaded by force; without any it is a typing error
     }
     Ok(migration)
 }

@@ -6,9 +6,12 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use nix::sched::{setns, CloneFlags};
+use nix::sys::statfs::{statfs, FsType};
 
 use crate::error::{Error, Result};
 use crate::sys;
+
+const NSFS_MAGIC: i64 = 0x6e73_6673; // include/uapi/linux/magic.h
 
 /// A network namespace that this process may enter.
 #[derive(Debug)]
@@ -44,6 +47,14 @@ impl Namespace {
                 kind: "network namespace",
                 name: name.to_owned(),
                 hint: "ip netns list shows the named ones; /proc/PID/ns/net is that of a process".to_owned(),
+            });
+        }
+        let is_namespace = statfs(&path).is_ok_and(|stat| stat.filesystem_type() == FsType(NSFS_MAGIC));
+        if !is_namespace {
+            return Err(Error::Unknown {
+                kind: "network namespace",
+                name: path.display().to_string(),
+                hint: "the file is something else; ip netns list shows the named ones".to_owned(),
             });
         }
         Self::open(name.to_owned(), &path, false)

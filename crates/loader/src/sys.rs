@@ -1,12 +1,13 @@
 //! The BPF system calls that libbpf-rs does not wrap. The only module with unsafe code.
 #![allow(unsafe_code)]
 
-use std::ffi::CString;
+use std::ffi::{c_char, c_int, c_void, CString};
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::ptr;
+use std::sync::Mutex;
 
 use libbpf_rs::{AsRawLibbpf as _, OpenObject};
 use libbpf_sys::{bpf_map, bpf_object, bpf_program};
@@ -233,25 +234,50 @@ impl OpsTemplate {
     }
 }
 
+/// What libbpf has said since collecting began.
+static LOG: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+/// Longest single message: libbpf prints a verifier log of up to 16 MiB as one.
+const MESSAGE_BYTES: usize = 1 << 24;
+
+extern "C" {
+    /// The C library's; `arguments` is a `va_list`, which every ABI that Linux has passes by reference.
+    fn vsnprintf(buffer: *mut c_char, size: usize, format: *const c_char, arguments: *mut c_void) -> c_int;
+}
+
+/// libbpf's printer. It prints what is in an object file, which need not be text: bytes are kept as they are.
+unsafe extern "C" fn collect(level: u32, format: *const c_char, arguments: *mut c_void) -> c_int {
+    if level != libbpf_sys::LIBBPF_WARN {
+        return 0;
+    }
+    let mut message = vec![0_u8; MESSAGE_BYTES];
+    // SAFETY: the buffer has the size that is passed; format and arguments are libbpf's, made for vsnprintf.
+    let length = unsafe { vsnprintf(message.as_mut_ptr().cast(), message.len(), format, arguments) };
+    let length = usize::try_from(length).unwrap_or(0).min(message.len() - 1);
+    if let Ok(mut log) = LOG.lock() {
+        log.extend_from_slice(&message[..length]);
+    }
+    0
+}
+
 /// Runs `action` with libbpf's messages collected instead of printed. libbpf has one printer for the whole process.
 pub(crate) fn with_log<T>(action: impl FnOnce() -> T) -> (T, String) {
-    use std::sync::Mutex;
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    static LOG: Mutex<String> = Mutex::new(String::new());
-    #[allow(clippy::needless_pass_by_value)] // libbpf-rs fixes the signature
-    fn collect(_: libbpf_rs::PrintLevel, message: String) {
-        if let Ok(mut log) = LOG.lock() {
-            log.push_str(&message);
-        }
-    }
+    type Printer = unsafe extern "C" fn(u32, *const c_char, *mut c_void) -> c_int;
 
     let guard = ONE_AT_A_TIME.lock();
-    let before = libbpf_rs::set_print(Some((libbpf_rs::PrintLevel::Warn, collect)));
+    let printer: Printer = collect;
+    // SAFETY: the same function pointer with another name for the va_list: libbpf_sys spells its type by architecture.
+    #[allow(clippy::missing_transmute_annotations)]
+    let printer: libbpf_sys::libbpf_print_fn_t = Some(unsafe { std::mem::transmute::<Printer, _>(printer) });
+    // SAFETY: libbpf keeps the pointer to a function that lives as long as the process.
+    let before = unsafe { libbpf_sys::libbpf_set_print(printer) };
     let result = action();
-    libbpf_rs::set_print(before);
+    // SAFETY: what libbpf itself returned.
+    unsafe { libbpf_sys::libbpf_set_print(before) };
     let log = LOG.lock().map(|mut log| std::mem::take(&mut *log)).unwrap_or_default();
     drop(guard);
-    (result, log)
+    (result, String::from_utf8_lossy(&log).into_owned())
 }
 
 /// `SO_NETNS_COOKIE` of the calling thread's network namespace.
@@ -277,10 +303,10 @@ pub(crate) fn netns_cookie() -> io::Result<u64> {
 }
 
 /// Copies a kernel name into a C array, with a closing zero.
-pub(crate) fn copy_name(room: &mut [std::ffi::c_char], name: &str) {
+pub(crate) fn copy_name(room: &mut [c_char], name: &str) {
     let most = room.len() - 1;
     for (slot, byte) in room[..most].iter_mut().zip(name.bytes()) {
-        *slot = byte as std::ffi::c_char;
+        *slot = byte as c_char;
     }
 }
 

@@ -75,11 +75,12 @@ impl Connection {
         let instance = Arc::new(Instance::new(algorithm.name(), &set).expect("it exists"));
         let start = Duration::from_micros(u64::from(input.word()) << (input.byte() % 9));
         let cwnd_pkts = input.magnitude(20).min(CWND_MAX_PKTS);
-        let ssthresh_pkts = if input.byte() % 2 == 0 { SSTHRESH_INFINITE_PKTS } else { input.magnitude(20).max(2) };
+        let ssthresh_pkts =
+            if input.byte().is_multiple_of(2) { SSTHRESH_INFINITE_PKTS } else { input.magnitude(20).max(2) };
         let mut flow = Flow::new(instance, cwnd_pkts, ssthresh_pkts, start);
         flow.set_cwnd_clamp(CWND_MAX_PKTS);
         flow.seed(input.word().into());
-        if input.byte() % 8 == 0 {
+        if input.byte().is_multiple_of(8) {
             flow.restart_without_ecn();
         }
         Self { flow, rtt_us: input.magnitude(23).max(10) }
@@ -111,19 +112,20 @@ impl Connection {
 
     fn ack(&mut self, input: &mut Input<'_>) {
         let kind = input.byte();
-        let pkts = if kind & 1 == 0 { 1 } else { input.magnitude(10) };
-        let delay_us = if kind & 2 == 0 { 0 } else { input.magnitude(20) };
+        let bit = |number: u8| (kind >> number) & 1 == 1;
+        let pkts = if bit(0) { input.magnitude(10) } else { 1 };
+        let delay_us = if bit(1) { input.magnitude(20) } else { 0 };
         let rtt = Duration::from_micros(u64::from(self.rtt_us) + u64::from(delay_us));
         let flow = &mut self.flow;
-        let (cwnd_pkts, cwnd_limited) = (flow.cwnd_pkts(), kind & 12 != 12);
+        let (cwnd_pkts, cwnd_limited) = (flow.cwnd_pkts(), !(bit(2) && bit(3)));
         flow.advance(rtt * pkts.min(cwnd_pkts) / cwnd_pkts);
-        if kind & 48 == 48 {
+        if bit(4) && bit(5) {
             flow.end_round();
         }
         flow.acked(&Ack {
             pkts,
-            marked_pkts: if kind & 64 == 0 { 0 } else { pkts },
-            rtt: (kind & 128 == 0).then_some(rtt),
+            marked_pkts: if bit(6) { pkts } else { 0 },
+            rtt: (!bit(7)).then_some(rtt),
             in_flight_pkts: cwnd_pkts,
             cwnd_limited,
         });
@@ -133,6 +135,9 @@ impl Connection {
 }
 
 /// One input of libFuzzer.
+///
+/// # Panics
+/// Where a window leaves its bounds.
 ///
 /// # Safety
 /// `data` points at `size` bytes, which nobody changes meanwhile.

@@ -1,5 +1,6 @@
 //! `ccctl algorithms`
 
+use ccctl_loader::Program;
 use serde_json::{json, Value};
 
 use crate::arguments::Output;
@@ -12,7 +13,7 @@ const NEEDS: &str = "struct_ops (Linux 5.15; swap: 6.4)";
 pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
     let all = ccctl_catalog::algorithms();
     if arguments.json {
-        output::json(&Value::Array(all.iter().map(describe).collect()))?;
+        output::json(&Value::Array(all.iter().map(describe).collect::<anyhow::Result<_>>()?))?;
     } else {
         let rows = all.iter().map(|algorithm| {
             let description = algorithm.description();
@@ -23,14 +24,15 @@ pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn describe(algorithm: &ccctl_catalog::Algorithm) -> Value {
+fn describe(algorithm: &ccctl_catalog::Algorithm) -> anyhow::Result<Value> {
     let description = algorithm.description();
-    json!({
+    Ok(json!({
         "name": algorithm.name(),
+        "kernel_name": Program::named(algorithm.name())?.default_name()?,
         "title": description.title,
         "source": description.source,
         "needs": needs(&description.needs),
-    })
+    }))
 }
 
 /// The frame's needs and the algorithm's own.

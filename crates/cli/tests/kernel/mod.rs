@@ -97,7 +97,7 @@ pub fn prepare(words: &[&str]) {
             let position = rest.iter().position(|word| *word == "--as");
             match position.and_then(|position| rest.get(position + 1)) {
                 Some(name) => claim(name),
-                None => claim(&format!("bpf_{algorithm}")),
+                None => claim(&default_name(algorithm)),
             }
         }
         ["unload", rest @ ..] if rest.contains(&"--all") => require_no_others("unload --all"),
@@ -305,5 +305,13 @@ impl Random {
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         self.0 % bound
+    }
+}
+
+/// The kernel name that `load` gives an algorithm without `--as`: 15 characters are the most that the kernel takes.
+pub fn default_name(algorithm: &str) -> String {
+    match algorithm {
+        "highspeed_lp" => "bpf_hstcp_lp".to_owned(),
+        _ => format!("bpf_{algorithm}"),
     }
 }
