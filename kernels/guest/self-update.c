@@ -2,7 +2,7 @@
 /*
  * self-update PIN MAP_ID: updates a pinned struct_ops link with the map that it already has.
  *
- * Kernels up to at least 7.2 crash in this with the lock of their list of TCP algorithms held for ever. It shows that
+ * Kernels up to at least 7.3 crash in this with the lock of their list of TCP algorithms held for ever. It shows that
  * `ccctl doctor` notices. It refuses to run anywhere but in the guest that scripts/test-kernels throws away.
  */
 #include <linux/bpf.h>

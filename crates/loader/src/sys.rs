@@ -154,7 +154,7 @@ pub(crate) fn create_link(map: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     owned(unsafe { libbpf_sys::bpf_link_create(map.as_raw_fd(), 0, libbpf_sys::BPF_STRUCT_OPS, ptr::null()) })
 }
 
-/// Puts another map behind a link. The same map crashes kernels up to 7.2 with a lock held for ever, so it is refused
+/// Puts another map behind a link. The same map crashes kernels up to 7.3 with a lock held for ever, so it is refused
 /// here, in the one place that can do it.
 pub(crate) fn update_link(link: BorrowedFd<'_>, map: BorrowedFd<'_>) -> io::Result<()> {
     let new_id = map_info(map)?.id;
