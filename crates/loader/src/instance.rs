@@ -196,14 +196,19 @@ fn read_programs(ids: &[u32]) -> std::io::Result<(Vec<ProgramInfo>, u64, Vec<u32
     let mut programs = Vec::new();
     let mut maps = Vec::new();
     let mut load_time_ns = u64::MAX;
+    let mut btf: Option<(u32, Btf<'_>)> = None; // an object's programs share one, and reading it is most of the work
     for id in ids {
         let Ok(fd) = sys::program_by_id(*id) else { continue };
         let details = sys::program_details(fd.as_fd())?;
         let info = &details.info;
         load_time_ns = load_time_ns.min(info.load_time);
         maps.extend(&details.map_ids);
+        if btf.as_ref().is_none_or(|(btf_id, _)| *btf_id != info.btf_id) {
+            btf = Btf::from_prog_id(*id).ok().map(|read| (info.btf_id, read));
+        }
+        let name = btf.as_ref().and_then(|(_, btf)| function_name(btf, details.function_type));
         programs.push(ProgramInfo {
-            name: function_name(*id, details.function_type).unwrap_or_else(|| c_text(&info.name)),
+            name: name.unwrap_or_else(|| c_text(&info.name)),
             id: *id,
             tag: format!("{:016x}", u64::from_be_bytes(info.tag)),
             translated_bytes: info.xlated_prog_len,
@@ -219,8 +224,7 @@ fn read_programs(ids: &[u32]) -> std::io::Result<(Vec<ProgramInfo>, u64, Vec<u32
 }
 
 /// The function's whole name, from the program's BTF.
-fn function_name(program_id: u32, function_type: Option<u32>) -> Option<String> {
-    let btf = Btf::from_prog_id(program_id).ok()?;
+fn function_name(btf: &Btf<'_>, function_type: Option<u32>) -> Option<String> {
     let function: Func<'_> = btf.type_by_id(function_type?.into())?;
     Some(function.name()?.to_str()?.to_owned())
 }
