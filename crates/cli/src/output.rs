@@ -5,10 +5,11 @@ use std::time::SystemTime;
 
 use ccctl_catalog::{Parameter, ParameterSet};
 use comfy_table::{presets, Table};
+use serde::Serialize;
 use serde_json::{json, Value};
 
 /// Prints a value as JSON.
-pub fn json(value: &Value) -> anyhow::Result<()> {
+pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
     serde_json::to_writer_pretty(&mut stdout, value)?;
     writeln!(stdout)?;

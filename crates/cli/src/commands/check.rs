@@ -4,7 +4,7 @@ use ccctl_loader::check;
 use serde_json::{json, Value};
 
 use crate::arguments::Check;
-use crate::commands::request;
+use crate::engine::request;
 use crate::exit::Exit;
 use crate::output;
 

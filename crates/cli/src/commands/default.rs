@@ -1,27 +1,19 @@
 //! `ccctl default`
 
-use ccctl_loader::{current_default, set_default};
-use serde_json::json;
-
 use crate::arguments::Default;
-use crate::commands::request;
+use crate::engine;
 use crate::exit::Exit;
 use crate::output;
 
 pub fn run(arguments: &Default) -> anyhow::Result<Exit> {
-    let (now, before) = match &arguments.name {
-        None => (current_default()?, None),
-        Some(name) => {
-            let change = set_default(&request::lock()?, name)?;
-            (change.now, Some(change.before))
-        }
-    };
+    let answer = engine::ask(&engine::Default { name: arguments.name.clone() })?;
+    let now = &answer.default;
     if arguments.output.json {
-        output::json(&json!({ "default": now, "before": before }))?;
+        output::json(&answer)?;
         return Ok(Exit::Done);
     }
-    match before {
-        None => output::line(&now)?,
+    match &answer.before {
+        None => output::line(now)?,
         Some(before) if before == now => output::line(&format!("{now} is the default already: nothing to do"))?,
         Some(before) => output::line(&format!("{now} is the default of this network namespace (was {before})"))?,
     }

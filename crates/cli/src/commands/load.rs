@@ -4,7 +4,7 @@ use ccctl_loader::{load, set_default, LoadRequest};
 use serde_json::json;
 
 use crate::arguments::Load;
-use crate::commands::request;
+use crate::engine::request;
 use crate::exit::Exit;
 use crate::output;
 

@@ -5,7 +5,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
 use crate::arguments::Migrate;
-use crate::commands::request;
+use crate::engine::request;
 use crate::exit::Exit;
 use crate::output;
 

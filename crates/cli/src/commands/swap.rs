@@ -4,7 +4,7 @@ use ccctl_loader::{count_sockets, swap, Instance, SwapRequest};
 use serde_json::json;
 
 use crate::arguments::Swap;
-use crate::commands::request;
+use crate::engine::request;
 use crate::exit::Exit;
 use crate::output;
 

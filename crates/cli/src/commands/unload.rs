@@ -4,7 +4,7 @@ use ccctl_loader::{unload, Instance, UnloadOptions};
 use serde_json::json;
 
 use crate::arguments::Unload;
-use crate::commands::request;
+use crate::engine::request;
 use crate::exit::Exit;
 use crate::output;
 

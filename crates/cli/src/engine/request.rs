@@ -1,4 +1,4 @@
-//! From words on the command line to parameter sets, and the lock.
+//! From the words of a request to programs and parameter sets, and the lock.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -7,6 +7,7 @@ use ccctl_catalog::{ParameterSet, Profile};
 use ccctl_loader::{Lock, Program};
 
 use crate::arguments::Parameters;
+use crate::commands::key_value::key_values;
 use crate::exit::UsageError;
 
 /// How long to wait for another ccctl. Its longest work, moving 100,000 sockets, takes seconds.
@@ -31,27 +32,6 @@ pub fn program(word: &str) -> anyhow::Result<Program> {
         }
     }
     Ok(Program::named(word)?)
-}
-
-/// Splits `KEY=VALUE`.
-pub fn key_value(word: &str) -> anyhow::Result<(String, String)> {
-    match word.split_once('=') {
-        Some((key, value)) if !key.is_empty() && !value.is_empty() => Ok((key.to_owned(), value.to_owned())),
-        _ => Err(UsageError::new(format!("{word:?} is not KEY=VALUE"), "for example beta_q10=717").into()),
-    }
-}
-
-/// Refuses a key that is given twice: only one of its values could be meant.
-pub fn key_values(words: &[String]) -> anyhow::Result<Vec<(String, String)>> {
-    let mut pairs: Vec<(String, String)> = Vec::new();
-    for word in words {
-        let (key, value) = key_value(word)?;
-        if pairs.iter().any(|(known, _)| *known == key) {
-            return Err(UsageError::new(format!("{key} is set twice"), format!("{key}=VALUE once")).into());
-        }
-        pairs.push((key, value));
-    }
-    Ok(pairs)
 }
 
 /// Sets `base` to what profile and single values say, in this order.
