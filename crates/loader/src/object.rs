@@ -17,6 +17,7 @@ use crate::identity::{Identity, IDENTITY_MAP};
 use crate::kernel_ops::{members, KernelOps, Member};
 use crate::params::{publish, PARAMS_MAP};
 use crate::sys::{self, OpsTemplate};
+use crate::writes::{unwritable_field, writable_since};
 
 /// Where the verifier's logs go.
 const LOG_FOLDER: &str = "/run/ccctl";
@@ -249,12 +250,17 @@ fn load(open: OpenObject, program: &Program) -> Result<Object> {
             return features::privileges_missing(&format!("load {}", program.label));
         }
         match write_log(&program.algorithm, &log) {
-            Ok(path) => {
-                Error::Refused { object: program.label.clone(), cause: last_words(&log, &error.to_string()), log: path }
-            }
+            Ok(path) => refused(program.label.clone(), &log, path, &error.to_string()),
             Err(_) => Error::libbpf(format!("load {}", program.label), &error),
         }
     })
+}
+
+fn refused(object: String, text: &str, log: PathBuf, otherwise: &str) -> Error {
+    match unwritable_field(text) {
+        Some(field) => Error::Unwritable { object, since: writable_since(&field), field, log },
+        None => Error::Refused { object, cause: last_words(text, otherwise), log },
+    }
 }
 
 /// The line before the verifier's statistics is its reason.
