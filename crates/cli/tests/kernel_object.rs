@@ -118,6 +118,23 @@ fn a_write_that_the_kernel_does_not_allow_is_named() {
     });
 }
 
+/// Its map of parameters is none of its programs' maps unless the loader sees to it, and then nothing could be listed.
+#[test]
+fn an_algorithm_that_uses_no_parameter_is_an_instance_like_others() {
+    kernel::test("no parameter used", 60, || {
+        let folder = Folder::new("unused");
+        let path = format!("{}/../../kernels/guest/write.bpf.c", env!("CARGO_MANIFEST_DIR"));
+        let source = std::fs::read_to_string(path).unwrap().replace("FIELD", "snd_cwnd_cnt");
+        let object = compile(&folder, &source, "unused");
+        succeeds(&["load", &object, "--as", "unused"]);
+        assert_eq!(names(), ["unused"]);
+        succeeds(&["tune", "unused", "unused=on"]);
+        assert_eq!(show("unused")["parameters"][0]["value"], "on");
+        succeeds(&["swap", "unused", "--with", &object]);
+        succeeds(&["unload", "unused"]);
+    });
+}
+
 /// The algorithm with `fault` instead of one of its lines
 fn scalable_with(fault: &str) -> String {
     let path = format!("{}/../../bpf/algorithms/scalable.bpf.c", env!("CARGO_MANIFEST_DIR"));

@@ -280,6 +280,12 @@ pub(crate) fn with_log<T>(action: impl FnOnce() -> T) -> (T, String) {
     (result, String::from_utf8_lossy(&log).into_owned())
 }
 
+/// Keeps a map for as long as a program lives, as if the program used it. Nothing changes where it does already.
+pub(crate) fn bind_map(program: BorrowedFd<'_>, map: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: two descriptors, and no options.
+    checked(unsafe { libbpf_sys::bpf_prog_bind_map(program.as_raw_fd(), map.as_raw_fd(), ptr::null()) }).map(drop)
+}
+
 /// Has the verifier look at a hook of the `struct_ops` type `ops`, its member number `member`.
 pub(crate) fn load_hook(program: &[libbpf_sys::bpf_insn], ops: u32, member: u32) -> io::Result<OwnedFd> {
     let mut options = libbpf_sys::bpf_prog_load_opts {
