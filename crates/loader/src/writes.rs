@@ -50,35 +50,41 @@ fn field_at(btf: &Btf<'_>, composite: &Composite<'_>, offset: u32) -> Option<Str
     inside.or_else(|| member.name.map(|name| name.to_string_lossy().into_owned()))
 }
 
-/// Has the verifier look at a hook that sets the socket's pacing rate and turns pacing on. Nothing is registered.
+/// May an algorithm set the socket's pacing rate and turn pacing on?
 pub(crate) fn may_write_pacing() -> io::Result<bool> {
-    match load_pacing_hook() {
-        Ok(()) => Ok(true),
-        Err(error) if error.raw_os_error() == Some(libc::EACCES) => Ok(false),
-        Err(error) => Err(error),
-    }
+    may_write(offset_of("sock", "sk_pacing_rate")?, offset_of("sock", "sk_pacing_status")?)
 }
 
-fn load_pacing_hook() -> io::Result<()> {
+/// Has the verifier look at a hook that writes 8 bytes at one offset of the socket and 4 at another. Nothing is registered.
+pub(crate) fn may_write(long_offset: i16, word_offset: i16) -> io::Result<bool> {
     const HOOK: &str = "init";
-    let lacks = |what: &str| io::Error::other(format!("the kernel's BTF has no {what}"));
     let btf = Btf::from_vmlinux().map_err(io::Error::other)?;
     let ops: Composite<'_> = btf.type_by_name("tcp_congestion_ops").ok_or_else(|| lacks("tcp_congestion_ops"))?;
     let hook = (0..ops.len())
         .position(|index| ops.get(index).is_some_and(|member| member.name == Some(OsStr::new(HOOK))))
         .ok_or_else(|| lacks(HOOK))?;
-    let sock: Composite<'_> = btf.type_by_name("sock").ok_or_else(|| lacks("struct sock"))?;
-    let offset_of = |field: &str| {
-        let offset = member_offset(&sock, field).and_then(|offset| i16::try_from(offset).ok());
-        offset.ok_or_else(|| lacks(field))
-    };
-    let program = pacing_hook(offset_of("sk_pacing_rate")?, offset_of("sk_pacing_status")?);
-    sys::load_hook(&program, ops.type_id().into(), u32::try_from(hook).map_err(io::Error::other)?).map(drop)
+    let hook = u32::try_from(hook).map_err(io::Error::other)?;
+    match sys::load_hook(&writing_hook(long_offset, word_offset), ops.type_id().into(), hook) {
+        Ok(_) => Ok(true),
+        Err(error) if error.raw_os_error() == Some(libc::EACCES) => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
-/// `sk = ctx[0]; sk->sk_pacing_rate = 0; sk->sk_pacing_status = 0;`
-fn pacing_hook(rate_offset: i16, status_offset: i16) -> [bpf_insn; 5] {
-    // opcodes of include/uapi/linux/bpf.h; registers: r0 = 0, r1 = ctx, then sk
+/// Where the running kernel has a field.
+pub(crate) fn offset_of(composite: &str, field: &str) -> io::Result<i16> {
+    let btf = Btf::from_vmlinux().map_err(io::Error::other)?;
+    let composite: Composite<'_> = btf.type_by_name(composite).ok_or_else(|| lacks(composite))?;
+    let offset = member_offset(&composite, field).and_then(|offset| i16::try_from(offset).ok());
+    offset.ok_or_else(|| lacks(field))
+}
+
+fn lacks(what: &str) -> io::Error {
+    io::Error::other(format!("the kernel's BTF has no {what}"))
+}
+
+fn writing_hook(long_offset: i16, word_offset: i16) -> [bpf_insn; 5] {
+    // opcodes of include/uapi/linux/bpf.h; registers: r0 = 0, r1 = ctx, then sk = ctx[0]
     let instruction = |code, destination, source, off| bpf_insn {
         code,
         _bitfield_1: bpf_insn::new_bitfield_1(destination, source),
@@ -86,11 +92,11 @@ fn pacing_hook(rate_offset: i16, status_offset: i16) -> [bpf_insn; 5] {
         ..Default::default()
     };
     [
-        instruction(0x79, 1, 1, 0),             // BPF_LDX | BPF_MEM | BPF_DW
-        instruction(0xb7, 0, 0, 0),             // BPF_ALU64 | BPF_MOV | BPF_K
-        instruction(0x7b, 1, 0, rate_offset),   // BPF_STX | BPF_MEM | BPF_DW
-        instruction(0x63, 1, 0, status_offset), // BPF_STX | BPF_MEM | BPF_W
-        instruction(0x95, 0, 0, 0),             // BPF_JMP | BPF_EXIT
+        instruction(0x79, 1, 1, 0),           // BPF_LDX | BPF_MEM | BPF_DW
+        instruction(0xb7, 0, 0, 0),           // BPF_ALU64 | BPF_MOV | BPF_K
+        instruction(0x7b, 1, 0, long_offset), // BPF_STX | BPF_MEM | BPF_DW
+        instruction(0x63, 1, 0, word_offset), // BPF_STX | BPF_MEM | BPF_W
+        instruction(0x95, 0, 0, 0),           // BPF_JMP | BPF_EXIT
     ]
 }
 
