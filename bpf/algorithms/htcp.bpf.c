@@ -98,8 +98,9 @@ CC_INLINE void htcp_sample_rtt(struct htcp_state *ca, u32 rtt_us, bool recoverin
 		return;
 	if (ca->max_rtt_us < ca->min_rtt_us)
 		ca->max_rtt_us = ca->min_rtt_us;
+	/* A step is added: of the new value as a sum to compare with, the verifier of 6.18 says that its bounds contradict. */
 	if (rtt_us > ca->max_rtt_us)
-		ca->max_rtt_us = cc_min(rtt_us, (u64)ca->max_rtt_us + HTCP_RTT_GROWTH_US);
+		ca->max_rtt_us += cc_min(rtt_us - ca->max_rtt_us, HTCP_RTT_GROWTH_US);
 }
 
 /* The first three windows after congestion are taken as they are, later ones are averaged with weight 1/4. */

@@ -26,6 +26,7 @@ mod swap;
 mod sys;
 mod tune;
 mod unload;
+mod writes;
 
 pub use bpffs::{mounted as bpffs_mounted, BPFFS, PIN_ROOT};
 pub use default::{available_algorithms, current as current_default, set as set_default, DefaultChange};
