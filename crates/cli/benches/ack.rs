@@ -48,6 +48,9 @@ fn main() {
             plan.turns,
             plan.turn_bytes / 1_000_000
         );
+        if is_smoke() {
+            println!("Short form: too few pairs for its verdicts to mean anything.\n");
+        }
         let path = HandPath::new(WINDOW_PKTS).unwrap();
         same_names(&path, &plan);
         every_algorithm(&path, &algorithms, &plan);
