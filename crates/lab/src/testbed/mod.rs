@@ -3,7 +3,6 @@
 //! Everything here needs root and says so ([`require_root`]); nothing is skipped. Namespaces carry the process id in
 //! their name, are removed on drop, and those of dead processes are swept away when the first new one is made.
 
-mod bulk;
 mod command;
 mod connections;
 mod cpu;
@@ -12,6 +11,8 @@ mod exclusive;
 mod grace_period;
 mod host;
 mod iperf;
+mod lockstep;
+mod marker;
 mod namespace;
 mod network;
 mod offload;
@@ -20,9 +21,10 @@ mod receiver;
 mod sender;
 mod socket;
 mod sockets;
+mod tcp_state;
+mod tun;
 mod watchdog;
 
-pub use bulk::Bulk;
 pub use command::{run, run_ok, Background, Output};
 pub use connections::Connections;
 pub use cpu::CpuTime;
@@ -31,6 +33,7 @@ pub use exclusive::{require_root, Exclusive};
 pub use grace_period::grace_period;
 pub use host::{assert_same, mount_bpffs, settled, HostState};
 pub use iperf::{IperfClient, IperfReport, IperfServer};
+pub use lockstep::{HandPath, Lockstep};
 pub use namespace::Namespace;
 pub use network::{Network, CLIENT_V4, CLIENT_V6, SERVER_V4, SERVER_V6};
 pub use offload::Offload;
@@ -39,4 +42,8 @@ pub use receiver::Receiver;
 pub use sender::{Amount, Delivered, Flows, Sending};
 pub use socket::{algorithm_of, connect, Unconnected};
 pub use sockets::{sockets, Socket};
+pub use tcp_state::{TcpState, TcpStates};
 pub use watchdog::{eventually, within};
+
+/// An algorithm, loadable by ccctl, with two hooks that do nothing: what a hook call costs before its first instruction.
+pub const EMPTY_HOOKS_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/empty_hooks.bpf.o"));
