@@ -40,11 +40,11 @@ fn main() {
         let heading = format!("{}; {} sockets, idle, in one namespace", machine(), plan.sockets);
         println!("{heading}; {} rounds; ms: median (min to max).\n", plan.rounds);
         println!("| command | ms |\n| --- | --- |");
-        let [plain, process, ss, ss_process] = listings(&plan, &namespace);
+        let [ours, with_process, ss, ss_with_process] = listings(&plan, &namespace);
         let moving = migrations(&plan, &namespace);
         aims();
-        aim(&format!("list {} sockets: ccctl / ss -tin", plan.sockets), plain / ss, 1.0, "");
-        aim("the same with processes: ccctl / ss -tinp", process / ss_process, 1.0, "");
+        aim(&format!("list {} sockets: ccctl / ss -tin", plan.sockets), ours / ss, 1.0, "");
+        aim("the same with processes: ccctl / ss -tinp", with_process / ss_with_process, 1.0, "");
         aim(&format!("migrate {} sockets", plan.sockets), moving, 1000.0, " ms");
         end(holders);
         drop(namespace);
