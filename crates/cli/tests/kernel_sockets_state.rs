@@ -7,9 +7,11 @@ mod kernel;
 use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::process::Command;
 use std::time::Duration;
 
-use ccctl_lab::testbed::{connect, eventually, Connections, Network, SERVER_V4, SERVER_V6};
+use ccctl_lab::testbed::{connect, eventually, run_ok, Connections, Network, SERVER_V4, SERVER_V6};
+use ccctl_loader::{socket_totals, AlgorithmTotals, SocketFilter};
 use kernel::compile::compile;
 use kernel::listing::{listed, ss, Line};
 use kernel::{json, succeeds, Folder};
@@ -76,7 +78,8 @@ fn quiet_connections_show_what_ss_shows() {
         // one whose receiver does not read: unsent data stay
         let (mut stuck, silent) = used(&network, SERVER_V4, "reno", 1);
         stuck.set_write_timeout(Some(Duration::from_millis(300))).unwrap();
-        while stuck.write(&[7; 65536]).is_ok() {}
+        let block = vec![7; 65536];
+        while stuck.write(&block).is_ok() {}
         let mut compared = 0;
         for namespace in [&network.client, &network.server] {
             let words = ["--netns", namespace.name(), "--state", "established"];
@@ -99,6 +102,45 @@ fn quiet_connections_show_what_ss_shows() {
         assert!(all.iter().any(|socket| socket["transport"]["ssthresh_pkts"].is_null()), "infinite: {all:?}");
         drop((held, fresh, stuck, silent, network));
         succeeds(&["unload", "bpf_cubic"]);
+    });
+}
+
+/// Sums as the kernel adds them up, for one algorithm of one namespace.
+fn totals(network: &Network, algorithm: &str) -> AlgorithmTotals {
+    let namespace = Some(network.client.name().to_owned());
+    let filter = SocketFilter { namespace, ..SocketFilter::of_algorithm(algorithm) };
+    let (sums, unreadable) = socket_totals(&filter).unwrap();
+    assert!(unreadable.is_empty(), "{unreadable:?}");
+    assert_eq!(sums.len(), 1, "{sums:?}");
+    sums.into_iter().next().unwrap()
+}
+
+#[test]
+fn sums_are_those_of_the_sockets_and_a_dead_path_shows() {
+    kernel::test("sums", 60, || {
+        let network = Network::with_bottleneck(40, 30_000).unwrap();
+        let mut held: Vec<_> = (0..3).map(|_| used(&network, SERVER_V4, "reno", 500_000)).collect();
+        let words = ["--netns", network.client.name(), "--instance", "reno"];
+        let sum = |key: &str| listed(&words).iter().map(|one| one["transport"][key].as_u64().unwrap()).sum::<u64>();
+        eventually(SILENCE, || if sum("in_flight_bytes") == 0 { Ok(()) } else { Err("not quiet") }).unwrap();
+        let quiet = totals(&network, "reno");
+        assert_eq!((quiet.sockets, quiet.sending, quiet.map_id), (3, 0, 0), "{quiet:?}");
+        assert_eq!(quiet.segments_out, sum("segments_sent_pkts"));
+        assert_eq!(quiet.retransmits_pkts, sum("retransmits_pkts"));
+
+        let cut = ["-n", network.server.name(), "link", "set", "veth0", "down"];
+        run_ok(Command::new("ip").args(cut), SILENCE).unwrap();
+        held[0].0.write_all(b"into the void").unwrap();
+        let dead = eventually(SILENCE, || match totals(&network, "reno") {
+            sums if (sums.sending, sums.in_loss, sums.in_backoff) == (1, 1, 1) => Ok(sums),
+            sums => Err(format!("{sums:?}")),
+        });
+        assert!(dead.unwrap().timeouts > quiet.timeouts);
+        let lost: Vec<Value> =
+            listed(&words).into_iter().filter(|one| one["transport"]["recovery"] == "loss").collect();
+        assert_eq!(lost.len(), 1, "{lost:?}");
+        assert_eq!(lost[0]["transport"]["in_flight_bytes"], 13, "{lost:?}");
+        assert!(lost[0]["transport"]["rto_backoffs"].as_u64() > Some(0), "{lost:?}");
     });
 }
 
