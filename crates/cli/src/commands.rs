@@ -9,6 +9,7 @@ pub mod list;
 pub mod load;
 pub mod migrate;
 pub mod show;
+pub mod sockets;
 pub mod swap;
 pub mod tune;
 pub mod unload;

@@ -21,6 +21,7 @@ mod migrate;
 mod netns;
 mod object;
 mod params;
+mod plain;
 mod sockets;
 mod swap;
 mod sys;
@@ -36,10 +37,13 @@ pub use identity::Identity;
 pub use instance::{other_bpf_algorithms, Instance, OtherAlgorithm, ProgramInfo};
 pub use load::{check, load, LoadRequest, Loaded};
 pub use lock::Lock;
-pub use migrate::{migrate, Failure, Migration, NamespaceCount};
+pub use migrate::{migrate, require_available, Failure, Migration, NamespaceCount};
 pub use netns::{Namespace, NamespaceScan};
 pub use object::Program;
-pub use sockets::{count as count_sockets, SocketCounts, Usage};
+pub use sockets::{
+    count as count_sockets, totals as socket_totals, AlgorithmTotals, CgroupPaths, Owner, Owners, ProgramLayouts,
+    Recovery, SocketCounts, SocketFilter, SocketProgram, SocketReader, SocketRecord, SocketState, Transport, Usage,
+};
 pub use swap::{swap, SwapRequest, Swapped};
 pub use tune::{tune, Tuned};
 pub use unload::{unload, UnloadOptions, Unloaded};

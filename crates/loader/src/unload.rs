@@ -13,7 +13,7 @@ use crate::instance::{Anchor, Instance};
 use crate::lock::Lock;
 use crate::migrate::{migrate, require_available, Migration};
 use crate::netns::NamespaceScan;
-use crate::sockets::count;
+use crate::sockets::{count, SocketFilter};
 use crate::sys;
 
 /// The kernel takes a link down after its last user is gone, on a work queue.
@@ -94,7 +94,7 @@ pub fn unload(lock: &Lock, names: &[String], options: &UnloadOptions) -> Result<
 /// Moves sockets away, or refuses, or counts those that stay.
 fn clear_sockets(lock: &Lock, instance: &Instance, options: &UnloadOptions, migrated: &mut usize) -> Result<usize> {
     if let Some(target) = &options.migrate_to {
-        let moved: Migration = migrate(lock, &instance.name, target, None, false, |_, _| {})?;
+        let moved: Migration = migrate(lock, &SocketFilter::of_algorithm(&instance.name), target, false, |_, _| {})?;
         *migrated += moved.moved;
     }
     let counts = count(&instance.name)?;

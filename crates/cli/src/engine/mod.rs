@@ -4,12 +4,16 @@
 //! same operation is a path of the daemon's API, so that asking over the API and doing it here give the same.
 
 mod default;
+mod migrate;
 mod parameters;
 pub mod request;
+mod sockets;
 mod tune;
 
 pub use default::Default;
+pub use migrate::{Migrate, Migrated};
 pub use parameters::Setting;
+pub use sockets::{state_text, Column, Socket, SocketFilter, Sockets, Transport};
 pub use tune::Tune;
 
 use schemars::JsonSchema;
