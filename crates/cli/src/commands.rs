@@ -4,6 +4,7 @@ pub mod algorithms;
 pub mod check;
 pub mod default;
 pub mod doctor;
+mod file;
 pub mod key_value;
 pub mod list;
 pub mod load;

@@ -7,7 +7,8 @@ use ccctl_catalog::{closest, Layout, ParameterSet};
 use libbpf_rs::btf::types::Func;
 use libbpf_rs::Btf;
 use nix::time::{clock_gettime, ClockId};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::bpffs;
 use crate::error::{Error, Result};
@@ -29,7 +30,7 @@ pub(crate) enum Anchor {
 }
 
 /// One hook's program.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ProgramInfo {
     /// Name of the C function.
     pub name: String,

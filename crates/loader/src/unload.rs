@@ -4,7 +4,8 @@ use std::fs;
 use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant as Clock};
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::bpffs;
 use crate::default::{self, available_algorithms};
@@ -30,7 +31,7 @@ pub struct UnloadOptions {
 }
 
 /// A default that was restored.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RestoredDefault {
     /// Namespace.
     pub namespace: String,
@@ -39,7 +40,7 @@ pub struct RestoredDefault {
 }
 
 /// What was done.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Unloaded {
     /// Kernel names taken out.
     pub unloaded: Vec<String>,

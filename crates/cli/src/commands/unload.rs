@@ -1,22 +1,19 @@
 //! `ccctl unload`
 
-use ccctl_loader::{unload, Instance, UnloadOptions};
-use serde_json::json;
-
 use crate::arguments::Unload;
-use crate::engine::request;
+use crate::engine;
 use crate::exit::Exit;
 use crate::output;
 
 pub fn run(arguments: &Unload) -> anyhow::Result<Exit> {
-    let lock = request::lock()?;
-    let mut names = if arguments.all { Instance::names()? } else { arguments.names.clone() };
-    names.sort();
-    names.dedup();
-    let options = UnloadOptions { migrate_to: arguments.migrate_to.clone(), force: arguments.force };
-    let result = unload(&lock, &names, &options)?;
+    let result = engine::ask(&engine::Unload {
+        names: arguments.names.clone(),
+        all: arguments.all,
+        migrate_to: arguments.migrate_to.clone(),
+        force: arguments.force,
+    })?;
     if arguments.output.json {
-        output::json(&json!(result))?;
+        output::json(&result)?;
         return Ok(Exit::Done);
     }
     if result.unloaded.is_empty() {

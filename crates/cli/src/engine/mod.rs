@@ -3,14 +3,30 @@
 //! A command makes a request of its arguments, asks for it, and prints the answer; `--json` is the answer itself. The
 //! same operation is a path of the daemon's API, so that asking over the API and doing it here give the same.
 
+mod algorithms;
+mod check;
 mod default;
+mod doctor;
+mod list;
+mod load;
 mod parameters;
 pub mod request;
+mod show;
+mod swap;
 mod tune;
+mod unload;
 
+pub use algorithms::Algorithms;
+pub use check::Check;
 pub use default::Default;
-pub use parameters::Setting;
+pub use doctor::Doctor;
+pub use list::{List, Listing};
+pub use load::Load;
+pub use parameters::{Setting, Settings};
+pub use show::{Show, Shown, ShownAlgorithm, ShownInstance};
+pub use swap::Swap;
 pub use tune::Tune;
+pub use unload::Unload;
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;

@@ -6,8 +6,7 @@ use std::time::Duration;
 use ccctl_catalog::{ParameterSet, Profile};
 use ccctl_loader::{Lock, Program};
 
-use crate::arguments::Parameters;
-use crate::commands::key_value::key_values;
+use super::Settings;
 use crate::exit::UsageError;
 
 /// How long to wait for another ccctl. Its longest work, moving 100,000 sockets, takes seconds.
@@ -35,15 +34,20 @@ pub fn program(word: &str) -> anyhow::Result<Program> {
 }
 
 /// Sets `base` to what profile and single values say, in this order.
-pub fn parameters(program: &Program, base: ParameterSet, wanted: &Parameters) -> anyhow::Result<ParameterSet> {
+pub fn parameters(
+    program: &Program,
+    base: ParameterSet,
+    profile: Option<&str>,
+    values: &Settings,
+) -> anyhow::Result<ParameterSet> {
     let mut set = base;
-    if let Some(profile) = &wanted.profile {
+    if let Some(profile) = profile {
         Profile::named(profile)
             .and_then(|profile| profile.apply(&program.algorithm, &mut set))
             .map_err(ccctl_loader::Error::from)?;
     }
-    for (key, value) in key_values(&wanted.set)? {
-        set.set(&key, &value).map_err(ccctl_loader::Error::from)?;
+    for (key, value) in values {
+        set.set(key, &value.to_string()).map_err(ccctl_loader::Error::from)?;
     }
     Ok(set)
 }
