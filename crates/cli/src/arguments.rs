@@ -1,5 +1,7 @@
 //! The command line: types only.
 
+use std::path::PathBuf;
+
 use clap::{Args, Parser, Subcommand};
 
 const EXIT_CODES: &str =
@@ -41,6 +43,8 @@ pub enum Command {
     Default(Default),
     /// Check what this host can do
     Doctor(Output),
+    /// Serve the API, and keep the host as the configuration file has it
+    Daemon(Daemon),
 }
 
 /// How to print.
@@ -178,4 +182,12 @@ pub struct Default {
     /// How to print.
     #[command(flatten)]
     pub output: Output,
+}
+
+/// `ccctl daemon`
+#[derive(Debug, Args)]
+pub struct Daemon {
+    /// The file [default: /etc/ccctl/ccctl.toml, if there is one]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
 }

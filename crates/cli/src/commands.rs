@@ -2,6 +2,7 @@
 
 pub mod algorithms;
 pub mod check;
+pub mod daemon;
 pub mod default;
 pub mod doctor;
 mod file;

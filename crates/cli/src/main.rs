@@ -1,10 +1,14 @@
 //! `ccctl`: TCP congestion control as something you load.
 
+mod api;
 mod arguments;
 mod commands;
+mod daemon;
 mod engine;
 mod exit;
 mod output;
+mod policy;
+mod sys;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -47,6 +51,7 @@ fn run(command: &Command) -> anyhow::Result<Exit> {
         Command::Migrate(migrate) => commands::migrate::run(migrate),
         Command::Unload(unload) => commands::unload::run(unload),
         Command::Default(default) => commands::default::run(default),
+        Command::Daemon(daemon) => commands::daemon::run(daemon),
         Command::Doctor(output) => commands::doctor::run(output),
     }
 }

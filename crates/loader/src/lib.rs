@@ -33,7 +33,7 @@ pub use error::{Error, Result};
 pub use features::{check_all, Check, Status};
 pub use identity::Identity;
 pub use instance::{other_bpf_algorithms, Instance, OtherAlgorithm, ProgramInfo};
-pub use load::{check, load, LoadRequest, Loaded};
+pub use load::{check, check_name, load, LoadRequest, Loaded};
 pub use lock::Lock;
 pub use migrate::{migrate, Failure, Migration, NamespaceCount};
 pub use netns::{Namespace, NamespaceScan};

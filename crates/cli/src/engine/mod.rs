@@ -28,9 +28,13 @@ pub use swap::Swap;
 pub use tune::Tune;
 pub use unload::Unload;
 
+use std::io::Write as _;
+
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::Serialize;
+
+use crate::api::{self, Found};
 
 /// Something that ccctl does.
 pub trait Operation: Serialize + DeserializeOwned + JsonSchema {
@@ -48,7 +52,18 @@ pub trait Operation: Serialize + DeserializeOwned + JsonSchema {
     fn run(&self) -> anyhow::Result<Self::Answer>;
 }
 
-/// Does it: here, in this process.
+/// Asks the daemon to do it, where one answers; otherwise does it here, in this process.
 pub fn ask<O: Operation>(operation: &O) -> anyhow::Result<O::Answer> {
-    operation.run()
+    if request::is_looking() {
+        return operation.run();
+    }
+    match api::connect() {
+        Found::Daemon(mut daemon) => daemon.ask(operation),
+        Found::None => operation.run(),
+        Found::Unusable(why) => {
+            // Nobody may be there to be told.
+            let _ = writeln!(std::io::stderr(), "ccctl: {why}: done without it");
+            operation.run()
+        }
+    }
 }

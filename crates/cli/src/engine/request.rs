@@ -20,12 +20,21 @@ pub fn lock() -> anyhow::Result<Lock> {
 /// Set for the process that looks at an object file first.
 const LOOKING: &str = "CCCTL_LOOKING";
 
+/// Is this that process?
+pub fn is_looking() -> bool {
+    std::env::var_os(LOOKING).is_some()
+}
+
 /// The program of a word. An object file is first looked at by a process of its own: libbpf trusts what it reads, and a
 /// damaged file can crash it.
 pub fn program(word: &str) -> anyhow::Result<Program> {
-    if Program::is_file(word) && std::env::var_os(LOOKING).is_none() {
-        let own = std::env::current_exe()?;
-        let looked = Command::new(own).args(["check", "--", word]).env(LOOKING, "1").stdin(Stdio::null()).output()?;
+    if Program::is_file(word) && !is_looking() {
+        // The link leads to the running program also where its file was replaced.
+        let looked = Command::new("/proc/self/exe")
+            .args(["check", "--", word])
+            .env(LOOKING, "1")
+            .stdin(Stdio::null())
+            .output()?;
         if looked.status.code().is_none() {
             return Err(UsageError::new(format!("{word} is damaged: reading it crashes"), "compile it again").into());
         }
