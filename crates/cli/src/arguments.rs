@@ -43,6 +43,12 @@ pub enum Command {
     Default(Default),
     /// Check what this host can do
     Doctor(Output),
+    /// Bring the host to what a configuration file says
+    Apply(Apply),
+    /// Show the daemon, its file, and what does not work
+    Status(Output),
+    /// Take everything back to what was there before, and end the daemon
+    Down(Output),
     /// Serve the API, and keep the host as the configuration file has it
     Daemon(Daemon),
 }
@@ -179,6 +185,20 @@ pub struct Unload {
 pub struct Default {
     /// Algorithm to make the default: an instance or a built-in one
     pub name: Option<String>,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `ccctl apply`
+#[derive(Debug, Args)]
+pub struct Apply {
+    /// The file
+    #[arg(default_value = crate::policy::CONFIG)]
+    pub file: PathBuf,
+    /// Only print what would be done
+    #[arg(long)]
+    pub dry_run: bool,
     /// How to print.
     #[command(flatten)]
     pub output: Output,

@@ -1,16 +1,19 @@
 //! One file a command.
 
 pub mod algorithms;
+pub mod apply;
 pub mod check;
 pub mod daemon;
 pub mod default;
 pub mod doctor;
+pub mod down;
 mod file;
 pub mod key_value;
 pub mod list;
 pub mod load;
 pub mod migrate;
 pub mod show;
+pub mod status;
 pub mod swap;
 pub mod tune;
 pub mod unload;

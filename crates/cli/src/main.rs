@@ -51,6 +51,9 @@ fn run(command: &Command) -> anyhow::Result<Exit> {
         Command::Migrate(migrate) => commands::migrate::run(migrate),
         Command::Unload(unload) => commands::unload::run(unload),
         Command::Default(default) => commands::default::run(default),
+        Command::Apply(apply) => commands::apply::run(apply),
+        Command::Status(output) => commands::status::run(output),
+        Command::Down(output) => commands::down::run(output),
         Command::Daemon(daemon) => commands::daemon::run(daemon),
         Command::Doctor(output) => commands::doctor::run(output),
     }

@@ -51,6 +51,11 @@ pub(crate) fn defaults_pin() -> PathBuf {
     Path::new(PIN_ROOT).join("defaults")
 }
 
+/// Pin of the table of marks.
+pub(crate) fn marks_pin() -> PathBuf {
+    Path::new(PIN_ROOT).join("marks")
+}
+
 /// Makes the folders; only root may look inside.
 pub(crate) fn make_folders() -> Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;

@@ -181,6 +181,18 @@ fn open_anchor(name: &str) -> Result<Anchor> {
     }
 }
 
+/// Ids of the link, where there is one, and of the map of a pinned instance.
+pub(crate) fn anchor_ids(name: &str) -> Result<(Option<u32>, u32)> {
+    let failed = |error| Error::kernel(format!("look at instance {name}"), error);
+    match open_anchor(name)? {
+        Anchor::Link(link, id) => {
+            let ids = sys::struct_ops_link(link.as_fd()).map_err(failed)?;
+            Ok((Some(id), ids.map_or(0, |(_, map_id)| map_id)))
+        }
+        Anchor::Map(map) => Ok((None, sys::map_info(map.as_fd()).map_err(failed)?.id)),
+    }
+}
+
 /// The hooks of a registered map hold the ids of their programs.
 fn program_ids(map: &OwnedFd) -> std::io::Result<Vec<u32>> {
     let kernel = KernelOps::get().map_err(std::io::Error::other)?;

@@ -12,6 +12,7 @@ use crate::default::{self, available_algorithms};
 use crate::error::{Error, Result};
 use crate::instance::{Anchor, Instance};
 use crate::lock::Lock;
+use crate::marks::{self, Mark};
 use crate::migrate::{migrate, require_available, Migration};
 use crate::netns::NamespaceScan;
 use crate::sockets::count;
@@ -83,6 +84,7 @@ pub fn unload(lock: &Lock, names: &[String], options: &UnloadOptions) -> Result<
                 result.defaults_restored.push(RestoredDefault { namespace: namespace.label.clone(), name });
             }
         }
+        marks::remove(lock, &Mark::Instance(instance.name.clone()))?;
         remove(instance, &mut result.unloaded)?;
     }
     if bpffs::instance_names()?.is_empty() {

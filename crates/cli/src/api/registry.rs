@@ -76,6 +76,9 @@ pub const OPERATIONS: &[Entry] = &[
     Entry::changes::<engine::Unload>(),
     Entry::reads::<engine::Default>(),
     Entry::reads::<engine::Doctor>(),
+    Entry::changes::<engine::Apply>(),
+    Entry::reads::<engine::Status>(),
+    Entry::changes::<engine::Down>(),
 ];
 
 /// The operation of this name.

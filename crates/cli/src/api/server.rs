@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::Future;
-use std::pin::pin;
+use std::pin::{pin, Pin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use hyper::StatusCode;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{watch, OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::fault::{ErrorAnswer, Fault};
@@ -32,6 +32,8 @@ const LIFE: Duration = Duration::from_secs(600);
 const HEADER_BYTES: usize = 16 << 10;
 /// How long one waits for what a refused connection has still to say.
 const FAREWELL: Duration = Duration::from_millis(500);
+/// How long the end waits for answers that are under way.
+const LAST_ANSWERS: Duration = Duration::from_secs(5);
 /// After a failed accept, for want of descriptors for example.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -40,6 +42,7 @@ struct Limits {
     read: Arc<Semaphore>,
     other: Arc<Semaphore>,
     farewells: Arc<Semaphore>,
+    ending: watch::Sender<bool>,
 }
 
 impl Limits {
@@ -50,7 +53,18 @@ impl Limits {
             read: room(READ_CONNECTIONS),
             other: room(OTHER_CONNECTIONS),
             farewells: room(OTHER_CONNECTIONS),
+            ending: watch::Sender::new(false),
         }
+    }
+
+    /// Lets the answers that are under way be sent.
+    async fn close(&self) {
+        let _ = self.ending.send(true); // there may be no connection
+        let all = async {
+            let _ = self.root.acquire_many(ROOT_CONNECTIONS as u32).await;
+            let _ = self.read.acquire_many(READ_CONNECTIONS as u32).await;
+        };
+        let _ = timeout(LAST_ANSWERS, all).await; // those that take longer are not waited for
     }
 
     fn of(&self, role: Role) -> Option<OwnedSemaphorePermit> {
@@ -69,7 +83,7 @@ pub async fn serve(listener: &UnixListener, context: Arc<Context>, shutdown: imp
     let mut shutdown = pin!(shutdown);
     loop {
         let accepted = tokio::select! {
-            () = &mut shutdown => return,
+            () = &mut shutdown => return limits.close().await,
             accepted = listener.accept() => accepted,
         };
         match accepted {
@@ -92,9 +106,9 @@ fn admit(stream: UnixStream, context: &Arc<Context>, limits: &Limits) {
     };
     match limits.of(peer.role) {
         Some(permit) => {
-            let context = context.clone();
+            let (context, ending) = (context.clone(), limits.ending.subscribe());
             tokio::spawn(async move {
-                let _ = timeout(LIFE, connection(stream, context, peer)).await;
+                let _ = timeout(LIFE, connection(stream, context, peer, ending)).await;
                 drop(permit);
             });
         }
@@ -110,7 +124,7 @@ fn admit(stream: UnixStream, context: &Arc<Context>, limits: &Limits) {
     }
 }
 
-async fn connection(stream: UnixStream, context: Arc<Context>, peer: Arc<Peer>) {
+async fn connection(stream: UnixStream, context: Arc<Context>, peer: Arc<Peer>, mut ending: watch::Receiver<bool>) {
     let service = service_fn(|request| {
         let (context, peer) = (context.clone(), peer.clone());
         Box::pin(async move { Ok::<_, Infallible>(handle(context, peer, request).await) })
@@ -118,7 +132,16 @@ async fn connection(stream: UnixStream, context: Arc<Context>, peer: Arc<Peer>) 
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(HEADER_BYTES);
     let mut connection = builder.serve_connection(TokioIo::new(stream), service);
-    let ended = std::future::poll_fn(|context| connection.poll_without_shutdown(context)).await;
+    let ended = loop {
+        let ended = tokio::select! {
+            ended = std::future::poll_fn(|context| connection.poll_without_shutdown(context)) => Some(ended),
+            Ok(()) = ending.changed() => None,
+        };
+        match ended {
+            Some(ended) => break ended,
+            None => Pin::new(&mut connection).graceful_shutdown(),
+        }
+    };
     let stream = connection.into_parts().io.into_inner();
     match ended {
         Err(error) if error.is_timeout() => {

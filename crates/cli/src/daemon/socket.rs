@@ -2,54 +2,101 @@
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use tokio::net::UnixListener;
 
-use crate::api::Fault;
+use crate::api::{self, Fault};
 use crate::exit::Exit;
 
+/// Where files go that need not last.
+const RUN_FOLDER: &str = "/run/ccctl";
 /// Held by the daemon while it lives.
 const LOCK: &str = "/run/ccctl/daemon.lock";
 
+/// Looks at the lock, and time between two.
+const ATTEMPTS: usize = 5;
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Refuses where a daemon lives that does not take part in what is to be done.
+pub fn require_none(what: &str) -> anyhow::Result<()> {
+    let Some(pid) = living() else { return Ok(()) };
+    let cause = format!("cannot {what}: the daemon (pid {pid}) would undo it, and cannot be asked");
+    Err(Fault::new(Exit::Refused, cause, format!("kill {pid}, which leaves everything running, and then again")).into())
+}
+
+/// The daemon's process, where one lives.
+fn living() -> Option<String> {
+    let file = OpenOptions::new().read(true).open(LOCK).ok()?;
+    match Flock::lock(file, FlockArg::LockSharedNonblock) {
+        Err((mut file, Errno::EWOULDBLOCK)) => {
+            let mut pid = String::new();
+            let _ = file.read_to_string(&mut pid); // without, the message has no number
+            Some(pid)
+        }
+        _ => None,
+    }
+}
+
+/// Removes what a daemon that was killed has left; one that lives removes it at its end.
+pub fn remove_leftovers() {
+    if living().is_some() {
+        return;
+    }
+    let _ = fs::remove_file(api::SOCKET);
+    let _ = fs::remove_file(LOCK);
+    let _ = fs::remove_dir(RUN_FOLDER); // others may have files in it
+}
+
 /// The right to be the daemon; the kernel releases it when the process ends, however that happens.
 #[derive(Debug)]
-pub struct Exclusive(Flock<fs::File>);
+pub struct Exclusive {
+    _file: Flock<fs::File>,
+}
 
 impl Exclusive {
     /// Refuses where a daemon lives, and names its process.
     pub fn take() -> anyhow::Result<Self> {
-        fs::create_dir_all(Path::new(LOCK).parent().unwrap_or(Path::new("/"))).context("create /run/ccctl")?;
-        let open = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(LOCK);
-        match Flock::lock(open.with_context(|| format!("open {LOCK}"))?, FlockArg::LockExclusiveNonblock) {
-            Ok(mut file) => {
-                file.set_len(0)?;
-                write!(*file, "{}", std::process::id())?;
-                Ok(Self(file))
+        fs::create_dir_all(RUN_FOLDER).with_context(|| format!("create {RUN_FOLDER}"))?;
+        let mut pid = String::new();
+        for _ in 0..ATTEMPTS {
+            let open = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(LOCK);
+            match Flock::lock(open.with_context(|| format!("open {LOCK}"))?, FlockArg::LockExclusiveNonblock) {
+                Ok(mut file) if is_in_place(&file) => {
+                    file.set_len(0)?;
+                    write!(*file, "{}", std::process::id())?;
+                    return Ok(Self { _file: file });
+                }
+                Ok(_) => {} // the daemon before has just removed it
+                Err((mut file, Errno::EWOULDBLOCK)) => {
+                    pid.clear();
+                    file.read_to_string(&mut pid)?;
+                    std::thread::sleep(PAUSE); // somebody may only look
+                }
+                Err((_, errno)) => return Err(std::io::Error::from(errno)).with_context(|| format!("lock {LOCK}")),
             }
-            Err((mut file, Errno::EWOULDBLOCK)) => {
-                let mut pid = String::new();
-                file.read_to_string(&mut pid)?;
-                Err(Fault::new(
-                    Exit::Refused,
-                    format!("a ccctl daemon runs already (pid {pid})"),
-                    format!("kill {pid}"),
-                )
-                .into())
-            }
-            Err((_, errno)) => Err(std::io::Error::from(errno)).with_context(|| format!("lock {LOCK}")),
         }
+        Err(Fault::new(Exit::Refused, format!("a ccctl daemon runs already (pid {pid})"), format!("kill {pid}")).into())
+    }
+}
+
+/// Is the locked file still the one that others would open?
+fn is_in_place(file: &fs::File) -> bool {
+    match (file.metadata(), fs::metadata(LOCK)) {
+        (Ok(ours), Ok(theirs)) => ours.ino() == theirs.ino(),
+        _ => false,
     }
 }
 
 impl Drop for Exclusive {
     fn drop(&mut self) {
-        let _ = fs::remove_file(LOCK); // while it is held: whoever waits finds a file that is gone, and tries again
-        let _ = &self.0;
+        let _ = fs::remove_file(LOCK);
+        let _ = fs::remove_dir(RUN_FOLDER); // where `ccctl down` has emptied it
     }
 }
 

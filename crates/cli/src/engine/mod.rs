@@ -4,26 +4,32 @@
 //! same operation is a path of the daemon's API, so that asking over the API and doing it here give the same.
 
 mod algorithms;
+mod apply;
 mod check;
 mod default;
 mod doctor;
+mod down;
 mod list;
 mod load;
 mod parameters;
 pub mod request;
 mod show;
+mod status;
 mod swap;
 mod tune;
 mod unload;
 
 pub use algorithms::Algorithms;
+pub use apply::{Applied, Apply};
 pub use check::Check;
 pub use default::Default;
 pub use doctor::Doctor;
+pub use down::{Down, TakenBack};
 pub use list::{List, Listing};
 pub use load::Load;
-pub use parameters::{Setting, Settings};
+pub use parameters::{changed as changed_settings, Setting, Settings};
 pub use show::{Show, Shown, ShownAlgorithm, ShownInstance};
+pub use status::{DaemonStatus, Status, StatusAnswer};
 pub use swap::Swap;
 pub use tune::Tune;
 pub use unload::Unload;
