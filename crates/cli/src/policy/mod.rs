@@ -8,7 +8,7 @@ mod step;
 mod take_back;
 
 pub use carry_out::apply;
-pub use file::{Api, Level};
+pub use file::Level;
 pub use meaning::{Policy, Wanted};
 pub use step::Step;
 pub use take_back::take_back;

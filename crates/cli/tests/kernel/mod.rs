@@ -5,6 +5,8 @@
 //! noted in the lock file, and stops before a command that would touch any other.
 #![allow(dead_code)] // each test binary uses its part
 
+pub mod daemon;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
