@@ -1,6 +1,7 @@
 //! One file a command.
 
 pub mod algorithms;
+pub mod assign;
 pub mod check;
 pub mod default;
 pub mod doctor;
@@ -9,7 +10,10 @@ pub mod key_value;
 pub mod list;
 pub mod load;
 pub mod migrate;
+pub mod rules;
 pub mod show;
 pub mod swap;
 pub mod tune;
+pub mod unassign;
 pub mod unload;
+pub mod why;

@@ -47,6 +47,10 @@ fn run(command: &Command) -> anyhow::Result<Exit> {
         Command::Migrate(migrate) => commands::migrate::run(migrate),
         Command::Unload(unload) => commands::unload::run(unload),
         Command::Default(default) => commands::default::run(default),
+        Command::Assign(assign) => commands::assign::run(assign),
+        Command::Unassign(unassign) => commands::unassign::run(unassign),
+        Command::Rules(output) => commands::rules::run(output),
+        Command::Why(why) => commands::why::run(why),
         Command::Doctor(output) => commands::doctor::run(output),
     }
 }

@@ -21,6 +21,7 @@ mod migrate;
 mod netns;
 mod object;
 mod params;
+mod rules;
 mod sockets;
 mod swap;
 mod sys;
@@ -38,6 +39,11 @@ pub use lock::Lock;
 pub use migrate::{migrate, Failure, Migration, NamespaceCount};
 pub use netns::{Namespace, NamespaceScan};
 pub use object::Program;
+pub use rules::{
+    assign, cgroup_of_unit, consider, format_choices, is_unit_name, read_rules, remove_all, rule_usage, set_rules,
+    unassign, why, AssignRequest, Assigned, CgroupPath, CgroupTree, Choice, Event, Explanation, Finding, Flow, Met,
+    Moved, Now, Prefix, Rule, RuleTable, Selector, SocketQuery, Verdict,
+};
 pub use sockets::{count as count_sockets, SocketCounts, Usage};
 pub use swap::{swap, SwapRequest, Swapped};
 pub use tune::{tune, Tuned};

@@ -9,7 +9,7 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
 use crate::error::{Error, Result};
-use crate::{bpffs, default};
+use crate::{bpffs, default, rules};
 
 const LOCK_FILE: &str = "/run/ccctl/lock";
 /// There while a swap is between its switch and the defaults that must follow it.
@@ -28,6 +28,9 @@ impl Lock {
         let lock = Self::wait(patience)?;
         if Path::new(UNSETTLED_FILE).exists() {
             Self::settle()?;
+        }
+        if rules::is_unsettled() {
+            rules::settle()?;
         }
         Ok(lock)
     }

@@ -4,6 +4,7 @@
 //! same operation is a path of the daemon's API, so that asking over the API and doing it here give the same.
 
 mod algorithms;
+mod assign;
 mod check;
 mod default;
 mod doctor;
@@ -11,22 +12,30 @@ mod list;
 mod load;
 mod parameters;
 pub mod request;
+mod rules;
+mod selector;
 mod show;
 mod swap;
 mod tune;
+mod unassign;
 mod unload;
+mod why;
 
 pub use algorithms::Algorithms;
+pub use assign::{Assign, Assigned};
 pub use check::Check;
 pub use default::Default;
 pub use doctor::Doctor;
 pub use list::{List, Listing};
 pub use load::Load;
 pub use parameters::{Setting, Settings};
+pub use rules::{RuleInfo, Rules};
 pub use show::{Show, Shown, ShownAlgorithm, ShownInstance};
 pub use swap::Swap;
 pub use tune::Tune;
+pub use unassign::Unassign;
 pub use unload::Unload;
+pub use why::{ExplainedSocket, MetRule, Why};
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
