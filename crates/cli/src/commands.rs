@@ -2,6 +2,7 @@
 
 pub mod algorithms;
 pub mod apply;
+pub mod assign;
 pub mod check;
 pub mod daemon;
 pub mod default;
@@ -12,8 +13,11 @@ pub mod key_value;
 pub mod list;
 pub mod load;
 pub mod migrate;
+pub mod rules;
 pub mod show;
 pub mod status;
 pub mod swap;
 pub mod tune;
+pub mod unassign;
 pub mod unload;
+pub mod why;

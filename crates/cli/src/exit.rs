@@ -75,7 +75,7 @@ impl Exit {
             Some(Error::Unknown { .. } | Error::BadName { .. } | Error::Parameter(_) | Error::Profile(_)) => {
                 Self::Usage
             }
-            Some(Error::Object { .. }) => Self::Usage,
+            Some(Error::Object { .. } | Error::Request { .. }) => Self::Usage,
             Some(Error::Taken { .. } | Error::InUse { .. }) => Self::Refused,
             Some(Error::Host { .. }) => Self::Host,
             Some(Error::Refused { .. }) => Self::Program,

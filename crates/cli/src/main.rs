@@ -55,6 +55,10 @@ fn run(command: &Command) -> anyhow::Result<Exit> {
         Command::Status(output) => commands::status::run(output),
         Command::Down(output) => commands::down::run(output),
         Command::Daemon(daemon) => commands::daemon::run(daemon),
+        Command::Assign(assign) => commands::assign::run(assign),
+        Command::Unassign(unassign) => commands::unassign::run(unassign),
+        Command::Rules(output) => commands::rules::run(output),
+        Command::Why(why) => commands::why::run(why),
         Command::Doctor(output) => commands::doctor::run(output),
     }
 }

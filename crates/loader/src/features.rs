@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::bpffs;
 use crate::error::{Error, Result};
 use crate::kernel_ops::KernelOps;
+use crate::rules;
 
 /// How a check ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -41,7 +42,7 @@ pub struct Check {
 }
 
 impl Check {
-    fn new(name: &'static str, status: Status, detail: impl Into<String>, remedy: &str) -> Self {
+    pub(crate) fn new(name: &'static str, status: Status, detail: impl Into<String>, remedy: &str) -> Self {
         let remedy = (status != Status::Ok).then(|| remedy.to_owned());
         Self { name: name.into(), status, detail: detail.into(), remedy }
     }
@@ -61,7 +62,7 @@ pub(crate) fn require_struct_ops() -> Result<()> {
 #[must_use]
 pub fn check_all() -> Vec<Check> {
     let mut checks = vec![kernel(), btf(), struct_ops(), links(), jit(), capabilities(), lockdown()];
-    checks.extend([bpffs_check(), cgroup2(), pacing(), fq(), tx_start(), statistics(), registration()]);
+    checks.extend([bpffs_check(), cgroup2(), rules::check(), pacing(), fq(), tx_start(), statistics(), registration()]);
     checks
 }
 

@@ -23,6 +23,7 @@ mod netns;
 mod object;
 mod params;
 mod retire;
+mod rules;
 mod sockets;
 mod swap;
 mod sys;
@@ -42,6 +43,11 @@ pub use migrate::{migrate, Failure, Migration, NamespaceCount};
 pub use netns::{Namespace, NamespaceScan};
 pub use object::Program;
 pub use retire::retire;
+pub use rules::{
+    assign, cgroup_of_unit, change_rules, consider, format_choices, is_unit_name, parse_targets, read_rules,
+    remove_all, rule_usage, set_rules, unassign, why, AssignRequest, Assigned, CgroupPath, CgroupTree, Choice, Event,
+    Explanation, Finding, Flow, Met, Moved, Now, Prefix, Rule, RuleTable, Selector, SocketQuery, Verdict,
+};
 pub use sockets::{count as count_sockets, SocketCounts, Usage};
 pub use swap::{swap, SwapRequest, Swapped};
 pub use tune::{tune, Tuned};

@@ -10,7 +10,7 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
 use crate::error::{Error, Result};
-use crate::{bpffs, default};
+use crate::{bpffs, default, rules};
 
 const RUN_FOLDER: &str = "/run/ccctl";
 const LOCK_FILE: &str = "/run/ccctl/lock";
@@ -30,6 +30,9 @@ impl Lock {
         let lock = Self::wait(patience)?;
         if Path::new(UNSETTLED_FILE).exists() {
             Self::settle()?;
+        }
+        if rules::is_unsettled() {
+            rules::settle()?;
         }
         Ok(lock)
     }

@@ -258,13 +258,13 @@ fn load(open: OpenObject, program: &Program) -> Result<Object> {
 }
 
 /// The line before the verifier's statistics is its reason.
-fn last_words(log: &str, otherwise: &str) -> String {
+pub(crate) fn last_words(log: &str, otherwise: &str) -> String {
     let body = log.split("-- END PROG LOAD LOG --").next().filter(|_| log.contains("-- END PROG LOAD LOG --"));
     body.and_then(|body| body.lines().rev().find(|line| !line.is_empty() && !line.starts_with("processed ")))
         .map_or_else(|| otherwise.to_owned(), |line| line.trim().to_owned())
 }
 
-fn write_log(algorithm: &str, log: &str) -> std::io::Result<PathBuf> {
+pub(crate) fn write_log(algorithm: &str, log: &str) -> std::io::Result<PathBuf> {
     fs::create_dir_all(LOG_FOLDER)?;
     let path = Path::new(LOG_FOLDER).join(format!("verifier-{algorithm}-{}.log", std::process::id()));
     fs::write(&path, log)?;

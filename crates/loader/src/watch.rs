@@ -7,12 +7,13 @@ use crate::default;
 use crate::error::{Error, Result};
 use crate::instance::{anchor_ids, Instance};
 use crate::params::{read_active, PARAMS_MAP};
-use crate::{bpffs, sys};
+use crate::{bpffs, rules, sys};
 
 /// What a look has seen. Two that are equal: nothing has changed in between, or all of it was changed back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Seen {
     default: String,
+    rules: Option<u32>,
     instances: BTreeMap<String, SeenInstance>,
 }
 
@@ -26,7 +27,7 @@ struct SeenInstance {
 
 /// Looks at the kernel; `before` saves finding the parameters of instances whose program is the same.
 pub fn look(before: &Seen) -> Result<Seen> {
-    let mut seen = Seen { default: default::current()?, ..Seen::default() };
+    let mut seen = Seen { default: default::current()?, rules: rules::program_id()?, ..Seen::default() };
     for name in bpffs::instance_names()? {
         // One that cannot be read is leaving or arriving: the next look sees it.
         if let Ok(instance) = look_at(&name, before.instances.get(&name)) {

@@ -30,6 +30,14 @@ pub fn run(arguments: &Unload) -> anyhow::Result<Exit> {
         let sockets = output::count(result.left, "socket");
         output::line(&format!("{sockets} keep the program, which stays in the kernel until they close"))?;
     }
+    if result.rules_changed > 0 {
+        let target = arguments.migrate_to.as_deref().unwrap_or_default();
+        output::line(&format!("{} now with {target}", output::count(result.rules_changed, "rule")))?;
+    }
+    if result.rules_left > 0 {
+        let rules = output::count(result.rules_left, "rule");
+        output::line(&format!("{rules} still with a name that is gone: ccctl rules"))?;
+    }
     for restored in &result.defaults_restored {
         output::line(&format!("{}: the default is {} again", restored.namespace, restored.name))?;
     }

@@ -5,6 +5,7 @@
 
 mod algorithms;
 mod apply;
+mod assign;
 mod check;
 mod default;
 mod doctor;
@@ -13,14 +14,19 @@ mod list;
 mod load;
 mod parameters;
 pub mod request;
+mod rules;
+mod selector;
 mod show;
 mod status;
 mod swap;
 mod tune;
+mod unassign;
 mod unload;
+mod why;
 
 pub use algorithms::Algorithms;
 pub use apply::{Applied, Apply};
+pub use assign::{Assign, Assigned};
 pub use check::Check;
 pub use default::Default;
 pub use doctor::Doctor;
@@ -28,11 +34,14 @@ pub use down::Down;
 pub use list::{List, Listing};
 pub use load::Load;
 pub use parameters::{changed as changed_settings, Setting, Settings};
+pub use rules::{RuleInfo, Rules};
 pub use show::{Show, Shown, ShownAlgorithm, ShownInstance};
 pub use status::{DaemonStatus, Status};
 pub use swap::Swap;
 pub use tune::Tune;
+pub use unassign::Unassign;
 pub use unload::Unload;
+pub use why::{ExplainedSocket, MetRule, Why};
 
 use std::io::Write as _;
 

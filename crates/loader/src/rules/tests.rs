@@ -1,0 +1,1 @@
+//! Compiled rules against the rules themselves.
