@@ -189,7 +189,7 @@ fn who_may_do_what_is_decided_by_who_they_are() {
     kernel::test("who may what", 120, || {
         // nogroup (65534) stands for the group, nobody (65534) for its member
         let folder = Folder::new("who");
-        let api = format!("[api]\nsocket = {:?}\nread_group = \"nogroup\"\n", folder.path().join("socket"));
+        let api = format!("[api]\nsocket = \"{}/socket\"\nread_group = \"nogroup\"\n", folder.path().display());
         std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let copy = folder.path().join("ccctl"); // the build's folder may be closed to others
         std::fs::copy(CCCTL, &copy).unwrap();

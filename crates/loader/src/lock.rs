@@ -50,8 +50,7 @@ impl Lock {
     pub fn remove_files(self) -> Result<()> {
         let failed = |error| Error::kernel(format!("remove the files in {RUN_FOLDER}"), error);
         for entry in fs::read_dir(RUN_FOLDER).map_err(failed)?.flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if name.starts_with("verifier-") && name.ends_with(".log") {
+            if entry.file_name().to_string_lossy().starts_with("verifier-") {
                 fs::remove_file(entry.path()).map_err(failed)?;
             }
         }

@@ -92,7 +92,7 @@ impl Client {
         let body = serde_json::to_vec(operation)?;
         let (status, body) = self.send(Method::POST, O::NAME, body, ANSWER)?;
         if status == StatusCode::OK {
-            return Ok(serde_json::from_slice(&body).context("the daemon's answer is not understood")?);
+            return serde_json::from_slice(&body).context("the daemon's answer is not understood");
         }
         let answer: ErrorAnswer = serde_json::from_slice(&body)
             .with_context(|| format!("the daemon answers {status}: {}", String::from_utf8_lossy(&body)))?;

@@ -8,7 +8,7 @@ use super::fault::ErrorAnswer;
 use super::registry::{Entry, OPERATIONS};
 use super::{Daemon, VERSION};
 
-/// The document, OpenAPI 3.1.
+/// The document, of version 3.1.
 pub fn document() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = "/components/schemas".into();

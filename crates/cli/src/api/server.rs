@@ -104,23 +104,20 @@ fn admit(stream: UnixStream, context: &Arc<Context>, limits: &Limits) {
             return;
         }
     };
-    match limits.of(peer.role) {
-        Some(permit) => {
-            let (context, ending) = (context.clone(), limits.ending.subscribe());
-            tokio::spawn(async move {
-                let _ = timeout(LIFE, connection(stream, context, peer, ending)).await;
-                drop(permit);
-            });
-        }
-        None => {
-            tracing::warn!("too many connections: {peer} is turned away");
-            if let Ok(permit) = limits.farewells.clone().try_acquire_owned() {
-                tokio::spawn(async move {
-                    say(stream, StatusCode::SERVICE_UNAVAILABLE, "too many connections", "again later").await;
-                    drop(permit);
-                });
-            }
-        }
+    if let Some(permit) = limits.of(peer.role) {
+        let (context, ending) = (context.clone(), limits.ending.subscribe());
+        tokio::spawn(async move {
+            let _ = timeout(LIFE, connection(stream, context, peer, ending)).await;
+            drop(permit);
+        });
+        return;
+    }
+    tracing::warn!("too many connections: {peer} is turned away");
+    if let Ok(permit) = limits.farewells.clone().try_acquire_owned() {
+        tokio::spawn(async move {
+            say(stream, StatusCode::SERVICE_UNAVAILABLE, "too many connections", "again later").await;
+            drop(permit);
+        });
     }
 }
 

@@ -7,10 +7,18 @@ use crate::output;
 
 pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
     let down = engine::ask(&engine::Down {})?;
-    let exit = if down.unloaded.left == 0 { Exit::Done } else { Exit::Partly };
+    let failed = &down.sockets_of_rules.failed;
+    let exit = if down.unloaded.left + failed.len() == 0 { Exit::Done } else { Exit::Partly };
     if arguments.json {
         output::json(&down)?;
         return Ok(exit);
+    }
+    if down.rules > 0 {
+        let sockets = output::count(down.sockets_of_rules.moved, "socket");
+        output::line(&format!("took {} out; {sockets} have what they had before", output::count(down.rules, "rule")))?;
+    }
+    for failure in failed {
+        output::line(&format!("not moved back: {}: {}", failure.socket, failure.reason))?;
     }
     for name in &down.unloaded.unloaded {
         output::line(&format!("unloaded {name}"))?;

@@ -86,6 +86,7 @@ impl Keeper {
             Some(()) = hangup.recv() => {
                 notify::reloading();
                 let keeper = self.blocking(Self::reload).await?;
+                keeper.daemon.note(|status| status.reloads += 1);
                 notify::ready();
                 Ok(keeper)
             }

@@ -19,7 +19,7 @@ use crate::sys;
 use keeper::Keeper;
 
 pub use socket::{remove_leftovers, require_none};
-pub use state::here;
+pub use state::{here, Daemon};
 
 /// Orders that wait for the keeper.
 const WAITING: usize = 16;

@@ -26,7 +26,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Refuses where a daemon lives that does not take part in what is to be done.
 pub fn require_none(what: &str) -> anyhow::Result<()> {
     let Some(pid) = living() else { return Ok(()) };
-    let cause = format!("cannot {what}: the daemon (pid {pid}) would undo it, and cannot be asked");
+    let cause = format!("cannot {what}: the daemon (pid {pid}) cannot be asked");
     Err(Fault::new(Exit::Refused, cause, format!("kill {pid}, which leaves everything running, and then again")).into())
 }
 

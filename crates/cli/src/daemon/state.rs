@@ -43,6 +43,7 @@ pub fn begin(orders: mpsc::Sender<Order>, file: Option<String>) -> &'static Daem
             since: now(),
             in_force: file.clone(),
             file,
+            reloads: 0,
             compared_at: None,
             changed_at: None,
             changes: Vec::new(),

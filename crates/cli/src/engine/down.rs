@@ -1,6 +1,6 @@
 //! Taking everything back.
 
-use ccctl_loader::Unloaded;
+use ccctl_loader::{Moved, Unloaded};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +16,10 @@ pub struct Down {}
 /// What was taken back.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct TakenBack {
+    /// Rules taken out.
+    pub rules: usize,
+    /// Sockets that rules had given something, and that have what they had before.
+    pub sockets_of_rules: Moved,
     /// Instances, sockets and defaults.
     #[serde(flatten)]
     pub unloaded: Unloaded,
@@ -39,12 +43,12 @@ impl Operation for Down {
             None => daemon::require_none("take everything back")?,
         }
         let lock = request::lock()?;
-        let unloaded = policy::take_back(&lock)?;
+        let policy::TakenBack { rules: (rules, moved), unloaded } = policy::take_back(&lock)?;
         lock.remove_files()?;
         daemon::remove_leftovers();
         if let Some(daemon) = &daemon {
             daemon.end();
         }
-        Ok(TakenBack { unloaded, ended: daemon.map(|_| std::process::id()) })
+        Ok(TakenBack { rules, sockets_of_rules: moved, unloaded, ended: daemon.map(|_| std::process::id()) })
     }
 }

@@ -35,6 +35,7 @@ pub use list::{List, Listing};
 pub use load::Load;
 pub use parameters::{changed as changed_settings, Setting, Settings};
 pub use rules::{RuleInfo, Rules};
+pub use selector::Who;
 pub use show::{Show, Shown, ShownAlgorithm, ShownInstance};
 pub use status::{DaemonStatus, Status};
 pub use swap::Swap;

@@ -32,6 +32,8 @@ pub struct DaemonStatus {
     pub file: Option<String>,
     /// The file that is kept: its own, or one that `apply` has given it since.
     pub in_force: Option<String>,
+    /// How often the file was read again, or refused.
+    pub reloads: u32,
     /// When kernel and file were last compared, RFC 3339.
     pub compared_at: Option<String>,
     /// When something was last put right or changed, RFC 3339.
@@ -54,6 +56,9 @@ impl Operation for Status {
     }
 
     fn run(&self) -> anyhow::Result<StatusAnswer> {
-        Ok(StatusAnswer { daemon: daemon::here().map(|daemon| daemon.status()) })
+        if daemon::here().is_none() {
+            daemon::require_none("tell how the daemon is")?;
+        }
+        Ok(StatusAnswer { daemon: daemon::here().map(daemon::Daemon::status) })
     }
 }

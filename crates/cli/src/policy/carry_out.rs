@@ -3,15 +3,22 @@
 use ccctl_loader::marks::{self, Mark, Memo};
 use ccctl_loader::{load, retire, set_default, swap, tune, Instance, LoadRequest, Lock, Namespace, SwapRequest};
 
-use super::difference::{differences, memo_of, Act};
+use super::difference::{memo_of, of_instances, of_the_rest, Act, Planned};
 use super::step::Step;
-use super::{Policy, Wanted};
+use super::{rules, Policy, Wanted};
 use crate::api::Fault;
 
 /// Brings the kernel to what the file says, or with `dry_run` only tells how it differs.
 pub fn apply(lock: &Lock, policy: &Policy, dry_run: bool) -> anyhow::Result<Vec<Step>> {
+    let mut steps = one_by_one(lock, of_instances(policy)?, dry_run)?;
+    steps.extend(rules::apply(lock, policy, dry_run)?);
+    steps.extend(one_by_one(lock, of_the_rest(policy)?, dry_run)?);
+    Ok(steps)
+}
+
+fn one_by_one(lock: &Lock, planned: Vec<Planned<'_>>, dry_run: bool) -> anyhow::Result<Vec<Step>> {
     let mut steps = Vec::new();
-    for (act, step) in differences(policy)? {
+    for (act, step) in planned {
         let result = if dry_run { Ok(()) } else { carry_out(lock, &act) };
         match (step, result) {
             (Some(step), result) => steps.push(Step { error: result.err().map(|error| Fault::of(&error)), ..step }),

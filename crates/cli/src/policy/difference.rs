@@ -38,15 +38,21 @@ pub fn memo_of(instance: &Instance) -> Memo {
     Memo(instance.link_id().unwrap_or(instance.map_id).to_string())
 }
 
-/// All differences, in the order in which they can be carried out.
-pub fn differences(policy: &Policy) -> anyhow::Result<Vec<Planned<'_>>> {
-    let present: BTreeMap<String, Instance> =
-        Instance::all()?.into_iter().map(|instance| (instance.name.clone(), instance)).collect();
-    let marks = marks::all()?;
+fn present() -> anyhow::Result<BTreeMap<String, Instance>> {
+    Ok(Instance::all()?.into_iter().map(|instance| (instance.name.clone(), instance)).collect())
+}
+
+/// Instances that the file names: what rules and default need is to be there before them.
+pub fn of_instances(policy: &Policy) -> anyhow::Result<Vec<Planned<'_>>> {
+    let (present, marks) = (present()?, marks::all()?);
+    let one = |wanted| of_instance(wanted, present.get(&wanted.name), &marks);
+    Ok(policy.instances.iter().filter_map(one).collect())
+}
+
+/// The default, and instances that the file names no more.
+pub fn of_the_rest(policy: &Policy) -> anyhow::Result<Vec<Planned<'_>>> {
+    let (present, marks) = (present()?, marks::all()?);
     let mut acts = Vec::new();
-    for wanted in &policy.instances {
-        acts.extend(of_instance(wanted, present.get(&wanted.name), &marks));
-    }
     acts.extend(of_default(policy, &marks)?);
     for (mark, memo) in &marks {
         let Mark::Instance(name) = mark else { continue };

@@ -4,6 +4,7 @@ mod carry_out;
 mod difference;
 mod file;
 mod meaning;
+mod rules;
 mod step;
 mod take_back;
 
@@ -11,7 +12,7 @@ pub use carry_out::apply;
 pub use file::Level;
 pub use meaning::{Policy, Wanted};
 pub use step::Step;
-pub use take_back::take_back;
+pub use take_back::{take_back, TakenBack};
 
 /// Where the daemon's file is.
 pub const CONFIG: &str = "/etc/ccctl/ccctl.toml";

@@ -11,7 +11,7 @@ pub struct Step {
     /// What.
     #[serde(rename = "do")]
     pub kind: Kind,
-    /// To what: a kernel name, or the cgroup of a rule.
+    /// To what: a kernel name, or the connections of a rule.
     pub name: String,
     /// The rest of the sentence.
     pub detail: String,
@@ -30,8 +30,12 @@ pub enum Kind {
     Swap,
     /// Change its parameters.
     Tune,
-    /// Note that it is the file's from now on: it was loaded by hand, and is as the file wants it.
+    /// Note that it is the file's from now on: it was made by hand, and is as the file wants it.
     Adopt,
+    /// Set a rule.
+    Assign,
+    /// Take a rule out that an earlier file had asked for; live connections keep what they have.
+    Unassign,
     /// Set the default, or restore the one before.
     Default,
     /// Take an instance out that an earlier file had asked for; its sockets move to the default of their namespace.
@@ -52,6 +56,8 @@ impl std::fmt::Display for Step {
             Kind::Swap => "swap",
             Kind::Tune => "tune",
             Kind::Adopt => "adopt",
+            Kind::Assign => "assign",
+            Kind::Unassign => "unassign",
             Kind::Default => "default",
             Kind::Unload => "unload",
         };

@@ -2,19 +2,28 @@
 
 use ccctl_loader::marks::{self, Mark, Memo};
 use ccctl_loader::{
-    available_algorithms, current_default, retire, set_default, Instance, Lock, NamespaceScan, RestoredDefault,
-    Unloaded,
+    available_algorithms, current_default, remove_all, retire, set_default, Instance, Lock, Moved, NamespaceScan,
+    RestoredDefault, Unloaded,
 };
 
-/// Takes back what files have asked for and what was loaded by hand. It may be killed at any point and run again.
-pub fn take_back(lock: &Lock) -> anyhow::Result<Unloaded> {
+/// What was taken back.
+pub struct TakenBack {
+    /// Rules, and the sockets that they had given something.
+    pub rules: (usize, Moved),
+    /// Instances, sockets and defaults.
+    pub unloaded: Unloaded,
+}
+
+/// Takes back what files have asked for and what was made by hand. It may be killed at any point and run again.
+pub fn take_back(lock: &Lock) -> anyhow::Result<TakenBack> {
+    let (rules, moved) = remove_all(lock, true)?;
     let restored = restore_defaults(lock)?;
     let mut unloaded = retire(lock, &Instance::names()?)?;
     unloaded.defaults_restored.splice(0..0, restored);
     for mark in marks::all()?.keys() {
         marks::remove(lock, mark)?;
     }
-    Ok(unloaded)
+    Ok(TakenBack { rules: (rules.len(), moved), unloaded })
 }
 
 /// Defaults that files have set; those that were set by hand are restored with the instance that they name.

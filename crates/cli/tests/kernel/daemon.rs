@@ -92,16 +92,14 @@ impl Daemon {
     /// Writes another file and sends SIGHUP; waits until it was read, or refused.
     #[track_caller]
     pub fn reload(&self, config: &str) -> Value {
-        let before = self.log().matches("read again").count();
+        let before = self.status()["reloads"].clone();
         self.configure(config);
         self.signal("HUP");
-        let read = eventually(PATIENCE, || match self.log().matches("read again").count() {
-            count if count > before => Ok(()),
-            _ => Err("the file is not read".to_owned()),
+        let read = eventually(PATIENCE, || match self.status()["reloads"] == before {
+            true => Err("the file is not read".to_owned()),
+            false => Ok(()),
         });
         read.unwrap_or_else(|error| panic!("{error}\n{}", self.log()));
-        // The API answers while the keeper works: an order behind it tells that it is done.
-        self.ccctl(&["apply", self.config().to_str().unwrap(), "--dry-run"]);
         self.status()
     }
 
@@ -245,9 +243,9 @@ fn write_config(folder: &Folder, config: &str) {
             claim(name);
         }
     }
-    let api = if config.contains("[api]") { "" } else { "[api]\n" };
-    let group = if config.contains("[api]") { String::new() } else { format!("socket = {:?}\n", socket(folder)) };
-    folder.file("ccctl.toml", format!("{config}\n{api}{group}"));
+    let api = format!("[api]\nsocket = \"{}\"\n", socket(folder).display());
+    let api = if config.contains("[api]") { "" } else { &api };
+    folder.file("ccctl.toml", format!("{config}\n{api}"));
 }
 
 /// Starts a daemon; what it writes goes to the folder's log.

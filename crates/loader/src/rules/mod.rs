@@ -133,8 +133,14 @@ pub fn set_rules(lock: &Lock, wanted: &[(Selector, String)]) -> Result<RuleTable
     read_rules()
 }
 
-/// Sets these rules and takes those with these ids out, all at one instant; others stay.
-pub fn change_rules(lock: &Lock, put: &[(Selector, Vec<Choice>)], remove: &[u32]) -> Result<RuleTable> {
+/// Sets these rules and takes those with these ids out, all at one instant; others stay. `prepare` sees what the rules
+/// will be, just before.
+pub fn change_rules(
+    lock: &Lock,
+    put: &[(Selector, Vec<Choice>)],
+    remove: &[u32],
+    prepare: impl FnOnce(&RuleTable) -> Result<()>,
+) -> Result<()> {
     let mut table = read_rules()?;
     let before = table.clone();
     for id in remove {
@@ -145,9 +151,10 @@ pub fn change_rules(lock: &Lock, put: &[(Selector, Vec<Choice>)], remove: &[u32]
         table.put(selector.clone(), choices.clone(), now_ns)?;
     }
     if table != before {
+        prepare(&table)?;
         assignment().replace(lock, &table, Live::Keep)?;
     }
-    read_rules()
+    Ok(())
 }
 
 /// What connections get, from words. The kernel must have each name, or will have it: `coming` are to be loaded before.
