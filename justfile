@@ -60,6 +60,10 @@ bench-ack *ARGS:
 bench-load *ARGS:
     cargo bench --package ccctl --bench load -- {{ ARGS }}
 
+# time to list and to move 100,000 sockets, beside ss (root)
+bench-sockets *ARGS:
+    cargo bench --package ccctl --bench sockets -- {{ ARGS }}
+
 # licences and sources of the dependencies (needs: cargo install cargo-deny)
 deny:
     cargo deny check licenses bans sources

@@ -3,18 +3,30 @@
 #ifndef CCCTL_SOCKET_RECORD_H
 #define CCCTL_SOCKET_RECORD_H
 
-#define CCCTL_NAME_BYTES 16 /* TCP_CA_NAME_MAX, with the closing zero */
+#define CCCTL_NAME_BYTES 16 /* TCP_CA_NAME_MAX, with the closing zero; TASK_COMM_LEN too */
+#define CCCTL_STATE_BYTES 104 /* ICSK_CA_PRIV_SIZE */
 
-/* The question: written before the program is loaded. */
+/* The question: written before the program is loaded. Zero or empty means any. */
 struct socket_query {
-	char from[CCCTL_NAME_BYTES]; /* only sockets of this algorithm; empty: all */
+	char from[CCCTL_NAME_BYTES]; /* sockets of this algorithm */
 	char to[CCCTL_NAME_BYTES]; /* move them to this one; empty: only report */
+	unsigned char source[16]; /* network order; IPv4 as ::ffff:a.b.c.d */
+	unsigned char destination[16];
+	unsigned long long cookie;
+	unsigned long long cgroup_id; /* the subtree of this cgroup */
+	unsigned int pid; /* sockets that this process has open */
+	unsigned int states; /* bit 1 << TCP_ESTABLISHED, ... */
+	unsigned short port; /* of either end; ports are in host order */
+	unsigned short source_port;
+	unsigned short destination_port;
+	unsigned char by_source; /* compare the address */
+	unsigned char by_destination;
 };
 
-/* The answer: one for each TCP socket that matches. */
+/* The short answer: one for each TCP socket that matches. */
 struct socket_record {
 	unsigned long long cookie; /* SO_COOKIE; never reused while the host runs */
-	unsigned char source[16]; /* network order; IPv4 in the first four bytes */
+	unsigned char source[16]; /* network order; IPv4 as ::ffff:a.b.c.d */
 	unsigned char destination[16];
 	char algorithm[CCCTL_NAME_BYTES]; /* before the move */
 	unsigned int map_id; /* struct_ops map of the program in use; 0: not a BPF algorithm */
@@ -24,6 +36,57 @@ struct socket_record {
 	unsigned short family; /* AF_INET or AF_INET6 */
 	unsigned char state; /* TCP_ESTABLISHED = 1, ... TCP_LISTEN = 10 */
 	unsigned char moved; /* the socket uses another program now */
+};
+
+/* The long answer. */
+struct socket_detail {
+	struct socket_record socket;
+	unsigned long long cgroup_id; /* where the socket was made; 0: not known */
+	unsigned long long pacing_rate_bytes_per_s; /* ~0: no limit */
+	unsigned char algorithm_state[CCCTL_STATE_BYTES]; /* icsk_ca_priv */
+	unsigned int cwnd_pkts;
+	unsigned int ssthresh_pkts; /* 0x7fffffff: none yet */
+	unsigned int srtt_us_q3;
+	unsigned int min_rtt_us; /* ~0: no sample */
+	unsigned int mss_bytes;
+	unsigned int rate_delivered_pkts; /* over the next */
+	unsigned int rate_interval_us;
+	unsigned int retransmits_out_pkts; /* in flight now */
+	unsigned int retransmits_pkts; /* since the connection began */
+	unsigned int segments_out;
+	unsigned int delivered_pkts;
+	unsigned int lost_pkts;
+	unsigned int packets_out;
+	unsigned int in_flight_bytes; /* sent and not acknowledged */
+	unsigned int unsent_bytes;
+	unsigned char recovery; /* enum tcp_ca_state */
+	unsigned char rto_backoffs; /* doublings of the retransmission timeout in a row */
+	unsigned char is_rate_app_limited;
+	unsigned char unused;
+};
+
+/* Sums over the sockets of one program. */
+struct socket_totals_key {
+	char algorithm[CCCTL_NAME_BYTES];
+	unsigned int map_id;
+};
+
+struct socket_totals {
+	unsigned long long sockets;
+	unsigned long long sending; /* with data that is not acknowledged */
+	unsigned long long in_loss; /* recovering from a timeout */
+	unsigned long long in_backoff; /* the timeout has come again */
+	unsigned long long segments_out;
+	unsigned long long retransmits_pkts;
+	unsigned long long timeouts; /* since 6.7; before, 0 */
+};
+
+/* A process that has a TCP socket open; once for each descriptor. */
+struct socket_owner {
+	unsigned long long cookie;
+	char comm[CCCTL_NAME_BYTES];
+	unsigned int pid;
+	unsigned int unused;
 };
 
 #endif

@@ -1,135 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Every TCP socket of one network namespace: what it uses, and moving it to something else.
+ * Every TCP socket of one network namespace: what it uses and how it fares, and moving it to something else.
  *
- * A BPF iterator over TCP sockets (bpf_iter, 5.8; with the socket locked and bpf_setsockopt() allowed since 5.16).
- * It sees listening sockets too, whose algorithm their accepted connections inherit when it was set on them, and not
- * those in TIME_WAIT or SYN_RECV, which have none. Whoever opens the iterator decides the namespace: its own.
+ * Three BPF iterators over TCP sockets (bpf_iter, 5.8; with the socket locked and bpf_setsockopt() allowed since 5.16),
+ * of which the loader takes the one that it needs: `sockets` tells in short and moves, `details` tells all, `totals`
+ * only adds up. They see listening sockets too, whose algorithm their accepted connections inherit when it was set on
+ * them, and not those in TIME_WAIT or SYN_RECV, which have none. Whoever opens the iterator decides the namespace: its
+ * own. A fourth, `owners`, goes over the open files of all processes.
  */
-#include "../include/tcp.h"
-#include "socket_record.h"
+#include "socket_match.h"
 
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_core_read.h>
-
-#define SOL_TCP 6
-#define TCP_CONGESTION 13
-#define AF_INET 2
-
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-
-struct in6_addr {
-	u8 in6_u[16];
-};
-
-struct sock_common {
-	u16 skc_family;
-	u8 skc_state;
-	u32 skc_daddr;
-	u32 skc_rcv_saddr;
-	u16 skc_dport; /* network order */
-	u16 skc_num; /* host order */
-	struct in6_addr skc_v6_daddr;
-	struct in6_addr skc_v6_rcv_saddr;
-};
-
-/* the same structs as in the fence, with what only this file reads */
-struct tcp_congestion_ops___named {
-	char name[CCCTL_NAME_BYTES];
-};
-
-struct inet_connection_sock___ops {
-	const struct tcp_congestion_ops___named *icsk_ca_ops;
-};
-
-enum bpf_map_type { BPF_MAP_TYPE_STRUCT_OPS = 26 };
-
-struct bpf_map {
-	enum bpf_map_type map_type;
-	u32 id;
-};
-
-struct bpf_struct_ops_value {
-	char data[0];
-};
-
-struct bpf_struct_ops_map {
-	struct bpf_map map;
-	struct bpf_struct_ops_value kvalue;
-};
-
-struct seq_file {
-	unsigned long size; /* of the buffer that the reader empties */
-	unsigned long count; /* bytes in it */
-};
-
-struct bpf_iter_meta {
-	struct seq_file *seq;
-};
-
-struct bpf_iter__tcp {
-	struct bpf_iter_meta *meta;
-	struct sock_common *sk_common;
-};
-
-#pragma clang attribute pop
+#define PROGRAMS_MOST 4096 /* with sockets: far more than anybody loads */
 
 char _license[] SEC("license") = "GPL";
 
-const volatile struct socket_query query SEC(".rodata");
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, PROGRAMS_MOST);
+	__type(key, struct socket_totals_key);
+	__type(value, struct socket_totals);
+} sums SEC(".maps");
 
-/* The name in force, and the address of its table, which differs between the programs before and after a swap */
-static const void *read_algorithm(struct tcp_sock *tp, char *name)
-{
-	const struct inet_connection_sock___ops *icsk = (const void *)tp;
-	const struct tcp_congestion_ops___named *ops = BPF_CORE_READ(icsk, icsk_ca_ops);
-
-	bpf_probe_read_kernel(name, CCCTL_NAME_BYTES, &ops->name);
-	return ops;
-}
-
-/* The table of a BPF algorithm lies inside its struct_ops map. */
-static u32 map_id_of(const void *ops)
-{
-	u64 inside = bpf_core_field_offset(struct bpf_struct_ops_map, kvalue) +
-		     bpf_core_field_offset(struct bpf_struct_ops_value, data);
-	const struct bpf_struct_ops_map *map = (const void *)((u64)ops - inside);
-
-	if (BPF_CORE_READ(map, map.map_type) != BPF_MAP_TYPE_STRUCT_OPS)
-		return 0;
-	return BPF_CORE_READ(map, map.id);
-}
-
-static bool names_equal(const char *name, const volatile char *wanted)
-{
-	for (int i = 0; i < CCCTL_NAME_BYTES; i++) {
-		if (name[i] != wanted[i])
-			return false;
-		if (!name[i])
-			break;
-	}
-	return true;
-}
-
-static void describe(struct socket_record *record, struct sock_common *skc)
-{
-	record->family = skc->skc_family;
-	record->state = skc->skc_state;
-	record->source_port = skc->skc_num;
-	record->destination_port = __builtin_bswap16(skc->skc_dport);
-	if (record->family == AF_INET) {
-		bpf_probe_read_kernel(record->source, 4, &skc->skc_rcv_saddr);
-		bpf_probe_read_kernel(record->destination, 4, &skc->skc_daddr);
-		return;
-	}
-	bpf_probe_read_kernel(record->source, 16, &skc->skc_v6_rcv_saddr);
-	bpf_probe_read_kernel(record->destination, 16, &skc->skc_v6_daddr);
-}
-
-static void move(struct tcp_sock *tp, const void *ops_before, struct socket_record *record)
+static void move(struct tcp_sock *tp, struct socket_record *record)
 {
 	char to[CCCTL_NAME_BYTES] = {};
 	char now[CCCTL_NAME_BYTES];
+	const void *ops_before = read_algorithm(tp, now);
 
 	for (int i = 0; i < CCCTL_NAME_BYTES; i++)
 		to[i] = query.to[i];
@@ -143,28 +40,144 @@ static bool has_room(const struct seq_file *seq)
 	return seq->count + sizeof(struct socket_record) < seq->size;
 }
 
-SEC("iter/tcp")
+/* The socket, if it has an algorithm: not one in TIME_WAIT or SYN_RECV, and not the end of the table */
+static struct tcp_sock *full_socket(struct sock_common *skc)
+{
+	return skc ? bpf_skc_to_tcp_sock(skc) : NULL;
+}
+
+SEC("?iter/tcp")
 int sockets(struct bpf_iter__tcp *ctx)
 {
 	struct sock_common *skc = ctx->sk_common;
+	struct tcp_sock *tp = full_socket(skc);
 	struct socket_record record = {};
-	struct tcp_sock *tp;
-	const void *ops;
 
-	if (!skc)
+	if (!tp || !matches(skc, tp, &record))
 		return 0;
-	tp = bpf_skc_to_tcp_sock(skc);
-	if (!tp)
-		return 0;
-	ops = read_algorithm(tp, record.algorithm);
-	if (query.from[0] && !names_equal(record.algorithm, query.from))
-		return 0;
-	record.cookie = bpf_get_socket_cookie(tp);
-	record.map_id = map_id_of(ops);
-	describe(&record, skc);
 	if (query.to[0] &&
 	    has_room(ctx->meta->seq)) /* without room the write fails, and the kernel shows the socket again */
-		move(tp, ops, &record);
+		move(tp, &record);
 	bpf_seq_write(ctx->meta->seq, &record, sizeof(record));
+	return 0;
+}
+
+static void read_windows(struct socket_detail *detail, const struct tcp_sock *tp)
+{
+	const struct sock *sk = (const void *)tp;
+	const struct inet_connection_sock___table *icsk = (const void *)tp;
+
+	detail->cwnd_pkts = tp->snd_cwnd;
+	detail->ssthresh_pkts = tp->snd_ssthresh;
+	detail->packets_out = tp->packets_out;
+	detail->in_flight_bytes = tp->snd_nxt - tp->snd_una;
+	detail->mss_bytes = tp->mss_cache;
+	detail->pacing_rate_bytes_per_s = sk->sk_pacing_rate;
+	detail->recovery = BPF_CORE_READ_BITFIELD(icsk, icsk_ca_state);
+	detail->rto_backoffs = icsk->icsk_backoff;
+}
+
+static void read_measures(struct socket_detail *detail, const struct tcp_sock *tp)
+{
+	const struct tcp_sock___table *more = (const void *)tp;
+	s32 unsent_bytes = more->write_seq - tp->snd_nxt;
+
+	detail->srtt_us_q3 = tp->srtt_us;
+	detail->min_rtt_us = more->rtt_min.s[0].v;
+	detail->rate_delivered_pkts = more->rate_delivered;
+	detail->rate_interval_us = more->rate_interval_us;
+	detail->is_rate_app_limited = BPF_CORE_READ_BITFIELD(more, rate_app_limited);
+	detail->retransmits_out_pkts = tp->retrans_out;
+	detail->retransmits_pkts = more->total_retrans;
+	detail->segments_out = more->segs_out;
+	detail->delivered_pkts = tp->delivered;
+	detail->lost_pkts = tp->lost;
+	detail->unsent_bytes = unsent_bytes > 0 ? unsent_bytes : 0;
+}
+
+SEC("?iter/tcp")
+int details(struct bpf_iter__tcp *ctx)
+{
+	struct sock_common *skc = ctx->sk_common;
+	struct tcp_sock *tp = full_socket(skc);
+	struct socket_detail detail = {};
+
+	if (!tp || !matches(skc, tp, &detail.socket))
+		return 0;
+	detail.cgroup_id = cgroup_id_of(tp);
+	bpf_probe_read_kernel(detail.algorithm_state, CCCTL_STATE_BYTES, &inet_csk((void *)tp)->icsk_ca_priv);
+	read_windows(&detail, tp);
+	read_measures(&detail, tp);
+	bpf_seq_write(ctx->meta->seq, &detail, sizeof(detail));
+	return 0;
+}
+
+static struct socket_totals *totals_of(const struct socket_record *record)
+{
+	static const struct socket_totals none;
+	struct socket_totals_key key = { .map_id = record->map_id };
+	struct socket_totals *found;
+
+	__builtin_memcpy(key.algorithm, record->algorithm, CCCTL_NAME_BYTES);
+	found = bpf_map_lookup_elem(&sums, &key);
+	if (found)
+		return found;
+	bpf_map_update_elem(&sums, &key, &none, 0);
+	return bpf_map_lookup_elem(&sums, &key);
+}
+
+SEC("?iter/tcp")
+int totals(struct bpf_iter__tcp *ctx)
+{
+	struct sock_common *skc = ctx->sk_common;
+	struct tcp_sock *tp = full_socket(skc);
+	const struct inet_connection_sock___table *icsk = (const void *)tp;
+	const struct tcp_sock___table *more = (const void *)tp;
+	struct socket_record record = {};
+	struct socket_totals *sum;
+
+	if (!tp || !matches(skc, tp, &record))
+		return 0;
+	sum = totals_of(&record);
+	if (!sum)
+		return 0;
+	sum->sockets++;
+	if (record.state == TCP_LISTEN)
+		return 0;
+	sum->sending += tp->packets_out > 0;
+	sum->in_loss += BPF_CORE_READ_BITFIELD(icsk, icsk_ca_state) == TCP_CA_Loss;
+	sum->in_backoff += icsk->icsk_backoff > 0;
+	sum->segments_out += more->segs_out;
+	sum->retransmits_pkts += more->total_retrans;
+	if (bpf_core_field_exists(more->total_rto))
+		sum->timeouts += more->total_rto;
+	return 0;
+}
+
+/* Who has which TCP socket open: far faster than reading every link below /proc. */
+SEC("?iter/task_file")
+int owners(struct bpf_iter__task_file *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct file *file = ctx->file;
+	struct socket_owner owner = {};
+	struct socket *socket;
+	struct tcp_sock *tp;
+	u8 one = 1;
+
+	if (!task || !file || (query.pid && task->tgid != query.pid))
+		return 0;
+	socket = bpf_sock_from_file(file);
+	if (!socket || !socket->sk)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(socket->sk);
+	if (!tp)
+		return 0;
+	owner.cookie = bpf_get_socket_cookie(tp);
+	owner.pid = task->tgid;
+	bpf_probe_read_kernel(owner.comm, CCCTL_NAME_BYTES, &task->group_leader->comm);
+	if (query.pid)
+		bpf_map_update_elem(&selected, &owner.cookie, &one, 0);
+	bpf_seq_write(ctx->meta->seq, &owner, sizeof(owner));
 	return 0;
 }

@@ -1,9 +1,13 @@
 //! The command line: types only.
 
+mod sockets;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+
+pub use sockets::{Migrate, Sockets};
 
 const EXIT_CODES: &str =
     "Exit codes: 0 done, 1 unexpected failure, 2 wrong name, parameter or usage, 3 refused (in use, \
@@ -36,6 +40,8 @@ pub enum Command {
     Tune(Tune),
     /// Replace the program behind a kernel name, atomically
     Swap(Swap),
+    /// List TCP sockets: algorithm, cgroup, process, window, RTT, rate, and what the algorithm keeps for each
+    Sockets(Sockets),
     /// Move live connections to another algorithm
     Migrate(Migrate),
     /// Take instances out of the kernel
@@ -144,26 +150,6 @@ pub struct Swap {
     /// Parameters.
     #[command(flatten)]
     pub parameters: Parameters,
-    /// How to print.
-    #[command(flatten)]
-    pub output: Output,
-}
-
-/// `ccctl migrate`
-#[derive(Debug, Args)]
-pub struct Migrate {
-    /// Move the sockets that use this algorithm
-    #[arg(long, value_name = "NAME")]
-    pub from: String,
-    /// To this one; the same name takes them to the program after a swap
-    #[arg(long, value_name = "NAME")]
-    pub to: String,
-    /// Only in this network namespace: a name in /run/netns or the path of a namespace file
-    #[arg(long, value_name = "NAME|PATH")]
-    pub netns: Option<String>,
-    /// Only count
-    #[arg(long)]
-    pub dry_run: bool,
     /// How to print.
     #[command(flatten)]
     pub output: Output,

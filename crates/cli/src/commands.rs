@@ -15,6 +15,7 @@ pub mod load;
 pub mod migrate;
 pub mod rules;
 pub mod show;
+pub mod sockets;
 pub mod status;
 pub mod swap;
 pub mod tune;

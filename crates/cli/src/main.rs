@@ -49,6 +49,7 @@ fn run(command: &Command) -> anyhow::Result<Exit> {
         Command::Tune(tune) => commands::tune::run(tune),
         Command::Swap(swap) => commands::swap::run(swap),
         Command::Migrate(migrate) => commands::migrate::run(migrate),
+        Command::Sockets(sockets) => commands::sockets::run(sockets),
         Command::Unload(unload) => commands::unload::run(unload),
         Command::Default(default) => commands::default::run(default),
         Command::Apply(apply) => commands::apply::run(apply),

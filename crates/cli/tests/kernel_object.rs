@@ -3,14 +3,8 @@
 
 mod kernel;
 
-use std::path::Path;
-use std::process::Command;
-use std::time::Duration;
-
-use ccctl_lab::testbed::run_ok;
-use kernel::{ccctl, code, is_refusal, names, refuses, show, succeeds, Folder, CCCTL};
-
-const LIMIT: Duration = Duration::from_secs(60);
+use kernel::compile::compile;
+use kernel::{ccctl, code, is_refusal, names, refuses, show, succeeds, Folder};
 
 #[test]
 fn files_that_are_no_algorithm() {
@@ -110,25 +104,4 @@ fn the_verifiers_refusal_names_its_log() {
             let _ = std::fs::remove_file(log); // it is this test's
         }
     });
-}
-
-fn compile(folder: &Folder, source: &str, label: &str) -> String {
-    let object = folder.path().join(format!("{label}.bpf.o"));
-    let root = format!("{}/../..", env!("CARGO_MANIFEST_DIR"));
-    let mut clang = Command::new(std::env::var("CLANG").unwrap_or_else(|_| "clang".to_owned()));
-    clang.args(["-target", "bpf", "-mcpu=v3", "-std=gnu11", "-O2", "-g", "-c", source, "-o"]).arg(&object);
-    clang.arg(format!("-I{root}/bpf/include"));
-    for headers in libbpf_headers() {
-        clang.arg("-isystem").arg(headers);
-    }
-    run_ok(&mut clang, LIMIT).unwrap();
-    object.to_str().unwrap().to_owned()
-}
-
-/// The headers of the vendored libbpf lie beside the program under test.
-fn libbpf_headers() -> Vec<std::path::PathBuf> {
-    let build = Path::new(CCCTL).with_file_name("build");
-    let outputs =
-        std::fs::read_dir(build).into_iter().flatten().flatten().map(|entry| entry.path().join("out/include"));
-    outputs.filter(|headers| headers.join("bpf/bpf_helpers.h").exists()).collect()
 }

@@ -167,7 +167,7 @@ impl Instance {
     }
 }
 
-fn find_map<'a>(maps: &'a [(String, OwnedFd)], name: &str, instance: &str) -> Result<&'a OwnedFd> {
+pub(crate) fn find_map<'a>(maps: &'a [(String, OwnedFd)], name: &str, instance: &str) -> Result<&'a OwnedFd> {
     let found = maps.iter().find(|(candidate, _)| candidate == name).map(|(_, fd)| fd);
     found.ok_or_else(|| Error::kernel(format!("find {name} of {instance}"), std::io::Error::other("no such map")))
 }
@@ -193,8 +193,16 @@ pub(crate) fn anchor_ids(name: &str) -> Result<(Option<u32>, u32)> {
     }
 }
 
+/// The map behind an instance's name now.
+pub(crate) fn registered_map_id(name: &str) -> Option<u32> {
+    match open_anchor(name).ok()? {
+        Anchor::Link(link, _) => Some(sys::struct_ops_link(link.as_fd()).ok()??.1),
+        Anchor::Map(map) => Some(sys::map_info(map.as_fd()).ok()?.id),
+    }
+}
+
 /// The hooks of a registered map hold the ids of their programs.
-fn program_ids(map: &OwnedFd) -> std::io::Result<Vec<u32>> {
+pub(crate) fn program_ids(map: &OwnedFd) -> std::io::Result<Vec<u32>> {
     let kernel = KernelOps::get().map_err(std::io::Error::other)?;
     let value = sys::read_value(map.as_fd(), kernel.value_bytes)?;
     let hooks = kernel.members.values().filter(|member| member.is_hook);
@@ -247,7 +255,7 @@ fn c_text(bytes: &[std::ffi::c_char]) -> String {
     String::from_utf8_lossy(&bytes.collect::<Vec<_>>()).into_owned()
 }
 
-fn open_maps(ids: &[u32]) -> std::io::Result<Vec<(String, OwnedFd)>> {
+pub(crate) fn open_maps(ids: &[u32]) -> std::io::Result<Vec<(String, OwnedFd)>> {
     ids.iter()
         .map(|id| {
             let fd = sys::map_by_id(*id)?;

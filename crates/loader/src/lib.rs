@@ -22,6 +22,7 @@ mod migrate;
 mod netns;
 mod object;
 mod params;
+mod plain;
 mod retire;
 mod rules;
 mod sockets;
@@ -39,7 +40,7 @@ pub use identity::Identity;
 pub use instance::{other_bpf_algorithms, Instance, OtherAlgorithm, ProgramInfo};
 pub use load::{check, check_name, load, LoadRequest, Loaded};
 pub use lock::Lock;
-pub use migrate::{migrate, Failure, Migration, NamespaceCount};
+pub use migrate::{migrate, require_available, Failure, Migration, NamespaceCount};
 pub use netns::{Namespace, NamespaceScan};
 pub use object::Program;
 pub use retire::retire;
@@ -48,7 +49,10 @@ pub use rules::{
     remove_all, rule_usage, set_rules, unassign, why, AssignRequest, Assigned, CgroupPath, CgroupTree, Choice, Event,
     Explanation, Finding, Flow, Met, Moved, Now, Prefix, Rule, RuleTable, Selector, SocketQuery, Verdict,
 };
-pub use sockets::{count as count_sockets, SocketCounts, Usage};
+pub use sockets::{
+    count as count_sockets, totals as socket_totals, AlgorithmTotals, CgroupPaths, Owner, Owners, ProgramLayouts,
+    Recovery, SocketCounts, SocketFilter, SocketProgram, SocketReader, SocketRecord, SocketState, Transport, Usage,
+};
 pub use swap::{swap, SwapRequest, Swapped};
 pub use tune::{tune, Tuned};
 pub use unload::{unload, RestoredDefault, UnloadOptions, Unloaded};

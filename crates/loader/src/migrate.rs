@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 use crate::default::available_algorithms;
 use crate::error::{Error, Result};
 use crate::lock::Lock;
-use crate::netns::{Namespace, NamespaceScan};
-use crate::sockets::{socket_record, SocketIterator};
+use crate::netns::Namespace;
+use crate::sockets::raw::socket_record;
+use crate::sockets::{SocketFilter, SocketIterator};
 
 /// A socket that could not be moved.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -23,7 +24,7 @@ pub struct Failure {
 pub struct NamespaceCount {
     /// How the namespace is called.
     pub namespace: String,
-    /// Sockets of the algorithm in it.
+    /// Sockets that were selected in it.
     pub found: usize,
     /// Those that use another program now.
     pub moved: usize,
@@ -32,7 +33,7 @@ pub struct NamespaceCount {
 /// What was found and moved.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Migration {
-    /// Sockets of the algorithm.
+    /// Sockets that were selected.
     pub found: usize,
     /// Those that use another program now.
     pub moved: usize,
@@ -40,42 +41,37 @@ pub struct Migration {
     pub already: usize,
     /// Those that could not be moved.
     pub failed: Vec<Failure>,
-    /// By namespace; only those with sockets of the algorithm.
+    /// By namespace; only those with sockets that were selected.
     pub namespaces: Vec<NamespaceCount>,
     /// Namespaces that could not be entered, and why.
     pub unreadable: Vec<String>,
 }
 
-/// Moves the sockets of algorithm `from` to `to`, in all namespaces that may be entered or in the one given. Listening
-/// sockets move too, and what they accept from then on uses `to`. `from` and `to` may be the same: that takes sockets
-/// from the program before a swap to the one after it. With `dry_run` they are only counted.
+/// Moves the sockets that are selected to the algorithm `to`. Listening sockets move too, and what they accept from then
+/// on uses `to`. Sockets of `to` itself are taken from the program before a swap to the one after it. With `dry_run` they
+/// are only counted.
 ///
 /// `progress` is told after each namespace how many of how many are done.
 pub fn migrate(
     _lock: &Lock,
-    from: &str,
+    filter: &SocketFilter,
     to: &str,
-    namespace: Option<&str>,
     dry_run: bool,
     mut progress: impl FnMut(usize, usize),
 ) -> Result<Migration> {
     require_available(to)?;
-    let scan = match namespace {
-        Some(name) => NamespaceScan { found: vec![Namespace::named(name)?], unreadable: Vec::new() },
-        None => NamespaceScan::all()?,
-    };
-    let only = namespace.unwrap_or_default();
-    let iterator = SocketIterator::load(from, if dry_run { "" } else { to })?;
+    let scan = filter.scan()?;
+    let iterator = SocketIterator::load(filter, if dry_run { "" } else { to })?;
     let mut migration = Migration { unreadable: scan.unreadable, ..Migration::default() };
     for (index, namespace) in scan.found.iter().enumerate() {
-        match iterator.run(namespace) {
+        match iterator.all(namespace) {
             Ok(records) => migration.add(namespace, &records),
-            Err(error) if namespace.label == only => return Err(error),
+            Err(error) if filter.namespace.is_some() => return Err(error),
             Err(error) => migration.unreadable.push(error.to_string()),
         }
         progress(index + 1, scan.found.len());
     }
-    if migration.found == 0 {
+    if let (0, Some(from)) = (migration.found, &filter.algorithm) {
         require_available(from)?; // sockets may use a name that was unloaded by force; without any it is a typing error
     }
     Ok(migration)
@@ -110,7 +106,7 @@ pub(crate) fn reason(error: i32) -> String {
 }
 
 /// Refuses a name that no socket could be moved to.
-pub(crate) fn require_available(name: &str) -> Result<()> {
+pub fn require_available(name: &str) -> Result<()> {
     let available = available_algorithms()?;
     if available.iter().any(|known| known == name) {
         return Ok(());

@@ -6,7 +6,7 @@ use crate::default;
 use crate::error::Result;
 use crate::lock::Lock;
 use crate::netns::{Namespace, NamespaceScan};
-use crate::sockets::SocketIterator;
+use crate::sockets::{SocketFilter, SocketIterator};
 use crate::unload::{unload, RestoredDefault, UnloadOptions, Unloaded};
 
 /// Connections that begin while others are moved are met by the next pass.
@@ -46,9 +46,9 @@ fn move_all(names: &[String], namespaces: &[Namespace]) -> Result<usize> {
     let mut moved = 0;
     for name in names {
         for (default, namespaces) in by_default.iter().filter(|(default, _)| *default != name) {
-            let iterator = SocketIterator::load(name, default)?;
+            let iterator = SocketIterator::load(&SocketFilter::of_algorithm(name), default)?;
             for namespace in namespaces {
-                moved += iterator.run(namespace)?.iter().filter(|record| record.moved != 0).count();
+                moved += iterator.all(namespace)?.iter().filter(|record| record.moved != 0).count();
             }
         }
     }

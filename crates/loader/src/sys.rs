@@ -309,19 +309,3 @@ pub(crate) fn copy_name(room: &mut [c_char], name: &str) {
         *slot = byte as c_char;
     }
 }
-
-/// A query as the bytes of the map that it goes to.
-pub(crate) fn query_bytes(query: &crate::sockets::socket_query) -> &[u8] {
-    // SAFETY: a C struct of two char arrays has no padding; the slice borrows the query.
-    unsafe { std::slice::from_raw_parts(ptr::from_ref(query).cast(), size_of_val(query)) }
-}
-
-/// The whole records in what the iterator wrote.
-pub(crate) fn records_of(bytes: &[u8]) -> Vec<crate::sockets::socket_record> {
-    let size = size_of::<crate::sockets::socket_record>();
-    let record = |chunk: &[u8]| {
-        // SAFETY: a C struct of integers, for which all bytes are valid; the chunk is exactly as long; unaligned.
-        unsafe { chunk.as_ptr().cast::<crate::sockets::socket_record>().read_unaligned() }
-    };
-    bytes.chunks_exact(size).map(record).collect()
-}

@@ -15,7 +15,7 @@ use crate::lock::Lock;
 use crate::marks::{self, Mark};
 use crate::migrate::{migrate, require_available, Migration};
 use crate::netns::NamespaceScan;
-use crate::sockets::count;
+use crate::sockets::{count, SocketFilter};
 use crate::{rules, sys};
 
 /// The kernel takes a link down after its last user is gone, on a work queue.
@@ -105,7 +105,7 @@ fn clear_users(lock: &Lock, instance: &Instance, options: &UnloadOptions, result
     let name = &instance.name;
     if let Some(target) = &options.migrate_to {
         result.rules_changed += rules::rename(lock, name, target)?;
-        let moved: Migration = migrate(lock, name, target, None, false, |_, _| {})?;
+        let moved: Migration = migrate(lock, &SocketFilter::of_algorithm(name), target, false, |_, _| {})?;
         result.migrated += moved.moved;
     }
     let (rules, sockets) = (rules::rules_using(name)?, count(name)?.of(name).sockets);

@@ -7,7 +7,6 @@ use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, SERVER};
 use hyper::{Method, Request, Response, StatusCode};
-use schemars::SchemaGenerator;
 use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -117,8 +116,8 @@ fn hint(name: &str) -> String {
 }
 
 fn of_query(entry: &Entry, request: &Request<Incoming>) -> Result<Box<dyn Asked>, Refusal> {
-    let schema = (entry.request)(&mut SchemaGenerator::default());
-    let value = query::to_json(request.uri().query().unwrap_or_default(), &schema);
+    let schema = (entry.request)();
+    let value = query::to_json(request.uri().query().unwrap_or_default(), schema.as_value());
     let value = value.or_else(|cause| refuse(StatusCode::BAD_REQUEST, Exit::Usage, cause, "each field once"))?;
     parse(entry, value)
 }

@@ -46,7 +46,7 @@ fn path(entry: &Entry, generator: &mut SchemaGenerator) -> Value {
         let get = json!({
             "operationId": format!("get_{}", entry.name),
             "summary": entry.title,
-            "parameters": parameters(&(entry.request)(generator)),
+            "parameters": parameters(&(entry.request)()),
             "responses": responses(&answer),
         });
         methods.insert("get".to_owned(), get);
@@ -69,11 +69,14 @@ fn parameters(request: &Schema) -> Vec<Value> {
     let required = request.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
     let properties = request.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
     let parameter = |(name, schema): (String, Value)| {
+        let style = if schema["type"] == "object" { "deepObject" } else { "form" };
         json!({
             "name": name,
             "in": "query",
             "required": required.iter().any(|field| *field == name),
             "description": schema.get("description").cloned().unwrap_or_default(),
+            "style": style,
+            "explode": true,
             "schema": schema,
         })
     };

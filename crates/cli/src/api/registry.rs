@@ -1,5 +1,6 @@
 //! The operations by name: the one list of them.
 
+use schemars::generate::SchemaSettings;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::Value;
 
@@ -32,8 +33,8 @@ pub struct Entry {
     pub title: &'static str,
     /// Some of its requests change nothing: there is a GET.
     pub reads: bool,
-    /// Schema of the request itself.
-    pub request: fn(&mut SchemaGenerator) -> Schema,
+    /// Schema of the request, complete in itself.
+    pub request: fn() -> Schema,
     /// Reference to the schema of the request.
     pub body: fn(&mut SchemaGenerator) -> Schema,
     /// Reference to the schema of the answer.
@@ -48,7 +49,10 @@ impl Entry {
             name: O::NAME,
             title: O::TITLE,
             reads,
-            request: |generator| O::json_schema(generator),
+            request: || {
+                let inline = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+                O::json_schema(&mut inline.into_generator())
+            },
             body: |generator| generator.subschema_for::<O>(),
             answer: |generator| generator.subschema_for::<O::Answer>(),
             parse: |value| Ok(Box::new(serde_json::from_value::<O>(value)?)),
@@ -73,12 +77,14 @@ pub const OPERATIONS: &[Entry] = &[
     Entry::reads::<engine::List>(),
     Entry::changes::<engine::Tune>(),
     Entry::changes::<engine::Swap>(),
+    Entry::changes::<engine::Migrate>(),
     Entry::changes::<engine::Unload>(),
     Entry::reads::<engine::Default>(),
     Entry::changes::<engine::Assign>(),
     Entry::changes::<engine::Unassign>(),
     Entry::reads::<engine::Rules>(),
     Entry::reads::<engine::Why>(),
+    Entry::reads::<engine::Sockets>(),
     Entry::reads::<engine::Doctor>(),
     Entry::changes::<engine::Apply>(),
     Entry::reads::<engine::Status>(),

@@ -1,11 +1,7 @@
 //! `ccctl migrate`
 
-use ccctl_loader::{migrate, Migration};
-use indicatif::{ProgressBar, ProgressStyle};
-use serde_json::json;
-
 use crate::arguments::Migrate;
-use crate::engine::request;
+use crate::engine::{self, Migrated};
 use crate::exit::Exit;
 use crate::output;
 
@@ -13,61 +9,56 @@ use crate::output;
 const LISTED_FAILURES: usize = 10;
 
 pub fn run(arguments: &Migrate) -> anyhow::Result<Exit> {
-    let lock = request::lock()?;
-    let bar =
-        ProgressBar::new(0).with_style(ProgressStyle::with_template("{pos} of {len} network namespaces {wide_bar}")?);
-    let migration =
-        migrate(&lock, &arguments.from, &arguments.to, arguments.netns.as_deref(), arguments.dry_run, |done, all| {
-            bar.set_length(all as u64);
-            bar.set_position(done as u64);
-        })?;
-    bar.finish_and_clear();
+    let migrated = engine::ask(&engine::Migrate {
+        filter: arguments.selection.filter(arguments.from.as_deref()),
+        all: arguments.all,
+        to: arguments.to.clone(),
+        dry_run: arguments.dry_run,
+    })?;
     if arguments.output.json {
-        print_json(arguments, &migration)?;
+        output::json(&migrated)?;
     } else {
-        print(arguments, &migration)?;
+        print(&migrated)?;
     }
-    Ok(if migration.failed.is_empty() { Exit::Done } else { Exit::Partly })
+    Ok(if migrated.failed.is_empty() { Exit::Done } else { Exit::Partly })
 }
 
-fn print_json(arguments: &Migrate, migration: &Migration) -> anyhow::Result<()> {
-    let mut value = json!(migration);
-    value["from"] = json!(arguments.from);
-    value["to"] = json!(arguments.to);
-    value["dry_run"] = json!(arguments.dry_run);
-    output::json(&value)
-}
-
-fn print(arguments: &Migrate, migration: &Migration) -> anyhow::Result<()> {
-    let Migrate { from, to, .. } = arguments;
-    for count in &migration.namespaces {
-        let done = if arguments.dry_run { "would be moved" } else { "moved" };
-        let number = if arguments.dry_run { count.found } else { count.moved };
-        output::line(&format!(
-            "{}: {} of {from}, {number} {done}",
-            count.namespace,
-            output::count(count.found, "socket")
-        ))?;
+fn print(migrated: &Migrated) -> anyhow::Result<()> {
+    for one in &migrated.namespaces {
+        let sockets = sockets_of(one.found, migrated);
+        let (number, done) = if migrated.dry_run { (one.found, "would be moved") } else { (one.moved, "moved") };
+        output::line(&format!("{}: {sockets}, {number} {done}", one.namespace))?;
     }
-    let summary = match (arguments.dry_run, migration.found) {
-        (_, 0) => format!("no socket uses {from}"),
-        (true, found) => format!("{} would move from {from} to {to}", output::count(found, "socket")),
-        (false, found) => {
-            format!("moved {} of {} from {from} to {to}", migration.moved, output::count(found, "socket"))
-        }
-    };
-    output::line(&summary)?;
-    if migration.already > 0 && !arguments.dry_run {
-        output::line(&format!("{} already used that program", migration.already))?;
+    output::line(&summary(migrated))?;
+    if migrated.already > 0 && !migrated.dry_run {
+        output::line(&format!("{} already used that program", migrated.already))?;
     }
-    for failure in migration.failed.iter().take(LISTED_FAILURES) {
+    for failure in migrated.failed.iter().take(LISTED_FAILURES) {
         output::line(&format!("not moved: {}: {}", failure.socket, failure.reason))?;
     }
-    if migration.failed.len() > LISTED_FAILURES {
-        output::line(&format!("and {} more that were not moved", migration.failed.len() - LISTED_FAILURES))?;
+    if migrated.failed.len() > LISTED_FAILURES {
+        output::line(&format!("and {} more that were not moved", migrated.failed.len() - LISTED_FAILURES))?;
     }
-    for reason in &migration.unreadable {
+    for reason in &migrated.unreadable {
         output::line(&format!("not looked at: {reason}"))?;
     }
     Ok(())
+}
+
+fn sockets_of(found: usize, migrated: &Migrated) -> String {
+    let sockets = output::count(found, "socket");
+    migrated.from.as_ref().map_or(sockets.clone(), |from| format!("{sockets} of {from}"))
+}
+
+fn summary(migrated: &Migrated) -> String {
+    let (found, to) = (migrated.found, &migrated.to);
+    let sockets = output::count(found, "socket");
+    match (&migrated.from, migrated.dry_run) {
+        (Some(from), _) if found == 0 => format!("no socket uses {from}"),
+        (None, _) if found == 0 => "no such socket".to_owned(),
+        (Some(from), true) => format!("{sockets} would move from {from} to {to}"),
+        (Some(from), false) => format!("moved {} of {sockets} from {from} to {to}", migrated.moved),
+        (None, true) => format!("{sockets} would move to {to}"),
+        (None, false) => format!("moved {} of {sockets} to {to}", migrated.moved),
+    }
 }

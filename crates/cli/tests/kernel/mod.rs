@@ -5,7 +5,9 @@
 //! noted in the lock file, and stops before a command that would touch any other.
 #![allow(dead_code)] // each test binary uses its part
 
+pub mod compile;
 pub mod daemon;
+pub mod listing;
 
 use std::collections::BTreeSet;
 use std::path::Path;

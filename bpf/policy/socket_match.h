@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What a socket is, and whether it is asked for: shared by the iterators. */
+#ifndef CCCTL_SOCKET_MATCH_H
+#define CCCTL_SOCKET_MATCH_H
+
+#include "socket_kernel.h"
+
+#define CGROUP_LEVELS 64
+#define BPF_F_NO_PREALLOC 1
+
+const volatile struct socket_query query SEC(".rodata.query");
+
+/* Cookies of the sockets that the process asked for has open; filled by `owners`, sized by the loader. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, u64);
+	__type(value, u8);
+} selected SEC(".maps");
+
+/* The name in force, and the address of its table, which differs between the programs before and after a swap */
+static const void *read_algorithm(struct tcp_sock *tp, char *name)
+{
+	const struct inet_connection_sock___table *icsk = (const void *)tp;
+	const struct tcp_congestion_ops___named *ops = BPF_CORE_READ(icsk, icsk_ca_ops);
+
+	bpf_probe_read_kernel(name, CCCTL_NAME_BYTES, &ops->name);
+	return ops;
+}
+
+/* The table of a BPF algorithm lies inside its struct_ops map. */
+static u32 map_id_of(const void *ops)
+{
+	u64 inside = bpf_core_field_offset(struct bpf_struct_ops_map, kvalue) +
+		     bpf_core_field_offset(struct bpf_struct_ops_value, data);
+	const struct bpf_struct_ops_map *map = (const void *)((u64)ops - inside);
+
+	if (BPF_CORE_READ(map, map.map_type) != BPF_MAP_TYPE_STRUCT_OPS)
+		return 0;
+	return BPF_CORE_READ(map, map.id);
+}
+
+static bool names_equal(const char *name, const volatile char *wanted)
+{
+	for (int i = 0; i < CCCTL_NAME_BYTES; i++) {
+		if (name[i] != wanted[i])
+			return false;
+		if (!name[i])
+			break;
+	}
+	return true;
+}
+
+static bool addresses_equal(const u8 *address, const volatile u8 *wanted)
+{
+	for (int i = 0; i < 16; i++) {
+		if (address[i] != wanted[i])
+			return false;
+	}
+	return true;
+}
+
+static void map_v4(u8 *address, const u32 *v4)
+{
+	address[10] = 0xff;
+	address[11] = 0xff;
+	bpf_probe_read_kernel(address + 12, 4, v4);
+}
+
+static void read_addresses(struct socket_record *record, struct sock_common *skc)
+{
+	if (record->family == AF_INET) {
+		map_v4(record->source, &skc->skc_rcv_saddr);
+		map_v4(record->destination, &skc->skc_daddr);
+		return;
+	}
+	bpf_probe_read_kernel(record->source, 16, &skc->skc_v6_rcv_saddr);
+	bpf_probe_read_kernel(record->destination, 16, &skc->skc_v6_daddr);
+}
+
+static u64 cgroup_id_of(struct tcp_sock *tp)
+{
+	const struct sock___cgroup *sk = (const void *)tp;
+
+	if (!bpf_core_field_exists(sk->sk_cgrp_data))
+		return 0;
+	return sk->sk_cgrp_data.cgroup->kn->id;
+}
+
+/* Upwards from the socket's cgroup. A kernel of before 6.0 has no array of ancestors, and the way is short. */
+static bool is_below(struct tcp_sock *tp, u64 cgroup_id)
+{
+	const struct sock___cgroup *sk = (const void *)tp;
+	struct cgroup_subsys_state *parent;
+	struct cgroup *cgroup;
+
+	if (!bpf_core_field_exists(sk->sk_cgrp_data))
+		return false;
+	cgroup = sk->sk_cgrp_data.cgroup;
+	for (int level = 0; level < CGROUP_LEVELS && cgroup; level++) {
+		if (cgroup->kn->id == cgroup_id)
+			return true;
+		parent = cgroup->self.parent;
+		if (!parent)
+			return false;
+		cgroup = parent->cgroup;
+	}
+	return false;
+}
+
+static bool ports_match(const struct socket_record *record)
+{
+	if (query.port && record->source_port != query.port && record->destination_port != query.port)
+		return false;
+	if (query.source_port && record->source_port != query.source_port)
+		return false;
+	return !query.destination_port || record->destination_port == query.destination_port;
+}
+
+static bool addresses_match(const struct socket_record *record)
+{
+	if (query.by_source && !addresses_equal(record->source, query.source))
+		return false;
+	return !query.by_destination || addresses_equal(record->destination, query.destination);
+}
+
+static bool owner_matches(struct tcp_sock *tp, u64 cookie)
+{
+	if (query.cookie && cookie != query.cookie)
+		return false;
+	if (query.cgroup_id && !is_below(tp, query.cgroup_id))
+		return false;
+	return !query.pid || bpf_map_lookup_elem(&selected, &cookie);
+}
+
+/* Describes the socket, the cheapest first; false as soon as it is not one that is asked for. */
+static bool matches(struct sock_common *skc, struct tcp_sock *tp, struct socket_record *record)
+{
+	const void *ops;
+
+	record->state = skc->skc_state;
+	if (query.states && !(query.states & 1U << (record->state & 31)))
+		return false;
+	record->source_port = skc->skc_num;
+	record->destination_port = __builtin_bswap16(skc->skc_dport);
+	if (!ports_match(record))
+		return false;
+	ops = read_algorithm(tp, record->algorithm);
+	if (query.from[0] && !names_equal(record->algorithm, query.from))
+		return false;
+	record->map_id = map_id_of(ops);
+	record->family = skc->skc_family;
+	read_addresses(record, skc);
+	if (!addresses_match(record))
+		return false;
+	record->cookie = bpf_get_socket_cookie(tp);
+	return owner_matches(tp, record->cookie);
+}
+
+#endif

@@ -1,0 +1,142 @@
+//! How long it takes to list and to move 100,000 sockets of one namespace, beside `ss`: whole commands, taking turns,
+//! their output thrown away.
+#![allow(clippy::unwrap_used)] // a benchmark fails by panicking
+
+#[path = "../tests/kernel/mod.rs"]
+mod kernel;
+mod measure;
+
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use ccctl_lab::testbed::{connect, run, Namespace};
+use measure::{aim, aims, is_smoke, machine, Sample};
+use nix::sys::resource::{getrlimit, setrlimit, Resource};
+
+const LIMIT: Duration = Duration::from_secs(120);
+/// Both ends of a connection are sockets of the namespace.
+const ENDS: usize = 2;
+/// A listener has room for as many connections as there are ports to come from: 28,000.
+const PAIRS_PER_LISTENER: usize = 20_000;
+
+struct Plan {
+    rounds: usize,
+    sockets: usize,
+}
+
+fn main() {
+    let plan = if is_smoke() { Plan { rounds: 2, sockets: 1000 } } else { Plan { rounds: 15, sockets: 100_000 } };
+    kernel::test("sockets", 900, || {
+        kernel::succeeds(&["load", "cubic"]);
+        let namespace = Namespace::new("sockets").unwrap();
+        let pairs = open(&namespace, plan.sockets / ENDS);
+        let heading = format!("{}; {} sockets, idle, in one namespace", machine(), plan.sockets);
+        println!("{heading}; {} rounds; ms: median (min to max).\n", plan.rounds);
+        println!("| command | ms |\n| --- | --- |");
+        let [plain, process, ss, ss_process] = listings(&plan, &namespace);
+        let moving = migrations(&plan, &namespace);
+        aims();
+        aim(&format!("list {} sockets: ccctl / ss -tin", plan.sockets), plain / ss, 1.0, "");
+        aim("the same with processes: ccctl / ss -tinp", process / ss_process, 1.0, "");
+        aim(&format!("migrate {} sockets", plan.sockets), moving, 1000.0, " ms");
+        drop((pairs, namespace));
+        kernel::succeeds(&["unload", "bpf_cubic", "--force"]);
+    });
+}
+
+/// Connections over loopback, both ends held here.
+fn open(namespace: &Namespace, pairs: usize) -> Vec<(TcpStream, TcpStream)> {
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
+    let files = (ENDS * pairs) as u64 + 1000;
+    setrlimit(Resource::RLIMIT_NOFILE, soft.max(files), hard.max(files)).unwrap();
+    namespace.set_sysctl("net/ipv4/tcp_congestion_control", "reno").unwrap();
+    let opening = || {
+        let mut held = Vec::new();
+        for first in (0..pairs).step_by(PAIRS_PER_LISTENER) {
+            let address = format!("127.0.0.{}", 2 + first / PAIRS_PER_LISTENER);
+            let listener = TcpListener::bind((address, 0)).unwrap();
+            let to = listener.local_addr().unwrap().to_string();
+            for _ in first..pairs.min(first + PAIRS_PER_LISTENER) {
+                held.push((connect(&to, None, LIMIT).unwrap(), listener.accept().unwrap().0));
+            }
+        }
+        held
+    };
+    namespace.enter(opening).unwrap()
+}
+
+/// From the start of the process to its end.
+fn time(namespace: Option<&Namespace>, words: &[&str]) -> Duration {
+    let running = || {
+        let started = Instant::now();
+        let status = Command::new(words[0])
+            .args(&words[1..])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .unwrap();
+        assert!(status.success(), "{words:?}: {status}");
+        started.elapsed()
+    };
+    namespace.map_or_else(running, |namespace| namespace.enter(running).unwrap())
+}
+
+/// What is timed shows all sockets.
+fn require_all(plan: &Plan, namespace: &Namespace) {
+    let words = ["sockets", "--netns", namespace.name(), "--columns", "cookie"];
+    let ours = run(Command::new(kernel::CCCTL).args(words), LIMIT).unwrap().stdout.lines().count() - 1;
+    let theirs = namespace.run(Command::new("ss").args(["-H", "-O", "-tin"]), LIMIT).unwrap().stdout.lines().count();
+    assert_eq!((ours, theirs), (plan.sockets, plan.sockets), "ccctl and ss");
+}
+
+/// Gives the medians: plain, with processes, and both of ss.
+fn listings(plan: &Plan, namespace: &Namespace) -> [f64; 4] {
+    require_all(plan, namespace);
+    let ccctl = [kernel::CCCTL, "sockets", "--netns", namespace.name()];
+    let ours = |more: &[&'static str]| [&ccctl[..], more].concat();
+    let commands = [
+        ("ccctl sockets", None, ours(&[])),
+        ("ccctl sockets, with the process", None, ours(&["--columns", "state,source,destination,algorithm,process"])),
+        ("ss -tin", Some(namespace), vec!["ss", "-tin"]),
+        ("ss -tinp", Some(namespace), vec!["ss", "-tinp"]),
+        ("ccctl sockets --wide", None, ours(&["--wide"])),
+        ("ccctl sockets --json", None, ours(&["--json"])),
+        ("ccctl sockets --sort rate --limit 20", None, ours(&["--sort", "rate", "--limit", "20"])),
+        ("ccctl sockets --instance bpf_cubic (none)", None, ours(&["--instance", "bpf_cubic"])),
+        ("ccctl list: the same sockets counted", None, vec![kernel::CCCTL, "list"]),
+        ("ss -tn: addresses only", Some(namespace), vec!["ss", "-tn"]),
+    ];
+    let mut samples = vec![Sample::default(); commands.len()];
+    for round in 0..plan.rounds {
+        for index in 0..commands.len() {
+            let turn = (index + round) % commands.len();
+            let (_, inside, words) = &commands[turn];
+            samples[turn].add_ms(time(*inside, words));
+        }
+    }
+    for ((what, ..), sample) in commands.iter().zip(&samples) {
+        println!("| {what} | {} |", sample.cell(1));
+    }
+    [0, 1, 2, 3].map(|index: usize| samples[index].median())
+}
+
+/// Moves them to and fro and gives the median.
+fn migrations(plan: &Plan, namespace: &Namespace) -> f64 {
+    let [mut moving, mut counting, mut by_port] = [(); 3].map(|()| Sample::default());
+    for round in 0..plan.rounds {
+        let (from, to) = if round % 2 == 0 { ("reno", "bpf_cubic") } else { ("bpf_cubic", "reno") };
+        let words = [kernel::CCCTL, "migrate", "--netns", namespace.name(), "--from", from, "--to", to];
+        counting.add_ms(time(None, &[&words[..], &["--dry-run"]].concat()));
+        by_port.add_ms(time(None, &[&words[..], &["--port", "1"]].concat()));
+        moving.add_ms(time(None, &words));
+        let using = namespace.run(Command::new("ss").args(["-H", "-O", "-tin"]), LIMIT).unwrap().stdout;
+        let moved = using.lines().filter(|line| line.split_whitespace().any(|word| word == to)).count();
+        assert_eq!(moved, plan.sockets, "{to}");
+    }
+    println!("| ccctl migrate, all of them | {} |", moving.cell(1));
+    println!("| ccctl migrate --dry-run | {} |", counting.cell(1));
+    println!("| ccctl migrate --port 1 (none) | {} |", by_port.cell(1));
+    moving.median()
+}

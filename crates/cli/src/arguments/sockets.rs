@@ -1,0 +1,106 @@
+//! The command line of what chooses sockets.
+
+use clap::Args;
+
+use super::Output;
+use crate::engine::{Column, SocketFilter};
+
+/// Which sockets: all that is said must hold.
+#[derive(Debug, Args)]
+pub struct SocketSelection {
+    /// Made in this cgroup (v2) or below it
+    #[arg(long, value_name = "PATH")]
+    pub cgroup: Option<String>,
+    /// Open in this process
+    #[arg(long, value_name = "PID")]
+    pub pid: Option<u32>,
+    /// With this port at either end
+    #[arg(long)]
+    pub port: Option<u16>,
+    /// With this local end; [ADDRESS]:PORT for IPv6
+    #[arg(long, value_name = "ADDRESS[:PORT]")]
+    pub src: Option<String>,
+    /// With this remote end
+    #[arg(long, value_name = "ADDRESS[:PORT]")]
+    pub dst: Option<String>,
+    /// In this state: established, listen, connected (all but listen), ...; may be repeated
+    #[arg(long)]
+    pub state: Vec<String>,
+    /// With this cookie (`SO_COOKIE`), decimal or 0x...
+    #[arg(long, value_parser = cookie)]
+    pub cookie: Option<u64>,
+    /// Of this network namespace: a name in /run/netns or the path of a namespace file
+    #[arg(long, value_name = "NAME|PATH")]
+    pub netns: Option<String>,
+}
+
+impl SocketSelection {
+    /// The same, and only sockets of this algorithm.
+    pub fn filter(&self, instance: Option<&str>) -> SocketFilter {
+        SocketFilter {
+            instance: instance.map(str::to_owned),
+            cgroup: self.cgroup.clone(),
+            pid: self.pid,
+            port: self.port,
+            src: self.src.clone(),
+            dst: self.dst.clone(),
+            state: self.state.clone(),
+            cookie: self.cookie,
+            netns: self.netns.clone(),
+        }
+    }
+}
+
+/// `ss` prints them in hexadecimal.
+fn cookie(text: &str) -> Result<u64, std::num::ParseIntError> {
+    text.strip_prefix("0x").map_or_else(|| text.parse(), |digits| u64::from_str_radix(digits, 16))
+}
+
+/// `ccctl sockets`
+#[derive(Debug, Args)]
+pub struct Sockets {
+    /// Of this algorithm: an instance or a built-in one
+    #[arg(long, value_name = "NAME")]
+    pub instance: Option<String>,
+    /// Which.
+    #[command(flatten)]
+    pub selection: SocketSelection,
+    /// Sort by this column: text from a to z, numbers from the largest
+    #[arg(long, value_name = "COLUMN", hide_possible_values = true)]
+    pub sort: Option<Column>,
+    /// Print at most so many
+    #[arg(long, value_name = "NUMBER")]
+    pub limit: Option<usize>,
+    /// Print all columns
+    #[arg(long, conflicts_with = "columns")]
+    pub wide: bool,
+    /// Print these columns
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',', num_args = 1)]
+    pub columns: Vec<Column>,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `ccctl migrate`
+#[derive(Debug, Args)]
+pub struct Migrate {
+    /// Move the sockets that use this algorithm
+    #[arg(long, value_name = "NAME")]
+    pub from: Option<String>,
+    /// Which.
+    #[command(flatten)]
+    pub selection: SocketSelection,
+    /// All sockets of all network namespaces
+    #[arg(long)]
+    pub all: bool,
+    /// To this one; the name that they use takes them to the program after a swap
+    #[arg(long, value_name = "NAME")]
+    pub to: String,
+    /// Only count
+    #[arg(long)]
+    pub dry_run: bool,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
+}

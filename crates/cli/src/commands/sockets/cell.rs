@@ -1,0 +1,139 @@
+//! One value of one socket, as people read it.
+
+use std::fmt::Write as _;
+
+use crate::engine::{state_text, Column, Socket, Transport};
+
+const NOTHING: &str = "-";
+
+/// Name and unit of a column.
+pub fn header(column: Column) -> &'static str {
+    match column {
+        Column::State => "STATE",
+        Column::Source => "SOURCE",
+        Column::Destination => "DESTINATION",
+        Column::Algorithm => "ALGORITHM",
+        Column::Process => "PROCESS",
+        Column::Cgroup => "CGROUP",
+        Column::Cwnd => "CWND PKTS",
+        Column::Ssthresh => "SSTHRESH PKTS",
+        Column::Srtt => "SRTT MS",
+        Column::MinRtt => "MIN RTT MS",
+        Column::Rate => "RATE MBIT/S",
+        Column::Retransmits => "RETRANS PKTS",
+        Column::InFlight => "IN FLIGHT BYTES",
+        Column::Unsent => "UNSENT BYTES",
+        Column::Recovery => "RECOVERY",
+        Column::Netns => "NETNS",
+        Column::Cookie => "COOKIE",
+        Column::AlgorithmState => "ALGORITHM'S STATE",
+    }
+}
+
+/// Appends the value.
+pub fn write(column: Column, socket: &Socket, text: &mut String) {
+    match column {
+        Column::State => text.push_str(&socket.state),
+        Column::Source => text.push_str(&socket.source),
+        Column::Destination => text.push_str(&socket.destination),
+        Column::Netns => text.push_str(&socket.namespace),
+        Column::Cgroup => text.push_str(socket.cgroup.as_deref().unwrap_or(NOTHING)),
+        Column::Cookie => integer(text, socket.cookie),
+        Column::Algorithm => {
+            text.push_str(&socket.algorithm);
+            if socket.is_on_old_program {
+                text.push_str(" (old program)");
+            }
+        }
+        Column::Process => process(socket, text),
+        Column::AlgorithmState => match state_text(socket) {
+            state if state.is_empty() => text.push_str(NOTHING),
+            state => text.push_str(&state),
+        },
+        _ => match &socket.transport {
+            Some(transport) => measure(column, transport, text),
+            None => text.push_str(NOTHING),
+        },
+    }
+}
+
+/// The first one; `--json` has all.
+fn process(socket: &Socket, text: &mut String) {
+    match socket.owners.as_deref() {
+        Some([first, rest @ ..]) => {
+            integer(text, first.pid.into());
+            text.push('/');
+            text.push_str(&first.command);
+            if !rest.is_empty() {
+                let _ = write!(text, " +{}", rest.len()); // writing to a string cannot fail
+            }
+        }
+        _ => text.push_str(NOTHING),
+    }
+}
+
+fn measure(column: Column, transport: &Transport, text: &mut String) {
+    match column {
+        Column::Cwnd => integer(text, transport.cwnd_pkts.into()),
+        Column::Ssthresh => match transport.ssthresh_pkts {
+            Some(pkts) => integer(text, pkts.into()),
+            None => text.push_str("inf"),
+        },
+        Column::Srtt => thousandths(text, transport.srtt_us),
+        Column::MinRtt => thousandths(text, transport.min_rtt_us),
+        Column::Rate => thousandths(text, transport.delivery_rate_bytes_per_s.map(|rate| rate / 125)),
+        Column::Retransmits => {
+            integer(text, transport.retransmits_in_flight_pkts.into());
+            text.push('/');
+            integer(text, transport.retransmits_pkts.into());
+        }
+        Column::InFlight => integer(text, transport.in_flight_bytes.into()),
+        Column::Unsent => integer(text, transport.unsent_bytes.into()),
+        _ => text.push_str(&transport.recovery),
+    }
+}
+
+/// us as ms, kbit/s as Mbit/s
+fn thousandths(text: &mut String, value: Option<u64>) {
+    let Some(value) = value else { return text.push_str(NOTHING) };
+    integer(text, value / 1000);
+    let rest = value % 1000;
+    text.push('.');
+    for digit in [rest / 100, rest / 10 % 10, rest % 10] {
+        text.push(char::from(b'0' + digit as u8));
+    }
+}
+
+/// Several times as fast as the formatter, which is most of the time that a long table takes.
+fn integer(text: &mut String, mut value: u64) {
+    let mut digits = [0_u8; 20];
+    let mut start = digits.len();
+    loop {
+        start -= 1;
+        digits[start] = b'0' + (value % 10) as u8;
+        value /= 10;
+        if value == 0 {
+            break;
+        }
+    }
+    digits[start..].iter().for_each(|digit| text.push(char::from(*digit)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_as_the_formatter_has_them() {
+        for value in [0, 7, 10, 999, 1000, 65_535, u64::MAX] {
+            let mut text = String::new();
+            integer(&mut text, value);
+            assert_eq!(text, value.to_string());
+        }
+        for (us, ms) in [(0, "0.000"), (7, "0.007"), (40_050, "40.050"), (1_000_000, "1000.000")] {
+            let mut text = String::new();
+            thousandths(&mut text, Some(us));
+            assert_eq!(text, ms);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Sockets as `ccctl sockets` lists them, and as `ss` does: two witnesses of the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+use std::time::Duration;
+
+use ccctl_lab::testbed::Namespace;
+use serde_json::Value;
+
+use super::{ccctl, json};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// What `ccctl sockets` with these words tells.
+#[track_caller]
+pub fn listed(words: &[&str]) -> Vec<Value> {
+    let answer = json(&[&["sockets", "--json"], words].concat());
+    assert_eq!(answer["unreadable"], serde_json::json!([]), "{words:?}");
+    answer["sockets"].as_array().unwrap().clone()
+}
+
+/// Cookies of sockets; each may appear once only.
+#[track_caller]
+pub fn cookies(sockets: &[Value]) -> BTreeSet<u64> {
+    let all: BTreeSet<u64> = sockets.iter().map(|socket| socket["cookie"].as_u64().unwrap()).collect();
+    assert_eq!(all.len(), sockets.len(), "a socket is listed twice");
+    all
+}
+
+/// A line of `ss`.
+#[derive(Debug, Clone)]
+pub struct Line {
+    pub state: String,
+    pub local: String,
+    pub remote: String,
+    words: Vec<String>,
+}
+
+impl Line {
+    /// The value after `KEY:`, or of the word after `KEY` alone.
+    pub fn value(&self, key: &str) -> Option<&str> {
+        let prefix = format!("{key}:");
+        let after = self.words.iter().skip_while(|word| *word != key).nth(1).map(String::as_str);
+        self.words.iter().find_map(|word| word.strip_prefix(&prefix)).or(after)
+    }
+
+    /// A rate in bytes per second.
+    pub fn bytes_per_s(&self, key: &str) -> Option<u64> {
+        Some(self.value(key)?.strip_suffix("bps")?.parse::<u64>().ok()?.div_ceil(8))
+    }
+
+    /// `a/b` as two numbers of thousandths.
+    pub fn pair(&self, key: &str) -> Option<(u64, u64)> {
+        let (a, b) = self.value(key)?.split_once('/')?;
+        Some((thousandths(a), thousandths(b)))
+    }
+}
+
+/// `1.25` as 1250
+pub fn thousandths(text: &str) -> u64 {
+    (text.parse::<f64>().unwrap() * 1000.0).round() as u64
+}
+
+/// What `ss` tells of the TCP sockets of a namespace that have an algorithm, by cookie.
+#[track_caller]
+pub fn ss(namespace: &Namespace) -> BTreeMap<u64, Line> {
+    let output = namespace.run(Command::new("ss").args(["-H", "-O", "-tanie"]), LIMIT).unwrap();
+    assert!(output.success(), "{}", output.stderr);
+    let lines = output.stdout.lines().filter_map(|line| {
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let line = Line {
+            state: words[0].clone(),
+            local: words[3].clone(),
+            remote: words[4].clone(),
+            words: words[5..].to_vec(),
+        };
+        let cookie = u64::from_str_radix(line.value("sk")?, 16).unwrap();
+        (!["TIME-WAIT", "SYN-RECV"].contains(&line.state.as_str())).then_some((cookie, line))
+    });
+    lines.collect()
+}
+
+/// Expects that the words select those sockets of the namespaces for which `holds`, by `ss`, and gives their number.
+#[track_caller]
+pub fn selects(namespaces: &[&Namespace], words: &[&str], holds: impl Fn(&Line) -> bool) -> usize {
+    let expected: BTreeSet<u64> =
+        namespaces.iter().flat_map(|one| ss(one)).filter(|(_, line)| holds(line)).map(|(cookie, _)| cookie).collect();
+    assert_eq!(cookies(&listed(words)), expected, "ccctl sockets {}", words.join(" "));
+    let table = ccctl(&[&["sockets", "--columns", "cookie"], words].concat());
+    let lines: BTreeSet<String> = table.stdout.lines().skip(1).map(str::to_owned).collect();
+    assert_eq!(lines, expected.iter().map(u64::to_string).collect(), "ccctl sockets {}: the table", words.join(" "));
+    expected.len()
+}

@@ -1,0 +1,138 @@
+//! The iterators, loaded for one question.
+
+use std::io::Read as _;
+use std::marker::PhantomData;
+
+use libbpf_rs::{Iter, Link, Map, MapCore as _, Object, ObjectBuilder, OpenObject};
+
+use super::filter::SocketFilter;
+use super::raw::{socket_query, socket_record};
+use crate::error::{Error, Result};
+use crate::netns::Namespace;
+use crate::object::last_words;
+use crate::plain::{bytes_of, values_of, Plain};
+use crate::{features, sys};
+
+/// The iterator's own buffer in the kernel has half of this.
+const READ_BYTES: usize = 1 << 16;
+/// Sockets of one process that can be selected by `pid`; the kernel allows a process as many files.
+const SELECTED_MOST: u32 = 1 << 20;
+
+/// One of the programs in `sockets.bpf.c`, with the answer that it writes.
+pub(super) struct SocketProgramName<T>(pub(super) &'static str, PhantomData<fn() -> T>);
+
+impl<T> SocketProgramName<T> {
+    pub(super) const fn new(name: &'static str) -> Self {
+        Self(name, PhantomData)
+    }
+}
+
+const SHORT: SocketProgramName<socket_record> = SocketProgramName::new("sockets");
+const OWNERS: &str = "owners";
+
+/// An iterator over TCP sockets; opened once in each namespace.
+pub(crate) struct SocketIterator<T = socket_record> {
+    link: Link,
+    object: Object,
+    answer: PhantomData<fn() -> T>,
+}
+
+impl SocketIterator {
+    /// The sockets that are selected, in short; moved to the algorithm `to` where that is not empty.
+    pub(crate) fn load(filter: &SocketFilter, to: &str) -> Result<Self> {
+        Self::of(&SHORT, filter, to)
+    }
+}
+
+impl<T: Plain + Send> SocketIterator<T> {
+    pub(super) fn of(program: &SocketProgramName<T>, filter: &SocketFilter, to: &str) -> Result<Self> {
+        let query = filter.query(to)?;
+        let by_process = query.pid != 0;
+        let programs = if by_process { vec![program.0, OWNERS] } else { vec![program.0] };
+        let object = load(&query, &programs)?;
+        let iterator = Self { link: attach(&object, program.0)?, object, answer: PhantomData };
+        if by_process {
+            read_all(&attach(&iterator.object, OWNERS)?, |_| {})?; // notes which sockets the process has
+        }
+        Ok(iterator)
+    }
+
+    /// Runs it over the sockets of a namespace; `tell` gets some of them at a time.
+    pub(crate) fn each(&self, namespace: &Namespace, mut tell: impl FnMut(T) + Send) -> Result<()> {
+        namespace.run(|| read_all(&self.link, |bytes| values_of(bytes).for_each(&mut tell)))
+    }
+
+    /// All sockets of a namespace.
+    pub(crate) fn all(&self, namespace: &Namespace) -> Result<Vec<T>> {
+        let mut records = Vec::new();
+        self.each(namespace, |record| records.push(record))?;
+        Ok(records)
+    }
+
+    pub(super) fn map(&self, name: &str) -> Result<Map<'_>> {
+        let map = self.object.maps().find(|map| map.name() == name);
+        map.ok_or_else(|| Error::kernel(format!("find the map {name}"), std::io::Error::other("no such map")))
+    }
+}
+
+/// Who has which socket open: `owners` by itself.
+pub(super) fn each_owner<T: Plain>(tell: impl FnMut(T)) -> Result<()> {
+    let object = load(&socket_query::default(), &[OWNERS])?;
+    let link = attach(&object, OWNERS)?;
+    let mut tell = tell;
+    read_all(&link, |bytes| values_of(bytes).for_each(&mut tell))
+}
+
+fn load(query: &socket_query, programs: &[&str]) -> Result<Object> {
+    let (result, log) = sys::with_log(|| prepare(query, programs)?.load());
+    result.map_err(|error| {
+        if log.contains("PROG LOAD LOG") {
+            let cause = std::io::Error::other(last_words(&log, &error.to_string()));
+            return Error::kernel("verify the socket iterator", cause);
+        }
+        if error.kind() == libbpf_rs::ErrorKind::PermissionDenied {
+            return features::privileges_missing("list TCP sockets");
+        }
+        Error::libbpf(format!("load the socket iterator ({})", log.lines().last().unwrap_or_default()), &error)
+    })
+}
+
+fn prepare(query: &socket_query, programs: &[&str]) -> libbpf_rs::Result<OpenObject> {
+    let mut open = ObjectBuilder::default().open_memory(ccctl_catalog::SOCKETS_OBJECT)?;
+    for mut map in open.maps_mut() {
+        let name = map.name().to_string_lossy().into_owned();
+        if name == ".rodata.query" {
+            map.set_initial_value(bytes_of(query))?;
+        } else if name == "selected" && query.pid != 0 {
+            map.set_max_entries(SELECTED_MOST)?;
+        }
+    }
+    for mut program in open.progs_mut() {
+        let wanted = programs.iter().any(|name| program.name() == *name);
+        program.set_autoload(wanted);
+    }
+    Ok(open)
+}
+
+fn attach(object: &Object, name: &str) -> Result<Link> {
+    let program = object.progs_mut().find(|program| program.name() == name);
+    let program = program.ok_or_else(|| Error::kernel(format!("find the iterator {name}"), no_program()))?;
+    program.attach().map_err(|error| Error::libbpf(format!("attach the iterator {name}"), &error))
+}
+
+fn no_program() -> std::io::Error {
+    std::io::Error::other("the object has no such program")
+}
+
+fn read_all(link: &Link, mut tell: impl FnMut(&[u8])) -> Result<()> {
+    let mut iterator = Iter::new(link).map_err(|error| Error::libbpf("open the socket iterator", &error))?;
+    let mut buffer = vec![0; READ_BYTES];
+    loop {
+        match iterator.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(count) => tell(&buffer[..count]),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(Error::kernel("read the socket iterator", error)),
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! TCP sockets, through the BPF iterators in `bpf/policy/sockets.bpf.c`.
+//!
+//! [`SocketReader`] tells all of each socket that a [`SocketFilter`] selects, one after the other; [`totals`] adds them up
+//! inside the kernel; [`count`] is the part of that which instances need.
+
+mod cgroup;
+mod count;
+mod filter;
+mod iterator;
+mod owners;
+mod program;
+mod reader;
+mod record;
+mod totals;
+
+pub use cgroup::CgroupPaths;
+pub use count::{count, SocketCounts, Usage};
+pub use filter::{SocketFilter, SocketState};
+pub use owners::{Owner, Owners};
+pub use program::{ProgramLayouts, SocketProgram};
+pub use reader::SocketReader;
+pub use record::{Recovery, SocketRecord, Transport};
+pub use totals::{totals, AlgorithmTotals};
+
+pub(crate) use iterator::SocketIterator;
+
+#[allow(clippy::all, clippy::pedantic, missing_docs, non_camel_case_types, unsafe_code, dead_code)]
+pub(crate) mod raw {
+    include!(concat!(env!("OUT_DIR"), "/socket_record.rs"));
+}

@@ -1,0 +1,262 @@
+//! One socket.
+
+use std::ffi::c_char;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use super::filter::SocketState;
+use super::raw::{socket_detail, socket_record};
+
+const AF_INET: u16 = 2;
+/// `TCP_INFINITE_SSTHRESH`
+const NO_SSTHRESH_PKTS: u32 = 0x7fff_ffff;
+
+/// A socket at the moment when the kernel showed it, locked.
+#[derive(Debug, Clone)]
+pub struct SocketRecord(pub(super) socket_detail);
+
+/// What loss recovery is doing (`enum tcp_ca_state`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recovery {
+    /// Nothing suspicious.
+    Open,
+    /// Duplicate ACKs.
+    Disorder,
+    /// The window is being reduced after a congestion mark or a local drop.
+    Cwr,
+    /// Fast recovery.
+    Recovery,
+    /// After a retransmission timeout.
+    Loss,
+}
+
+/// What TCP knows of a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transport {
+    /// Congestion window.
+    pub cwnd_pkts: u32,
+    /// Slow-start threshold; None: there was no loss yet.
+    pub ssthresh_pkts: Option<u32>,
+    /// Smoothed RTT; None before the first sample.
+    pub srtt: Option<Duration>,
+    /// Smallest RTT within the window of `tcp_min_rtt_wlen`.
+    pub min_rtt: Option<Duration>,
+    /// Latest delivery-rate sample, as `ss` shows it.
+    pub delivery_rate_bytes_per_s: Option<u64>,
+    /// The application held that sample back.
+    pub is_rate_app_limited: bool,
+    /// Pacing rate; None: not limited.
+    pub pacing_rate_bytes_per_s: Option<u64>,
+    /// Largest segment.
+    pub mss_bytes: u32,
+    /// Sent and not acknowledged.
+    pub packets_out: u32,
+    /// The same in bytes.
+    pub in_flight_bytes: u32,
+    /// Written by the application and not sent.
+    pub unsent_bytes: u32,
+    /// Retransmissions in flight.
+    pub retransmits_out_pkts: u32,
+    /// Retransmissions so far.
+    pub retransmits_pkts: u32,
+    /// Segments sent so far.
+    pub segments_out: u32,
+    /// Packets delivered so far.
+    pub delivered_pkts: u32,
+    /// Packets ever marked lost.
+    pub lost_pkts: u32,
+    /// Loss recovery.
+    pub recovery: Recovery,
+    /// Doublings of the retransmission timeout in a row.
+    pub rto_backoffs: u8,
+}
+
+impl SocketRecord {
+    /// `SO_COOKIE`; never reused while the host runs.
+    #[must_use]
+    pub fn cookie(&self) -> u64 {
+        self.0.socket.cookie
+    }
+
+    /// State of the connection.
+    #[must_use]
+    pub fn state(&self) -> SocketState {
+        SocketState::of_kernel(self.0.socket.state)
+    }
+
+    /// Local end.
+    #[must_use]
+    pub fn source(&self) -> SocketAddr {
+        self.0.socket.source_address()
+    }
+
+    /// Remote end; unspecified for a listening socket.
+    #[must_use]
+    pub fn destination(&self) -> SocketAddr {
+        self.0.socket.destination_address()
+    }
+
+    /// Kernel name of its algorithm.
+    #[must_use]
+    pub fn algorithm(&self) -> String {
+        self.0.socket.algorithm_name()
+    }
+
+    /// `struct_ops` map of the program that it uses; 0: built-in.
+    #[must_use]
+    pub fn map_id(&self) -> u32 {
+        self.0.socket.map_id
+    }
+
+    /// Id of the cgroup that it was made in; 0: not known.
+    #[must_use]
+    pub fn cgroup_id(&self) -> u64 {
+        self.0.cgroup_id
+    }
+
+    /// What its algorithm keeps: `icsk_ca_priv`.
+    #[must_use]
+    pub fn algorithm_state(&self) -> &[u8] {
+        &self.0.algorithm_state
+    }
+
+    /// What TCP knows of the connection; None of a listening socket.
+    #[must_use]
+    pub fn transport(&self) -> Option<Transport> {
+        let detail = &self.0;
+        if self.state() == SocketState::Listen {
+            return None;
+        }
+        Some(Transport {
+            cwnd_pkts: detail.cwnd_pkts,
+            ssthresh_pkts: Some(detail.ssthresh_pkts).filter(|pkts| *pkts < NO_SSTHRESH_PKTS),
+            srtt: duration(detail.srtt_us_q3 >> 3).filter(|_| detail.srtt_us_q3 != 0),
+            min_rtt: Some(detail.min_rtt_us).filter(|us| *us != u32::MAX).and_then(duration),
+            delivery_rate_bytes_per_s: delivery_rate(detail),
+            is_rate_app_limited: detail.is_rate_app_limited != 0,
+            pacing_rate_bytes_per_s: Some(detail.pacing_rate_bytes_per_s).filter(|rate| *rate != u64::MAX),
+            mss_bytes: detail.mss_bytes,
+            packets_out: detail.packets_out,
+            in_flight_bytes: detail.in_flight_bytes,
+            unsent_bytes: detail.unsent_bytes,
+            retransmits_out_pkts: detail.retransmits_out_pkts,
+            retransmits_pkts: detail.retransmits_pkts,
+            segments_out: detail.segments_out,
+            delivered_pkts: detail.delivered_pkts,
+            lost_pkts: detail.lost_pkts,
+            recovery: Recovery::of_kernel(detail.recovery),
+            rto_backoffs: detail.rto_backoffs,
+        })
+    }
+}
+
+#[allow(clippy::unnecessary_wraps)] // reads as a step of a chain
+fn duration(us: u32) -> Option<Duration> {
+    Some(Duration::from_micros(us.into()))
+}
+
+/// `tcp_compute_delivery_rate()`
+fn delivery_rate(detail: &socket_detail) -> Option<u64> {
+    let (packets, interval_us) = (u64::from(detail.rate_delivered_pkts), u64::from(detail.rate_interval_us));
+    if packets == 0 {
+        return None;
+    }
+    (u128::from(packets) * u128::from(detail.mss_bytes) * 1_000_000)
+        .checked_div(interval_us.into())
+        .and_then(|rate| u64::try_from(rate).ok())
+}
+
+impl Recovery {
+    fn of_kernel(number: u8) -> Self {
+        match number {
+            0 => Self::Open,
+            1 => Self::Disorder,
+            2 => Self::Cwr,
+            3 => Self::Recovery,
+            _ => Self::Loss,
+        }
+    }
+
+    /// In one word.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Disorder => "disorder",
+            Self::Cwr => "cwr",
+            Self::Recovery => "recovery",
+            Self::Loss => "loss",
+        }
+    }
+}
+
+impl socket_record {
+    /// Algorithm before any move.
+    pub(crate) fn algorithm_name(&self) -> String {
+        c_text(&self.algorithm)
+    }
+
+    /// `source -> destination` as a person would look for it.
+    pub(crate) fn label(&self) -> String {
+        format!("{} -> {}", self.source_address(), self.destination_address())
+    }
+
+    fn source_address(&self) -> SocketAddr {
+        SocketAddr::new(self.address(&self.source), self.source_port)
+    }
+
+    fn destination_address(&self) -> SocketAddr {
+        SocketAddr::new(self.address(&self.destination), self.destination_port)
+    }
+
+    /// An IPv6 socket keeps the mapped form, as in `ss`.
+    fn address(&self, bytes: &[u8; 16]) -> IpAddr {
+        let address = Ipv6Addr::from(*bytes);
+        match address.to_ipv4_mapped() {
+            Some(v4) if self.family == AF_INET => v4.into(),
+            _ => address.into(),
+        }
+    }
+}
+
+/// Text up to its closing zero.
+pub(super) fn c_text(bytes: &[c_char]) -> String {
+    let bytes = bytes.iter().take_while(|byte| **byte != 0).map(|byte| *byte as u8);
+    String::from_utf8_lossy(&bytes.collect::<Vec<_>>()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_sample_is_not_told() {
+        let mut raw = socket_detail { min_rtt_us: u32::MAX, ssthresh_pkts: NO_SSTHRESH_PKTS, ..Default::default() };
+        raw.socket.state = 1;
+        let none = SocketRecord(raw).transport().expect("no listener");
+        assert_eq!((none.srtt, none.min_rtt, none.ssthresh_pkts, none.delivery_rate_bytes_per_s), Default::default());
+    }
+
+    /// 10 packets of 1448 bytes in 20 ms: 724,000 bytes per second; and the largest values do not overflow.
+    #[test]
+    fn the_delivery_rate_is_the_kernels() {
+        let raw = |rate_delivered_pkts, rate_interval_us, mss_bytes| socket_detail {
+            rate_delivered_pkts,
+            rate_interval_us,
+            mss_bytes,
+            ..Default::default()
+        };
+        assert_eq!(delivery_rate(&raw(10, 20_000, 1448)), Some(724_000));
+        assert_eq!(delivery_rate(&raw(10, 0, 1448)), None);
+        assert_eq!(delivery_rate(&raw(u32::MAX, 1 << 20, 65535)), Some(268_431_359_937_500));
+    }
+
+    #[test]
+    fn addresses_of_both_families() {
+        let mut record = socket_record { source_port: 80, family: AF_INET, ..Default::default() };
+        record.source = Ipv6Addr::from([0, 0, 0, 0, 0, 0xffff, 0x0a00, 0x0001]).octets();
+        assert_eq!(record.source_address().to_string(), "10.0.0.1:80");
+        record.family = 10;
+        assert_eq!(record.source_address().to_string(), "[::ffff:10.0.0.1]:80");
+    }
+}

@@ -1,0 +1,72 @@
+//! Sums over sockets, added up inside the kernel: nothing is copied for each socket.
+
+use libbpf_rs::{MapCore as _, MapFlags};
+
+use super::filter::SocketFilter;
+use super::iterator::{SocketIterator, SocketProgramName};
+use super::raw::{socket_record, socket_totals, socket_totals_key};
+use super::record::c_text;
+use crate::error::{Error, Result};
+use crate::plain::values_of;
+
+const TOTALS: SocketProgramName<socket_record> = SocketProgramName::new("totals");
+
+/// Sums over the sockets of one program. Counters belong to sockets that live: a socket that closes takes its share away.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AlgorithmTotals {
+    /// Kernel name.
+    pub algorithm: String,
+    /// `struct_ops` map of the program; 0: built-in.
+    pub map_id: u32,
+    /// All, listening ones included.
+    pub sockets: u64,
+    /// With data on the way that is not acknowledged.
+    pub sending: u64,
+    /// Recovering from a retransmission timeout (`TCP_CA_Loss`).
+    pub in_loss: u64,
+    /// Whose timeout has come at least twice in a row: nothing arrives.
+    pub in_backoff: u64,
+    /// Segments sent.
+    pub segments_out: u64,
+    /// Of these, retransmissions.
+    pub retransmits_pkts: u64,
+    /// Retransmission timeouts; 0 before Linux 6.7.
+    pub timeouts: u64,
+}
+
+/// Sums by program, and the namespaces that could not be looked into, with the reason.
+pub fn totals(filter: &SocketFilter) -> Result<(Vec<AlgorithmTotals>, Vec<String>)> {
+    let mut scan = filter.scan()?;
+    let iterator = SocketIterator::of(&TOTALS, filter, "")?;
+    for namespace in &scan.found {
+        match iterator.each(namespace, |_| {}) {
+            Ok(()) => {}
+            Err(error) if filter.namespace.is_some() => return Err(error),
+            Err(error) => scan.unreadable.push(error.to_string()),
+        }
+    }
+    let map = iterator.map("sums")?;
+    let mut found = Vec::new();
+    for key in map.keys() {
+        let value = map.lookup(&key, MapFlags::ANY).map_err(|error| Error::libbpf("read the sums", &error))?;
+        let key = values_of::<socket_totals_key>(&key).next();
+        let value = value.as_deref().and_then(|bytes| values_of::<socket_totals>(bytes).next());
+        found.extend(key.zip(value).map(|(key, value)| sums(&key, &value)));
+    }
+    found.sort_by(|a, b| (&a.algorithm, a.map_id).cmp(&(&b.algorithm, b.map_id)));
+    Ok((found, scan.unreadable))
+}
+
+fn sums(key: &socket_totals_key, value: &socket_totals) -> AlgorithmTotals {
+    AlgorithmTotals {
+        algorithm: c_text(&key.algorithm),
+        map_id: key.map_id,
+        sockets: value.sockets,
+        sending: value.sending,
+        in_loss: value.in_loss,
+        in_backoff: value.in_backoff,
+        segments_out: value.segments_out,
+        retransmits_pkts: value.retransmits_pkts,
+        timeouts: value.timeouts,
+    }
+}
