@@ -201,7 +201,9 @@ impl Daemon {
     #[track_caller]
     pub fn curl_as(&self, mut command: Command, arguments: &[&str], path: &str) -> Answer {
         let socket = self.socket();
-        command.args(["--silent", "--max-time", "30", "--write-out", "\n%{http_code}", "--unix-socket"]).arg(socket);
+        command
+            .args(["--silent", "--globoff", "--max-time", "30", "--write-out", "\n%{http_code}", "--unix-socket"])
+            .arg(socket);
         let output = run(command.args(arguments).arg(format!("http://localhost{path}")), PATIENCE * 2).unwrap();
         let (body, status) = output.stdout.rsplit_once('\n').unwrap_or_default();
         Answer { status: status.parse().unwrap_or(0), body: body.to_owned() }
