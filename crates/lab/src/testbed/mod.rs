@@ -4,6 +4,7 @@
 //! their name, are removed on drop, and those of dead processes are swept away when the first new one is made.
 
 mod bulk;
+mod cgroup;
 mod command;
 mod connections;
 mod cpu;
@@ -23,6 +24,7 @@ mod sockets;
 mod watchdog;
 
 pub use bulk::Bulk;
+pub use cgroup::Cgroup;
 pub use command::{run, run_ok, Background, Output};
 pub use connections::Connections;
 pub use cpu::CpuTime;
@@ -37,6 +39,6 @@ pub use offload::Offload;
 pub use payload::{Digest, Payload};
 pub use receiver::Receiver;
 pub use sender::{Amount, Delivered, Flows, Sending};
-pub use socket::{algorithm_of, connect, Unconnected};
+pub use socket::{algorithm_of, connect, cookie_of, Unconnected};
 pub use sockets::{sockets, Socket};
 pub use watchdog::{eventually, within};

@@ -186,7 +186,7 @@ fn socket_inodes(pid: u32) -> Result<HashSet<u64>> {
     let folder = format!("/proc/{pid}/fd");
     let entries = fs::read_dir(&folder).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => {
-            Error::Unknown { kind: "process", name: pid.to_string(), hint: "ps".to_owned() }
+            Error::Unknown { kind: "process", name: pid.to_string(), hint: "ps -e lists them".to_owned() }
         }
         _ => Error::kernel(format!("read {folder}"), error),
     })?;
