@@ -20,7 +20,7 @@ pub fn retire(lock: &Lock, names: &[String]) -> Result<Unloaded> {
     let mut defaults_restored = Vec::new();
     for namespace in &scan.found {
         for name in names {
-            if let Some(name) = default::restore(namespace, name)? {
+            if let Some(name) = default::restore(lock, namespace, name)? {
                 defaults_restored.push(RestoredDefault { namespace: namespace.label.clone(), name });
             }
         }

@@ -86,7 +86,7 @@ pub fn unload(lock: &Lock, names: &[String], options: &UnloadOptions) -> Result<
     let scan = NamespaceScan::all()?;
     for instance in instances {
         for namespace in &scan.found {
-            if let Some(name) = default::restore(namespace, &instance.name)? {
+            if let Some(name) = default::restore(lock, namespace, &instance.name)? {
                 result.defaults_restored.push(RestoredDefault { namespace: namespace.label.clone(), name });
             }
         }

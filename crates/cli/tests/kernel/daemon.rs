@@ -245,6 +245,9 @@ fn write_config(folder: &Folder, config: &str) {
             claim(name);
         }
     }
+    if config.contains("[[rule]]") {
+        super::prepare(&["assign"]);
+    }
     let api = format!("[api]\nsocket = \"{}\"\n", socket(folder).display());
     let api = if config.contains("[api]") { "" } else { &api };
     folder.file("ccctl.toml", format!("{config}\n{api}"));

@@ -111,6 +111,7 @@ pub fn prepare(words: &[&str]) {
             }
         }
         ["unload", rest @ ..] if rest.contains(&"--all") => require_no_others("unload --all"),
+        ["down", ..] => require_no_others("take everything down"),
         ["assign", ..] => claim(RULES),
         _ => {}
     }

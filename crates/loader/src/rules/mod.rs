@@ -38,6 +38,7 @@ pub(crate) use sockops::{is_unsettled, settle};
 use crate::error::{Error, Result};
 use crate::features::{Check, Status};
 use crate::lock::Lock;
+use crate::marks::{self, Mark};
 use live::RuleSocket;
 use sockops::Sockops;
 use target::{parse_choices, Names};
@@ -192,7 +193,9 @@ pub fn unassign(lock: &Lock, id: u32, existing: bool) -> Result<(Rule, Moved)> {
     let rule = rule_named(&table, id)?.clone();
     table.remove(id);
     let live = if existing { Live::Release(id) } else { Live::Keep };
-    Ok((rule, assignment().replace(lock, &table, live)?))
+    let moved = assignment().replace(lock, &table, live)?;
+    marks::remove(lock, &Mark::Rule(id))?;
+    Ok((rule, moved))
 }
 
 /// Takes all rules out, and with `restore` gives every live socket that met one what it had before.
@@ -200,6 +203,9 @@ pub fn remove_all(lock: &Lock, restore: bool) -> Result<(Vec<Rule>, Moved)> {
     let table = read_rules()?;
     let live = if restore { Live::Restore } else { Live::Keep };
     let moved = assignment().replace(lock, &RuleTable::default(), live)?;
+    for rule in table.rules() {
+        marks::remove(lock, &Mark::Rule(rule.id))?;
+    }
     Ok((table.rules().to_vec(), moved))
 }
 
