@@ -127,7 +127,7 @@ async fn connection(stream: UnixStream, context: Arc<Context>, peer: Arc<Peer>, 
         Box::pin(async move { Ok::<_, Infallible>(handle(context, peer, request).await) })
     });
     let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(HEADER_BYTES);
+    builder.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(HEADER_BYTES).half_close(true);
     let mut connection = builder.serve_connection(TokioIo::new(stream), service);
     let ended = loop {
         let ended = tokio::select! {
