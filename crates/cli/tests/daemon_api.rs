@@ -324,23 +324,23 @@ fn requests_that_are_too_large_too_slow_or_too_many_get_a_clear_answer() {
         });
         free.unwrap();
         // strangers cannot take root's connections
-        let mut holder = as_user("12345", "12345", "", "python3");
-        holder.args(["-c", HOLD, daemon.socket().to_str().unwrap()]);
+        let mut holder = as_user("12345", "12345", "", "perl");
+        holder.args(["-e", HOLD, daemon.socket().to_str().unwrap()]);
         std::fs::set_permissions(daemon.folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let _holder = ccctl_lab::testbed::Background::start(&mut holder).unwrap();
-        std::thread::sleep(Duration::from_millis(500));
+        let turned_away = eventually(Duration::from_secs(5), || match daemon.log().contains("turned away") {
+            true => Ok(()),
+            false => Err(daemon.log()),
+        });
+        turned_away.unwrap();
         daemon.get("list").ok();
     });
 }
 
 /// Opens a hundred connections and keeps them.
-const HOLD: &str = "
-import socket, sys, time
-held = []
-for _ in range(100):
-    held.append(socket.socket(socket.AF_UNIX)); held[-1].connect(sys.argv[1])
-time.sleep(20)
-";
+const HOLD: &str = "use Socket; my @held;
+    for (1 .. 100) { socket(my $one, PF_UNIX, SOCK_STREAM, 0) && connect($one, sockaddr_un($ARGV[0])) or die $!; push @held, $one }
+    print 'held'; $| = 1; sleep 20";
 
 #[test]
 fn wrong_requests_say_what_is_right() {
