@@ -73,10 +73,7 @@ void CC_HOOK(bic_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 	const struct bic_state *ca = CC_STATE(bic, sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (!cc_cwnd_limited(sk))
-		return;
-	if (cc_in_slow_start(tp))
-		acked_pkts = cc_slow_start(tp, acked_pkts);
+	acked_pkts = cc_slow_start_first(sk, acked_pkts);
 	if (acked_pkts)
 		cc_additive_increase(tp, bic_divisor(bic_params(), ca, tp->snd_cwnd), acked_pkts);
 }

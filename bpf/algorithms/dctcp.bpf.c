@@ -82,10 +82,7 @@ void CC_HOOK(dctcp_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (!cc_cwnd_limited(sk))
-		return;
-	if (cc_in_slow_start(tp))
-		acked_pkts = cc_slow_start(tp, acked_pkts);
+	acked_pkts = cc_slow_start_first(sk, acked_pkts);
 	if (acked_pkts)
 		cc_additive_increase(tp, tp->snd_cwnd, acked_pkts);
 }
@@ -126,6 +123,18 @@ CC_INLINE void dctcp_echo(struct tcp_sock *tp, bool received_ce)
 }
 
 /*
+ * Is there a packet whose ACK has not gone? Not only where the timer for delayed ACKs runs: since 6.7 the core defers all
+ * ACKs of packets that came while the socket was in use (tcp_backlog_ack_defer), even those that are due at once. The
+ * ACK of a mark then still stands in `pending` as due, or else rcv_wup tells.
+ */
+CC_INLINE bool dctcp_owes_ack(const struct inet_connection_sock *icsk, const struct dctcp_state *ca,
+			      const struct tcp_sock *tp)
+{
+	return (icsk->icsk_ack.pending & (ICSK_ACK_TIMER | ICSK_ACK_NOW)) ||
+	       cc_seq_after(ca->last_rcv_nxt, tp->rcv_wup);
+}
+
+/*
  * RFC 8257 section 3.2: every ACK tells of packets with one and the same mark. Where the mark changes, an ACK that is
  * still held back for the packets before it goes first, and the packet itself is acknowledged at once.
  */
@@ -136,7 +145,7 @@ CC_INLINE void dctcp_received(struct sock *sk, bool received_ce)
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	if (ca->received_ce != received_ce) {
-		if (icsk->icsk_ack.pending & ICSK_ACK_TIMER) {
+		if (dctcp_owes_ack(icsk, ca, tp)) {
 			dctcp_echo(tp, ca->received_ce);
 			CC_SEND_ACK(tp, ca->last_rcv_nxt);
 		}

@@ -52,10 +52,7 @@ void CC_HOOK(highspeed_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 	struct highspeed_state *ca = CC_STATE(highspeed, sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (!cc_cwnd_limited(sk))
-		return;
-	if (cc_in_slow_start(tp))
-		acked_pkts = cc_slow_start(tp, acked_pkts);
+	acked_pkts = cc_slow_start_first(sk, acked_pkts);
 	if (!acked_pkts)
 		return;
 	ca->row = hstcp_row(&highspeed_derived()->table, tp->snd_cwnd);

@@ -74,10 +74,9 @@ void CC_HOOK(highspeed_lp_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 	struct tcp_sock *tp = tcp_sk(sk);
 	u64 increase_pkts;
 
-	if (!cc_cwnd_limited(sk) || lowprio_is_inferring(&ca->delay, sk))
+	if (lowprio_is_inferring(&ca->delay, sk))
 		return;
-	if (cc_in_slow_start(tp))
-		acked_pkts = cc_slow_start(tp, acked_pkts);
+	acked_pkts = cc_slow_start_first(sk, acked_pkts);
 	if (!acked_pkts)
 		return;
 	increase_pkts = hstcp_row(&highspeed_lp_derived()->table, tp->snd_cwnd) + 1;

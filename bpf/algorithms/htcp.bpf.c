@@ -98,8 +98,9 @@ CC_INLINE void htcp_sample_rtt(struct htcp_state *ca, u32 rtt_us, bool recoverin
 		return;
 	if (ca->max_rtt_us < ca->min_rtt_us)
 		ca->max_rtt_us = ca->min_rtt_us;
+	/* A step is added: of the new value as a sum to compare with, the verifier of 6.18 says that its bounds contradict. */
 	if (rtt_us > ca->max_rtt_us)
-		ca->max_rtt_us = cc_min(rtt_us, (u64)ca->max_rtt_us + HTCP_RTT_GROWTH_US);
+		ca->max_rtt_us += cc_min(rtt_us - ca->max_rtt_us, HTCP_RTT_GROWTH_US);
 }
 
 /* The first three windows after congestion are taken as they are, later ones are averaged with weight 1/4. */
@@ -148,10 +149,7 @@ void CC_HOOK(htcp_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 	struct htcp_state *ca = CC_STATE(htcp, sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (!cc_cwnd_limited(sk))
-		return;
-	if (cc_in_slow_start(tp))
-		acked_pkts = cc_slow_start(tp, acked_pkts);
+	acked_pkts = cc_slow_start_first(sk, acked_pkts);
 	if (!acked_pkts)
 		return;
 	htcp_update_alpha(ca, htcp_params(), sk);

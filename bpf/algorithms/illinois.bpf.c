@@ -150,10 +150,7 @@ void CC_HOOK(illinois_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 
 	if (cc_seq_after(tp->snd_una, ca->round_end_seq))
 		illinois_end_round(ca, illinois_params(), tp);
-	if (!cc_cwnd_limited(sk))
-		return;
-	if (cc_in_slow_start(tp))
-		acked_pkts = cc_slow_start(tp, acked_pkts);
+	acked_pkts = cc_slow_start_first(sk, acked_pkts);
 	if (acked_pkts)
 		illinois_grow(ca, tp, acked_pkts);
 }

@@ -9,8 +9,9 @@
  *          P = exp(-k2 (T - T_min) / (T_max - T_min))
  * Why      The increase in a round trip grows with T^2 and the decrease falls with T, so that neither the throughput nor
  *          its growth depends on T; P slows down as the queue fills up.
- * Differs  From the paper: C is a parameter, where the paper measures it with packet pairs; the average RTT has weight 1/8.
- *          Not in Linux.
+ * Differs  Not compared with the paper: T0 = T1 = 1 s, k1 = 2 for C in Mbit/s, k2 = 2, and T as an average are readings at
+ *          second hand. From the paper: C is a parameter, where the paper measures it with packet pairs; the average RTT
+ *          has weight 1/8. Not in Linux.
  * State    24 bytes of 104.
  * Range    capacity up to 10^5 Mbit/s and RTT up to 10 s: alpha T < 2^57 in us, divided by 1000 before T / (T + T0)
  *          multiplies it. P is a line between points an eighth apart: 0.002 above the curve at most.
@@ -75,10 +76,7 @@ void CC_HOOK(libra_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 	struct libra_state *ca = CC_STATE(libra, sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (!cc_cwnd_limited(sk))
-		return;
-	if (cc_in_slow_start(tp))
-		acked_pkts = cc_slow_start(tp, acked_pkts);
+	acked_pkts = cc_slow_start_first(sk, acked_pkts);
 	if (!acked_pkts)
 		return;
 	if (ca->rtt_q3us)

@@ -237,10 +237,9 @@ void CC_HOOK(nv_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 	struct tcp_sock *tp = tcp_sk(sk);
 	u64 divisor;
 
-	if (!cc_cwnd_limited(sk) || !ca->may_grow)
+	if (!ca->may_grow)
 		return;
-	if (cc_in_slow_start(tp))
-		acked_pkts = cc_slow_start(tp, acked_pkts);
+	acked_pkts = cc_slow_start_first(sk, acked_pkts);
 	if (!acked_pkts)
 		return;
 	divisor = (u64)tp->snd_cwnd << (ca->slow_shift & 15);

@@ -31,10 +31,7 @@ void CC_HOOK(scalable_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 divisor = p->acks_per_pkt;
 
-	if (!cc_cwnd_limited(sk))
-		return;
-	if (cc_in_slow_start(tp))
-		acked_pkts = cc_slow_start(tp, acked_pkts);
+	acked_pkts = cc_slow_start_first(sk, acked_pkts);
 	if (!acked_pkts)
 		return;
 	if (scalable_low(tp, p) || (p->reno_growth && tp->snd_cwnd < divisor))

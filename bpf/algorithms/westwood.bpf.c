@@ -90,10 +90,7 @@ void CC_HOOK(westwood_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (!cc_cwnd_limited(sk))
-		return;
-	if (cc_in_slow_start(tp))
-		acked_pkts = cc_slow_start(tp, acked_pkts);
+	acked_pkts = cc_slow_start_first(sk, acked_pkts);
 	if (acked_pkts)
 		cc_additive_increase(tp, tp->snd_cwnd, acked_pkts);
 }

@@ -95,9 +95,8 @@ void CC_HOOK(yeah_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 	struct tcp_sock *tp = tcp_sk(sk);
 	bool limited = cc_cwnd_limited(sk);
 
-	if (limited && cc_in_slow_start(tp))
-		acked_pkts = cc_slow_start(tp, acked_pkts);
-	if (limited && acked_pkts) {
+	acked_pkts = cc_slow_start_first(sk, acked_pkts);
+	if (acked_pkts) {
 		u32 divisor = ca->slow_rtts ? tp->snd_cwnd : cc_min(tp->snd_cwnd, p->acks_per_pkt);
 
 		cc_additive_increase(tp, divisor, acked_pkts);

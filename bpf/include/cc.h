@@ -111,6 +111,16 @@ CC_INLINE u32 cc_slow_start(struct tcp_sock *tp, u32 acked_pkts)
 	return acked_pkts - (after - before);
 }
 
+/* How growth begins at an ACK. Returns the packets left for congestion avoidance; none if the window was not used. */
+CC_INLINE u32 cc_slow_start_first(struct sock *sk, u32 acked_pkts)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (!cc_cwnd_limited(sk))
+		return 0;
+	return cc_in_slow_start(tp) ? cc_slow_start(tp, acked_pkts) : acked_pkts;
+}
+
 /*
  * Additive increase: one packet of window for each pkts_per_increase packets acknowledged, the rest kept as credit in
  * snd_cwnd_cnt. Packets are counted, not ACKs. Credit earned under a larger divisor buys one packet at the most.

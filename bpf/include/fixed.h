@@ -172,7 +172,7 @@ CC_INLINE u64 cc_exp2_q32(u64 x_q40)
 	return whole <= 30 ? sum_q62 >> (30 - whole) : sum_q62 << 1;
 }
 
-/* w^(3/4) in Q10, rounded down; w <= 2^20: w^(1/2) from w 2^40, w^(1/4) from its root */
+/* w^(3/4) in Q10, at most 2 below its floor; w <= 2^20: w^(1/2) from w 2^40, w^(1/4) from its root */
 CC_INLINE u64 cc_pow075_q10(u32 w)
 {
 	u64 half_q20 = cc_sqrt((u64)w << 40);
@@ -199,7 +199,10 @@ CC_INLINE u32 cc_exp_neg_q16(u64 x_q16)
 	return from_q16 - (((from_q16 - eighths_q16[eighth + 1]) * (u32)(x_q16 & 8191)) >> 13);
 }
 
-/* Packets that a rate delivers in a time, times a gain, rounded up, at most 2^29; rate < 2^33 (512/us), gain < 2^11 */
+/*
+ * Packets that a rate delivers in a time, 2^29 at most, times a gain; rounded up, unless the rest is below 2^-24 packets.
+ * rate < 2^33 (512 packets/us), gain < 2^11; times beyond 2^30 us count as that.
+ */
 CC_INLINE u64 cc_bdp_pkts(u64 rate_pkts_per_us_q24, u32 rtt_us, u32 gain_q8)
 {
 	u64 pkts_q24 = cc_min(rate_pkts_per_us_q24 * cc_min(rtt_us, 1U << 30), 1ULL << 53);

@@ -90,6 +90,7 @@ struct tcp_sock {
 	u32 lost_out; /* of those, marked lost */
 	u32 retrans_out; /* retransmissions in flight */
 	u32 rcv_nxt; /* the next byte expected from the peer */
+	u32 rcv_wup; /* rcv_nxt when the last ACK was sent */
 	u8 ecn_flags; /* W: TCP_ECN_* */
 	u8 tcp_usec_ts : 1; /* 6.7 */
 	u32 is_cwnd_limited : 1; /* the last window was filled */

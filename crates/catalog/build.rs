@@ -7,15 +7,17 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+
+#[path = "compile_bpf.rs"]
+mod compile_bpf;
+
+use compile_bpf::{compile, stem};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 fn main() -> Result<()> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../..").canonicalize()?;
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    let libbpf_headers = env::var("DEP_BPF_INCLUDE")?;
-    let clang = env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
 
     println!("cargo:rerun-if-env-changed=CLANG");
     println!("cargo:rerun-if-changed={}", root.join("bpf").display());
@@ -25,7 +27,7 @@ fn main() -> Result<()> {
     writeln!(list, "pub(crate) static ALGORITHMS: &[crate::Algorithm] = &[")?;
     for source in files(&root.join("bpf/algorithms"), ".bpf.c")? {
         let name = stem(&source, ".bpf.c");
-        let object = compile(&clang, &root, &libbpf_headers, &source, &out)?;
+        let object = compile(&root, &source, &out)?;
         writeln!(
             list,
             "crate::Algorithm {{ name: {name:?}, object: include_bytes!({}), source: include_str!({}) }},",
@@ -40,7 +42,7 @@ fn main() -> Result<()> {
     writeln!(list, "];")?;
     for source in files(&root.join("bpf/policy"), ".bpf.c")? {
         let name = stem(&source, ".bpf.c").to_uppercase();
-        let object = compile(&clang, &root, &libbpf_headers, &source, &out)?;
+        let object = compile(&root, &source, &out)?;
         writeln!(list, "/// Object of `bpf/policy/{}`.", stem(&source, ""))?;
         writeln!(list, "pub static {name}_OBJECT: &[u8] = include_bytes!({});", literal(&object))?;
     }
@@ -64,31 +66,4 @@ fn files(folder: &Path, ending: &str) -> Result<Vec<PathBuf>> {
 /// The path as a Rust string literal.
 fn literal(path: &Path) -> String {
     format!("{:?}", path.to_string_lossy())
-}
-
-fn stem(path: &Path, ending: &str) -> String {
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    name.strip_suffix(ending).map_or(name.clone(), str::to_owned)
-}
-
-/// Runs clang in the root, on relative paths, so that the object does not depend on where the tree lies.
-fn compile(clang: &str, root: &Path, libbpf_headers: &str, source: &Path, out: &Path) -> Result<PathBuf> {
-    let object = out.join(stem(source, ".c") + ".o");
-    let status = Command::new(clang)
-        .current_dir(root)
-        .args(["-g", "-O2", "-target", "bpf", "-mcpu=v3", "-std=gnu11", "-Wall", "-Wextra", "-Werror"])
-        .args(["-Wno-unused-parameter", "-Wno-missing-declarations"])
-        .arg("-fdebug-compilation-dir=.")
-        .arg(format!("-ffile-prefix-map={libbpf_headers}=libbpf"))
-        .args(["-I", "bpf/include", "-isystem", libbpf_headers])
-        .arg("-c")
-        .arg(source.strip_prefix(root)?)
-        .arg("-o")
-        .arg(&object)
-        .status()
-        .map_err(|error| format!("cannot run {clang}: {error}; install clang 14 or newer, or set CLANG"))?;
-    if !status.success() {
-        return Err(format!("{clang} refused {}", source.display()).into());
-    }
-    Ok(object)
 }

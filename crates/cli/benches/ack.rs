@@ -1,191 +1,148 @@
-//! What a BPF algorithm costs beside the kernel's own of the same name: processor time per gigabyte, and time per hook.
+//! What a BPF algorithm costs beside the kernel's own: processor time per gigabyte, and time in its hooks per ACK.
 //!
-//! Both run in turns over the same veth pair (own, BPF, own, BPF, ...), so that a slow minute of the machine hits both.
-//! Twice: with segmentation offload, where an ACK covers many packets, and without, where it covers two.
+//! Each comparison is of two connections that take turns in short portions (own, BPF, BPF, own), and each connection runs
+//! in one thread with its window held: see `Lockstep`. A slow minute of the machine hits both alike.
 #![allow(clippy::unwrap_used)] // a benchmark fails by panicking
 
+mod hooks;
 #[path = "../tests/kernel/mod.rs"]
 mod kernel;
 mod measure;
 
-use std::time::Duration;
+use ccctl_lab::testbed::{CpuTime, HandPath, Lockstep, TcpStates};
+use hooks::HookCosts;
+use measure::{is_smoke, machine, verdict, Interval, Ratios};
 
-use ccctl_lab::testbed::{Bulk, Network, Offload, SERVER_V4};
-use measure::{aim, aims, is_smoke, machine, Sample};
+/// What is accepted of an algorithm beside the kernel's own of the same name, and beside the kernel's cubic.
+const SAME_AIM: f64 = 1.02;
+const CUBIC_AIM: f64 = 1.05;
+const ACK_AIM_NS: f64 = 150.0;
 
-const ALGORITHMS: [&str; 2] = ["cubic", "reno"];
-const SETTINGS: [(&str, bool); 2] = [("offloads on", true), ("offloads off, MTU 1500", false)];
-const STATISTICS: &str = "/proc/sys/kernel/bpf_stats_enabled";
-
-/// A share of a few hundredths cannot be told where the same run costs this much more at times.
-const QUIET_SPREAD: f64 = 1.25;
-
-/// What is accepted: the same within what one can measure.
-const RATIO_AIM: f64 = 1.02;
+/// With longer windows the sender's buffer would be the limit.
+const WINDOW_PKTS: u32 = 100;
 
 struct Plan {
-    rounds: usize,
-    run: Duration,
+    connections: usize,
+    turns: usize,
+    turn_bytes: u64,
+    hook_rounds: usize,
 }
 
+const FULL: Plan = Plan { connections: 12, turns: 5, turn_bytes: 20_000_000, hook_rounds: 9 };
+const SMOKE: Plan = Plan { connections: 2, turns: 1, turn_bytes: 4_000_000, hook_rounds: 2 };
+
 fn main() {
-    let plan = if is_smoke() {
-        Plan { rounds: 2, run: Duration::from_millis(300) }
-    } else {
-        Plan { rounds: 15, run: Duration::from_secs(2) }
-    };
-    kernel::test("ack", 900, || {
-        for algorithm in ALGORITHMS {
+    let plan = if is_smoke() { SMOKE } else { FULL };
+    kernel::test("ack", 1800, || {
+        let algorithms = kernel::catalogue();
+        for algorithm in &algorithms {
             kernel::succeeds(&["load", algorithm]);
         }
-        let network = Network::new().unwrap();
-        println!("{}; one connection over veth, {} runs of {:?} each.\n", machine(), plan.rounds, plan.run);
-        println!("| setting | algorithm | CPU s/GB, kernel's own | CPU s/GB, BPF | BPF / own, of each pair | Gbit/s, own | Gbit/s, BPF | stolen |");
-        println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
-        let mut ratios = Vec::new();
-        for (setting, offloads) in SETTINGS {
-            set_offloads(&network, offloads);
-            for algorithm in ALGORITHMS {
-                ratios.push((format!("{algorithm}, {setting}"), compare(&network, setting, algorithm, &plan)));
-            }
+        let before = CpuTime::now().unwrap();
+        println!(
+            "{}; load average at the start {}. One connection in one thread, window held at {WINDOW_PKTS} packets, \
+             {} pairs of connections with {} turns of 2 x {} MB each; 95 % intervals of the median by bootstrap.\n",
+            machine(),
+            load_average(),
+            plan.connections,
+            plan.turns,
+            plan.turn_bytes / 1_000_000
+        );
+        if is_smoke() {
+            println!("Short form: too few pairs for its verdicts to mean anything.\n");
         }
-        hooks(&network, &plan);
-        aims();
-        for (what, ratio) in ratios {
-            let what = format!("CPU per GB, BPF / own: {what}");
-            match ratio {
-                Some(ratio) => aim(&what, ratio, RATIO_AIM, ""),
-                None => println!(
-                    "| {what} | not measurable | {RATIO_AIM} | the machine was not quiet: own runs differ too much |"
-                ),
-            }
+        let path = HandPath::new(WINDOW_PKTS).unwrap();
+        same_names(&path, &plan);
+        every_algorithm(&path, &algorithms, &plan);
+        let meanwhile = CpuTime::now().unwrap().since(before);
+        println!("\nLoad average at the end {}; stolen by the hypervisor {:?}.", load_average(), meanwhile.stolen);
+        drop(path);
+        for algorithm in &algorithms {
+            kernel::succeeds(&["unload", &kernel::default_name(algorithm), "--force"]);
         }
-        kernel::succeeds(&["unload", "bpf_cubic", "bpf_reno", "--force"]);
-        every_algorithm(&network, &plan);
-        drop(network);
     });
 }
 
-fn set_offloads(network: &Network, on: bool) {
-    network.set_mtu(1500).unwrap();
-    for offload in [Offload::Tso, Offload::Gso, Offload::Gro] {
-        network.set_offload(offload, on).unwrap();
+fn load_average() -> String {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap();
+    text.split(' ').next().unwrap().to_owned()
+}
+
+fn open(path: &HandPath, name: &str) -> Lockstep {
+    Lockstep::open(path, name).unwrap()
+}
+
+/// Both kinds of cubic and reno.
+fn same_names(path: &HandPath, plan: &Plan) {
+    println!("| algorithm | CPU s/GB, kernel's own | CPU per GB, BPF / own | aim: {SAME_AIM} |");
+    println!("| --- | --- | --- | --- |");
+    for algorithm in ["cubic", "reno"] {
+        let compared = compare(path, algorithm, &kernel::default_name(algorithm), plan);
+        let (own, ratio) = (compared.own_s_per_gb, compared.ratio);
+        println!("| {algorithm} | {own:.3} | {ratio} | {} |", verdict(ratio, SAME_AIM));
     }
 }
 
-/// Runs both in turns and gives the median of the ratios, each of two runs side by side;
-/// none where the machine was too busy with something else to tell.
-fn compare(network: &Network, setting: &str, algorithm: &str, plan: &Plan) -> Option<f64> {
-    let names = [algorithm.to_owned(), kernel::default_name(algorithm)];
-    let mut cost = [Sample::default(), Sample::default()];
-    let mut rate = [Sample::default(), Sample::default()];
-    let mut ratio = Sample::default();
-    let mut stolen = Duration::ZERO;
-    Bulk::run(network, SERVER_V4, algorithm, plan.run / 2).unwrap(); // warms up
-    for round in 0..plan.rounds {
-        let mut pair = [0.0; 2];
-        for turn in 0..2 {
-            let which = (round + turn) % 2; // own first, then BPF first: neither always follows the other
-            let bulk = Bulk::run(network, SERVER_V4, &names[which], plan.run).unwrap();
-            pair[which] = bulk.cpu_per_gigabyte().as_secs_f64();
-            cost[which].add(pair[which]);
-            rate[which].add(bulk.bytes as f64 * 8e-9 / bulk.elapsed.as_secs_f64());
-            stolen += bulk.cpu.stolen;
-        }
-        ratio.add(pair[1] / pair[0]);
+fn every_algorithm(path: &HandPath, algorithms: &[String], plan: &Plan) {
+    let costs = HookCosts::measure(path, algorithms, plan.hook_rounds, plan.turn_bytes);
+    println!("\nEvery algorithm beside the kernel's cubic. An empty hook reads {} ns.\n", costs.empty_ns);
+    println!("| algorithm | calls per ACK | ns per ACK, gross | net of empty hooks | aim: {ACK_AIM_NS} net | window, pkts | CPU per GB, BPF / kernel's cubic | aim: {CUBIC_AIM} |");
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
+    for algorithm in algorithms {
+        let compared = compare(path, "cubic", &kernel::default_name(algorithm), plan);
+        let cost = &costs.of[algorithm];
+        println!(
+            "| {algorithm} | {:.1} | {} | {} | {} | {} | {} | {} |",
+            cost.calls.median(),
+            cost.gross_ns.cell(0),
+            cost.net_ns.cell(0),
+            if cost.net_ns.median() <= ACK_AIM_NS { "met" } else { "missed" },
+            compared.bpf_window_pkts,
+            compared.ratio,
+            if compared.bpf_window_pkts == WINDOW_PKTS {
+                verdict(compared.ratio, CUBIC_AIM)
+            } else {
+                "not comparable: another window"
+            }
+        );
     }
-    println!(
-        "| {setting} | {algorithm} | {} | {} | {} | {:.1} | {:.1} | {stolen:?} |",
-        cost[0].cell(3),
-        cost[1].cell(3),
-        ratio.cell(3),
-        rate[0].median(),
-        rate[1].median()
-    );
-    (cost[0].spread() <= QUIET_SPREAD).then(|| ratio.median())
+    for (what, own, other) in [
+        ("the kernel's cubic itself", "cubic", "cubic"),
+        ("the kernel's bbr", "cubic", "bbr"),
+        ("bpf_bbr / the kernel's bbr", "bbr", "bpf_bbr"),
+    ] {
+        let compared = compare(path, own, other, plan);
+        println!("| {what} | | | | | {} | {} | |", compared.bpf_window_pkts, compared.ratio);
+    }
 }
 
-/// Time per call as the kernel counts it. The kernel's own algorithms cannot be timed so: they are no BPF programs.
-fn hooks(network: &Network, plan: &Plan) {
-    println!("\nTime per hook call (`ccctl show`), the two clock readings of the statistics included:\n");
-    println!("| algorithm | hook | calls | ns per call | calls per MB |");
-    println!("| --- | --- | --- | --- | --- |");
-    let statistics = Statistics::on();
-    set_offloads(network, false);
-    for algorithm in ALGORITHMS {
-        let name = kernel::default_name(algorithm);
-        let before = kernel::show(&name);
-        let bulk = Bulk::run(network, SERVER_V4, &name, plan.run * 2).unwrap();
-        let after = kernel::show(&name);
-        let programs = |shown: &serde_json::Value| shown["programs"].as_array().unwrap().clone();
-        for (old, new) in programs(&before).iter().zip(programs(&after)) {
-            let grown = |key: &str| new[key].as_u64().unwrap() - old[key].as_u64().unwrap();
-            let (calls, ns) = (grown("run_count"), grown("run_time_ns"));
-            if calls > 0 {
-                let per_mb = calls as f64 * 1e6 / bulk.bytes as f64;
-                let hook = new["name"].as_str().unwrap();
-                println!("| {name} | {hook} | {calls} | {:.0} | {per_mb:.1} |", ns as f64 / calls as f64);
+struct Compared {
+    own_s_per_gb: f64,
+    ratio: Interval,
+    bpf_window_pkts: u32,
+}
+
+fn compare(path: &HandPath, own: &str, bpf: &str, plan: &Plan) -> Compared {
+    let states = TcpStates::load().unwrap();
+    let mut ratios = Ratios::default();
+    let (mut own_s, mut bpf_window_pkts) = (measure::Sample::default(), 0);
+    for _ in 0..plan.connections {
+        let (mut first, mut second) = (open(path, own), open(path, bpf));
+        let mut group = Vec::new();
+        for turn in 0..=plan.turns {
+            let seconds = |end: &mut Lockstep| end.carry(path, plan.turn_bytes).unwrap().as_secs_f64();
+            let [a, b, c, d] = [seconds(&mut first), seconds(&mut second), seconds(&mut second), seconds(&mut first)];
+            if turn > 0 {
+                // the first one warms up
+                group.push((b + c) / (a + d));
+                own_s.add((a + d) * 0.5e9 / plan.turn_bytes as f64);
             }
         }
+        ratios.add_group(group);
+        let now = states.read(&path.client).unwrap();
+        bpf_window_pkts = now.iter().find(|state| state.port == second.port()).unwrap().cwnd_pkts;
+        first.close(path).unwrap();
+        second.close(path).unwrap();
     }
-    drop(statistics);
-}
-
-/// Each algorithm beside the kernel's own cubic, in pairs, and its time per ACK.
-fn every_algorithm(network: &Network, plan: &Plan) {
-    println!("\nEvery algorithm, without offloads: all hooks of an ACK together, and CPU per gigabyte beside the kernel's cubic:\n");
-    println!("| algorithm | ns per ACK | aim: 150 | CPU per GB, BPF / kernel's cubic, of each pair | aim: 1.05 |");
-    println!("| --- | --- | --- | --- | --- |");
-    set_offloads(network, false);
-    let algorithms = kernel::json(&["algorithms", "--json"]);
-    for algorithm in algorithms.as_array().unwrap() {
-        let algorithm = algorithm["name"].as_str().unwrap();
-        let name = kernel::default_name(algorithm);
-        kernel::succeeds(&["load", algorithm]);
-        let per_ack = ns_per_ack(network, &name, plan);
-        let (mut ratio, mut own) = (Sample::default(), Sample::default());
-        for _ in 0..plan.rounds.div_ceil(3) {
-            let cost = |name: &str| {
-                Bulk::run(network, SERVER_V4, name, plan.run / 2).unwrap().cpu_per_gigabyte().as_secs_f64()
-            };
-            let (kernels, bpf) = (cost("cubic"), cost(&name));
-            own.add(kernels);
-            ratio.add(bpf / kernels);
-        }
-        let verdict = |met: bool| if met { "met" } else { "missed" };
-        let quiet = own.spread() <= QUIET_SPREAD;
-        let by_cpu = if quiet { verdict(ratio.median() <= 1.05) } else { "not measurable" };
-        println!("| {algorithm} | {per_ack:.0} | {} | {} | {by_cpu} |", verdict(per_ack <= 150.0), ratio.cell(2));
-        kernel::succeeds(&["unload", &name, "--force"]);
-    }
-}
-
-/// Time in all hooks over the calls of the one that is called most: each ACK calls that once.
-fn ns_per_ack(network: &Network, name: &str, plan: &Plan) -> f64 {
-    let statistics = Statistics::on();
-    Bulk::run(network, SERVER_V4, name, plan.run).unwrap();
-    let shown = kernel::show(name);
-    drop(statistics);
-    let sum = |key: &str| shown["programs"].as_array().unwrap().iter().map(|p| p[key].as_u64().unwrap()).sum::<u64>();
-    let calls = shown["programs"].as_array().unwrap().iter().map(|program| program["run_count"].as_u64().unwrap());
-    sum("run_time_ns") as f64 / calls.max().unwrap().max(1) as f64
-}
-
-/// BPF statistics, switched on and put back.
-struct Statistics(String);
-
-impl Statistics {
-    fn on() -> Self {
-        let before = std::fs::read_to_string(STATISTICS).unwrap();
-        std::fs::write(STATISTICS, "1").unwrap();
-        Statistics(before)
-    }
-}
-
-impl Drop for Statistics {
-    fn drop(&mut self) {
-        if let Err(error) = std::fs::write(STATISTICS, &self.0) {
-            eprintln!("{STATISTICS}: {error}");
-        }
-    }
+    Compared { own_s_per_gb: own_s.median(), ratio: ratios.median(), bpf_window_pkts }
 }

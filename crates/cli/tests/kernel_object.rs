@@ -3,6 +3,7 @@
 
 mod kernel;
 
+use ccctl_lab::testbed::Output;
 use kernel::compile::compile;
 use kernel::{ccctl, code, is_refusal, names, refuses, show, succeeds, Folder};
 
@@ -73,27 +74,16 @@ fn damaged_object_files_never_crash() {
 fn the_verifiers_refusal_names_its_log() {
     kernel::test("verifier", 60, || {
         let folder = Folder::new("verifier");
-        let source =
-            std::fs::read_to_string(format!("{}/../../bpf/algorithms/scalable.bpf.c", env!("CARGO_MANIFEST_DIR")))
-                .unwrap();
-        let hook = "u32 divisor = p->acks_per_pkt;\n";
-        assert!(source.contains(hook), "scalable.bpf.c has changed: adapt this test");
         for (label, fault) in [
             ("wild", "u32 divisor = *(volatile u32 *)((char *)sk + (1 << 20) + acked_pkts);\n"),
             ("null", "u32 divisor = *(volatile u32 *)0;\n"),
             ("write", "u32 divisor = p->acks_per_pkt; *(volatile u32 *)((char *)tp + 16) = 1;\n"),
         ] {
-            let file = folder.file(&format!("{label}.bpf.c"), source.replace(hook, fault));
-            let object = compile(&folder, &file, label);
+            let object = compile(&folder, &scalable_with(fault), label);
             let output = ccctl(&["load", &object, "--as", "refused"]);
             is_refusal(label, &output, code::PROGRAM, &["log"]);
-            let log = output
-                .stderr
-                .split_whitespace()
-                .map(|word| word.trim_matches([',', ';', ':', ')', '(']))
-                .find(|word| word.starts_with('/') && *word != object);
-            let log = log.unwrap_or_else(|| panic!("no log is named: {}", output.stderr));
-            let text = std::fs::read_to_string(log).unwrap_or_else(|error| panic!("{log}: {error}"));
+            let log = log_of(&output, &object);
+            let text = std::fs::read_to_string(&log).unwrap_or_else(|error| panic!("{log}: {error}"));
             assert!(text.contains("R1") || text.contains("processed"), "{log} is no verifier log: {text}");
             assert!(names().is_empty());
             succeeds(&["load", "reno", "--as", "working"]);
@@ -104,4 +94,54 @@ fn the_verifiers_refusal_names_its_log() {
             let _ = std::fs::remove_file(log); // it is this test's
         }
     });
+}
+
+/// A field that no kernel lets BPF write is named, with the file that says which may be written.
+#[test]
+fn a_write_that_the_kernel_does_not_allow_is_named() {
+    kernel::test("unwritable", 60, || {
+        let folder = Folder::new("unwritable");
+        for field in ["tp->snd_cwnd_clamp", "tp->prior_cwnd", "sk->sk_max_pacing_rate", "tp->rx_opt.rcv_tsval"] {
+            let fault = format!("u32 divisor = p->acks_per_pkt;\n\t{field} = acked_pkts;\n");
+            let object = compile(&folder, &scalable_with(&fault), "write");
+            let name = field.rsplit(['.', '>']).next().unwrap();
+            let output = ccctl(&["load", &object, "--as", "refused"]);
+            is_refusal(field, &output, code::PROGRAM, &[&format!("writes {name},"), "bpf/include/tcp.h", "/verifier-"]);
+            std::fs::remove_file(log_of(&output, &object)).unwrap();
+        }
+        assert!(names().is_empty());
+    });
+}
+
+/// Its map of parameters is none of its programs' maps unless the loader sees to it, and then nothing could be listed.
+#[test]
+fn an_algorithm_that_uses_no_parameter_is_an_instance_like_others() {
+    kernel::test("no parameter used", 60, || {
+        let folder = Folder::new("unused");
+        let path = format!("{}/../../kernels/guest/write.bpf.c", env!("CARGO_MANIFEST_DIR"));
+        let source = std::fs::read_to_string(path).unwrap().replace("FIELD", "snd_cwnd_cnt");
+        let object = compile(&folder, &source, "unused");
+        succeeds(&["load", &object, "--as", "unused"]);
+        assert_eq!(names(), ["unused"]);
+        succeeds(&["tune", "unused", "unused=on"]);
+        assert_eq!(show("unused")["parameters"][0]["value"], "on");
+        succeeds(&["swap", "unused", "--with", &object]);
+        succeeds(&["unload", "unused"]);
+    });
+}
+
+/// The algorithm with `fault` instead of one of its lines
+fn scalable_with(fault: &str) -> String {
+    let path = format!("{}/../../bpf/algorithms/scalable.bpf.c", env!("CARGO_MANIFEST_DIR"));
+    let source = std::fs::read_to_string(path).unwrap();
+    let hook = "u32 divisor = p->acks_per_pkt;\n";
+    assert!(source.contains(hook), "scalable.bpf.c has changed: adapt this test");
+    source.replace(hook, fault)
+}
+
+/// The file that a refusal of `object` names
+fn log_of(output: &Output, object: &str) -> String {
+    let mut words = output.stderr.split_whitespace().map(|word| word.trim_matches([',', ';', ':', ')', '(']));
+    let log = words.find(|word| word.starts_with('/') && *word != object);
+    log.unwrap_or_else(|| panic!("no log is named: {}", output.stderr)).to_owned()
 }

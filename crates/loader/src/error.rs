@@ -85,6 +85,18 @@ pub enum Error {
         /// The whole log.
         log: PathBuf,
     },
+    /// The program writes a field of the socket that this kernel does not let BPF programs write.
+    #[error("{object} writes {field}, which BPF programs may not write on this kernel; the log is in {}", log.display())]
+    Unwritable {
+        /// File or algorithm.
+        object: String,
+        /// Name of the field.
+        field: String,
+        /// Linux from which on it may be written; None: no kernel allows it.
+        since: Option<&'static str>,
+        /// The whole log.
+        log: PathBuf,
+    },
     /// Another ccctl is at work.
     #[error("another ccctl (pid {holder}) has been at work for {seconds} s")]
     Locked {
@@ -136,6 +148,10 @@ impl Error {
             Self::Host { remedy, .. } | Self::Request { remedy, .. } => Some(remedy.clone()),
             Self::InUse { name, .. } => {
                 Some(format!("ccctl unload {name} --migrate-to OTHER, or --force to leave them on the old program"))
+            }
+            Self::Unwritable { since: Some(version), .. } => Some(format!("Linux {version} or newer")),
+            Self::Unwritable { field, since: None, .. } => {
+                Some(format!("leave {field} alone: bpf/include/tcp.h marks with W what may be written"))
             }
             Self::Parameter(_) => Some("ccctl show ALGORITHM tells its parameters and their ranges".to_owned()),
             Self::Locked { .. } => Some("wait for it, or look at it with ps".to_owned()),

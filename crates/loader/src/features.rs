@@ -14,6 +14,7 @@ use crate::bpffs;
 use crate::error::{Error, Result};
 use crate::kernel_ops::KernelOps;
 use crate::rules;
+use crate::writes::{may_write_pacing, writable_since};
 
 /// How a check ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -169,9 +170,19 @@ fn cgroup2() -> Check {
     }
 }
 
-/// TCP paces by itself since 4.13; what matters is that an algorithm may write the rate.
+/// TCP paces by itself since 4.13; what matters is that an algorithm may set the rate.
 fn pacing() -> Check {
-    Check::new("pacing", Status::Ok, "sk_pacing_rate is writable, TCP's own timer paces", "")
+    const NAME: &str = "pacing";
+    let remedy = format!("Linux {} or newer", writable_since("sk_pacing_rate").unwrap_or_default());
+    let refused = "sk_pacing_rate is not writable: algorithms that set it are refused";
+    match may_write_pacing() {
+        Ok(true) => Check::new(NAME, Status::Ok, "sk_pacing_rate is writable, TCP's own timer paces", ""),
+        Ok(false) => Check::new(NAME, Status::Warn, refused, &remedy),
+        Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
+            Check::new(NAME, Status::Ok, "not shown without privileges", "")
+        }
+        Err(error) => Check::new(NAME, Status::Warn, format!("the verifier cannot be asked: {error}"), &remedy),
+    }
 }
 
 fn fq() -> Check {

@@ -1,5 +1,5 @@
 //! What only a guest of `just test-kernels` runs: the first test would wedge a kernel for good if the guard that it looks
-//! at were broken, the second measures kernel by kernel.
+//! at were broken, the others look at each kernel of the matrix.
 
 use std::fs;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -14,6 +14,7 @@ use crate::load::{load, LoadRequest};
 use crate::lock::Lock;
 use crate::object::{fit_object, load_object, LoadedObject, Program};
 use crate::unload::{unload, UnloadOptions};
+use crate::writes::{may_write, offset_of};
 use crate::{bpffs, sys};
 
 const BPF_LOG_STATS: u32 = 4; // include/linux/bpf_verifier.h
@@ -83,6 +84,17 @@ fn guest_a_load_that_was_cut_short_is_no_instance() {
     assert!(load(&lock, &request).expect("it takes the place of what is left").changed);
     assert_eq!(names(), [NAME]);
     assert_eq!(unload_it(), [NAME]);
+}
+
+/// `sk_pacing_rate` may be written on every kernel of the matrix, so the probe's "no" is tried on another field.
+#[test]
+#[ignore = "only in a guest: just test-kernels"]
+fn guest_the_verifier_tells_what_may_be_written() {
+    require_guest();
+    let [rate, status] = ["sk_pacing_rate", "sk_pacing_status"].map(|field| offset_of("sock", field).expect("a field"));
+    let clamp = offset_of("tcp_sock", "snd_cwnd_clamp").expect("a field");
+    assert!(may_write(rate, status).expect("the verifier answers"));
+    assert!(!may_write(rate, clamp).expect("the verifier answers"));
 }
 
 /// Prints a line for each program of each algorithm: what the verifier says of it.

@@ -31,6 +31,7 @@ mod sys;
 mod tune;
 mod unload;
 mod watch;
+mod writes;
 
 pub use bpffs::{mounted as bpffs_mounted, BPFFS, PIN_ROOT};
 pub use default::{available_algorithms, current as current_default, set as set_default, DefaultChange};

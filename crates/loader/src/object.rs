@@ -9,7 +9,7 @@ use ccctl_catalog::{
     algorithm, algorithm_of_btf, algorithms, closest, object_hash, Layout, LayoutError, ObjectHash, ParameterSet,
 };
 use libbpf_rs::btf::types::Composite;
-use libbpf_rs::{Btf, MapCore as _, MapType, Object, ObjectBuilder, OpenObject};
+use libbpf_rs::{Btf, MapCore as _, MapType, Object, ObjectBuilder, OpenObject, ProgramType};
 
 use crate::error::{Error, Result};
 use crate::features;
@@ -17,6 +17,7 @@ use crate::identity::{Identity, IDENTITY_MAP};
 use crate::kernel_ops::{members, KernelOps, Member};
 use crate::params::{publish, PARAMS_MAP};
 use crate::sys::{self, OpsTemplate};
+use crate::writes::{unwritable_field, writable_since};
 
 /// Where the verifier's logs go.
 const LOG_FOLDER: &str = "/run/ccctl";
@@ -249,12 +250,17 @@ fn load(open: OpenObject, program: &Program) -> Result<Object> {
             return features::privileges_missing(&format!("load {}", program.label));
         }
         match write_log(&program.algorithm, &log) {
-            Ok(path) => {
-                Error::Refused { object: program.label.clone(), cause: last_words(&log, &error.to_string()), log: path }
-            }
+            Ok(path) => refused(program.label.clone(), &log, path, &error.to_string()),
             Err(_) => Error::libbpf(format!("load {}", program.label), &error),
         }
     })
+}
+
+fn refused(object: String, text: &str, log: PathBuf, otherwise: &str) -> Error {
+    match unwritable_field(text) {
+        Some(field) => Error::Unwritable { object, since: writable_since(&field), field, log },
+        None => Error::Refused { object, cause: last_words(text, otherwise), log },
+    }
 }
 
 /// The line before the verifier's statistics is its reason.
@@ -297,7 +303,16 @@ fn kernel_value(
 fn fill_parameters(object: &Object, set: &ParameterSet) -> Result<()> {
     let map = object.maps().find(|map| map.name() == PARAMS_MAP);
     let map = map.ok_or_else(|| Error::kernel(format!("find {PARAMS_MAP}"), std::io::Error::other("no such map")))?;
+    hold_parameters(object, map.as_fd())
+        .map_err(|error| Error::kernel(format!("keep {PARAMS_MAP} with the programs"), error))?;
     publish(map.as_fd(), &set.to_bytes(), || run_prepare(object))
+}
+
+/// An instance is found from its hooks, and they hold only the maps that they use; an algorithm may use no parameter.
+fn hold_parameters(object: &Object, map: BorrowedFd<'_>) -> std::io::Result<()> {
+    let mut hooks = object.progs().filter(|program| program.prog_type() == ProgramType::StructOps);
+    let hook = hooks.find(|program| program.as_fd().as_raw_fd() >= 0);
+    hook.map_or(Ok(()), |hook| sys::bind_map(hook.as_fd(), map))
 }
 
 /// Runs the program that works out tables on the idle set; objects without one have nothing to work out.

@@ -280,6 +280,30 @@ pub(crate) fn with_log<T>(action: impl FnOnce() -> T) -> (T, String) {
     (result, String::from_utf8_lossy(&log).into_owned())
 }
 
+/// Keeps a map for as long as a program lives, as if the program used it. Nothing changes where it does already.
+pub(crate) fn bind_map(program: BorrowedFd<'_>, map: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: two descriptors, and no options.
+    checked(unsafe { libbpf_sys::bpf_prog_bind_map(program.as_raw_fd(), map.as_raw_fd(), ptr::null()) }).map(drop)
+}
+
+/// Has the verifier look at a hook of the `struct_ops` type `ops`, its member number `member`.
+pub(crate) fn load_hook(program: &[libbpf_sys::bpf_insn], ops: u32, member: u32) -> io::Result<OwnedFd> {
+    let mut options = libbpf_sys::bpf_prog_load_opts {
+        sz: size_of::<libbpf_sys::bpf_prog_load_opts>() as libbpf_sys::size_t,
+        attach_btf_id: ops,
+        expected_attach_type: member,
+        ..Default::default()
+    };
+    let kind = libbpf_sys::BPF_PROG_TYPE_STRUCT_OPS;
+    // SAFETY: strings that end in zero, as many instructions as are counted and options of their own size, all read
+    // during the call only.
+    owned(unsafe {
+        let (name, license) = (c"ccctl_probe".as_ptr(), c"GPL".as_ptr());
+        let count = program.len() as libbpf_sys::size_t;
+        libbpf_sys::bpf_prog_load(kind, name, license, program.as_ptr(), count, &raw mut options)
+    })
+}
+
 /// `SO_NETNS_COOKIE` of the calling thread's network namespace.
 pub(crate) fn netns_cookie() -> io::Result<u64> {
     let socket = std::net::UdpSocket::bind("0.0.0.0:0").or_else(|_| std::net::UdpSocket::bind("[::]:0"))?;

@@ -1,11 +1,13 @@
 //! `bpf/include/fixed.h` against independent implementations, at its bounds and on random numbers.
 //!
 //! Bounds that the header states and that are held here: roots, quotients and high products are exact floors; `log2` in
-//! Q40 is below the true value by less than 2^-39; `exp2` in Q32 has a relative error below 2^-31.
+//! Q40 is below the true value by less than 2^-39; `exp2` in Q32 has a relative error below 2^-31; `exp_neg` lies on the
+//! curve or at most 0.002 above it; `pow075` is at most 2 units below its floor; `bdp_pkts` misses no 2^-24 packets.
 
 use ccctl_sim::native::arithmetic::{
-    cc_at_least, cc_cbrt, cc_clamp, cc_distance, cc_div, cc_ewma8, cc_exp2_q32, cc_log2_floor, cc_log2_q40, cc_max,
-    cc_min, cc_mul_high, cc_mul_q40, cc_ratio_q40, cc_seq_after, cc_sqrt,
+    cc_at_least, cc_bdp_pkts, cc_cbrt, cc_clamp, cc_distance, cc_div, cc_ewma8, cc_exp2_q32, cc_exp_neg_q16,
+    cc_log2_floor, cc_log2_q40, cc_max, cc_min, cc_mul_high, cc_mul_q40, cc_pow075_q10, cc_ratio_q40, cc_seq_after,
+    cc_sqrt,
 };
 use proptest::prelude::*;
 
@@ -18,7 +20,7 @@ fn below_power(bits: u32) -> impl Strategy<Value = u64> {
 }
 
 fn edges_below(bits: u32) -> impl Iterator<Item = u64> {
-    let powers = (0..bits).flat_map(|power| [(1_u64 << power) - 1, 1 << power, (1 << power) + 1]);
+    let powers = (0..=bits.min(63)).flat_map(|power| [(1_u64 << power) - 1, 1 << power, (1 << power) + 1]);
     powers.chain(EDGES).filter(move |value| bits == 64 || *value < 1 << bits)
 }
 
@@ -74,6 +76,15 @@ fn check_ratio(a: u64, b: u64) {
     } else if a / b < 1 << 24 {
         assert_eq!(u128::from(found), (u128::from(a) << 40) / u128::from(b), "{a} / {b}");
     }
+}
+
+/// In integers: the product in units of 2^-32 packets, of which rounding may lose 2^8, that is 2^-24 packets.
+fn check_bdp(rate_q24: u64, rtt_us: u32, gain_q8: u32) {
+    let delivered_q24 = (u128::from(rate_q24) * u128::from(rtt_us.min(1 << 30))).min(1 << 53);
+    let truth_q32 = delivered_q24 * u128::from(gain_q8);
+    let found_q32 = u128::from(cc_bdp_pkts(rate_q24, rtt_us, gain_q8)) << 32;
+    let rounded_up = found_q32 + (1 << 8) > truth_q32 && found_q32 < truth_q32 + (1 << 32);
+    assert!(rounded_up, "{rate_q24} for {rtt_us} us, times {gain_q8}: {found_q32}, expected {truth_q32}");
 }
 
 fn check_products(a: u64, b: u64) {
@@ -149,6 +160,44 @@ fn exp2_holds_at_whole_exponents_and_beyond_its_range() {
     assert_eq!(cc_exp2_q32(0), 1 << 32);
 }
 
+/// All of its range: half a unit comes from the table and one from rounding the line, so 1.5 below the curve at most.
+#[test]
+fn exp_neg_lies_on_the_curve_or_at_most_two_thousandths_above_it() {
+    let mut last = 1 << 16;
+    for x_q16 in 0..8 << 16 {
+        let found = cc_exp_neg_q16(x_q16);
+        let above = f64::from(found) - (-(x_q16 as f64) / 65_536.0).exp() * 65_536.0;
+        assert!((-1.5..=0.002 * 65_536.0).contains(&above), "e^-({x_q16} / 2^16): {above} above the curve");
+        assert!(found <= last, "it rises at {x_q16}");
+        last = found;
+    }
+    assert_eq!(cc_exp_neg_q16(0), 1 << 16);
+    for beyond in edges_below(64).filter(|x_q16| *x_q16 >= 8 << 16) {
+        assert_eq!(cc_exp_neg_q16(beyond), 0, "e^-({beyond} / 2^16)");
+    }
+}
+
+/// All of its range, against w^3 in 128 bits: floor(w^(3/4) 2^10) is the fourth root of w^3 2^40.
+#[test]
+fn the_power_of_three_quarters_is_at_most_two_units_low() {
+    for w in 0..=1_u32 << 20 {
+        let found = u128::from(cc_pow075_q10(w));
+        let scaled = u128::from(w).pow(3) << 40;
+        assert!(found.pow(4) <= scaled && (found + 3).pow(4) > scaled, "{w}^0.75: {found} / 2^10");
+    }
+}
+
+#[test]
+fn packets_in_flight_hold_at_the_largest_rate_time_and_gain() {
+    for rate_q24 in edges_below(33) {
+        for rtt_us in edges_below(32) {
+            for gain_q8 in edges_below(11) {
+                check_bdp(rate_q24, rtt_us as u32, gain_q8 as u32);
+            }
+        }
+    }
+}
+
 #[test]
 fn sequence_numbers_compare_modulo_their_range() {
     for (a, b, after) in [(1, 0, true), (0, 0, false), (0, 1, false), (0, u32::MAX, true), (u32::MAX, 0, false)] {
@@ -191,6 +240,11 @@ proptest! {
     fn products_hold_everywhere(a in any::<u64>(), b in below_power(63)) {
         check_products(a, b);
         check_comparisons(a, b);
+    }
+
+    #[test]
+    fn packets_in_flight_hold_everywhere(rate in below_power(33), rtt_us in any::<u32>(), gain_q8 in 0_u32..1 << 11) {
+        check_bdp(rate, rtt_us, gain_q8);
     }
 
     #[test]

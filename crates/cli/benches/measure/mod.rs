@@ -26,23 +26,80 @@ impl Sample {
 
     /// The middle one, or the mean of the two in the middle.
     pub fn median(&self) -> f64 {
-        let middle = self.0.len() / 2;
-        if self.0.len() % 2 == 1 {
-            self.0[middle]
-        } else {
-            f64::midpoint(self.0[middle - 1], self.0[middle])
-        }
-    }
-
-    /// Largest over smallest: how quiet the machine was.
-    pub fn spread(&self) -> f64 {
-        self.0[self.0.len() - 1] / self.0[0]
+        median(&mut self.0.clone())
     }
 
     /// `median (min to max)`.
     pub fn cell(&self, digits: usize) -> String {
         let (low, high) = (self.0[0], self.0[self.0.len() - 1]);
         format!("{:.digits$} ({low:.digits$} to {high:.digits$})", self.median())
+    }
+}
+
+/// A median and where it lies with 95 % confidence.
+#[derive(Debug, Clone, Copy)]
+pub struct Interval {
+    pub median: f64,
+    pub low: f64,
+    pub high: f64,
+}
+
+impl std::fmt::Display for Interval {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:.3} ({:.3} to {:.3})", self.median, self.low, self.high)
+    }
+}
+
+/// Ratios of runs side by side, in groups: those of one pair of connections resemble each other.
+#[derive(Debug, Clone, Default)]
+pub struct Ratios(Vec<Vec<f64>>);
+
+const BOOTSTRAPS: usize = 2000;
+
+impl Ratios {
+    /// Adds the ratios of one pair of connections.
+    pub fn add_group(&mut self, group: Vec<f64>) {
+        self.0.push(group);
+    }
+
+    /// The median of all, and its interval by drawing groups, and within them ratios, with replacement.
+    pub fn median(&self) -> Interval {
+        let mut random = crate::kernel::Random(0x9e37_79b9_7f4a_7c15);
+        let mut draw = |count: usize| random.below(count as u64) as usize;
+        let mut medians: Vec<f64> = (0..BOOTSTRAPS)
+            .map(|_| {
+                let mut sample = Vec::new();
+                for _ in &self.0 {
+                    let group = &self.0[draw(self.0.len())];
+                    sample.extend(group.iter().map(|_| group[draw(group.len())]));
+                }
+                median(&mut sample)
+            })
+            .collect();
+        let median = median(&mut self.0.concat());
+        medians.sort_by(f64::total_cmp);
+        Interval { median, low: medians[BOOTSTRAPS / 40], high: medians[BOOTSTRAPS - 1 - BOOTSTRAPS / 40] }
+    }
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    if values.len() % 2 == 1 {
+        values[middle]
+    } else {
+        f64::midpoint(values[middle - 1], values[middle])
+    }
+}
+
+/// Whether an aim is met, as far as the interval tells.
+pub fn verdict(ratio: Interval, limit: f64) -> &'static str {
+    if ratio.high <= limit {
+        "met"
+    } else if ratio.low > limit {
+        "missed"
+    } else {
+        "not measurable: the interval holds the limit"
     }
 }
 

@@ -10,13 +10,14 @@ use super::{Folder, CCCTL};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Compiles the C file `source` to `LABEL.bpf.o` and gives its path.
+/// Compiles the text of a C file to `LABEL.bpf.o` and gives its path.
 #[track_caller]
 pub fn compile(folder: &Folder, source: &str, label: &str) -> String {
+    let file = folder.file(&format!("{label}.bpf.c"), source);
     let object = folder.path().join(format!("{label}.bpf.o"));
     let root = format!("{}/../..", env!("CARGO_MANIFEST_DIR"));
     let mut clang = Command::new(std::env::var("CLANG").unwrap_or_else(|_| "clang".to_owned()));
-    clang.args(["-target", "bpf", "-mcpu=v3", "-std=gnu11", "-O2", "-g", "-c", source, "-o"]).arg(&object);
+    clang.args(["-target", "bpf", "-mcpu=v3", "-std=gnu11", "-O2", "-g", "-c", &file, "-o"]).arg(&object);
     clang.arg(format!("-I{root}/bpf/include"));
     for headers in libbpf_headers() {
         clang.arg("-isystem").arg(headers);

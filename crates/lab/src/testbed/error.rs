@@ -56,6 +56,15 @@ pub enum TestbedError {
         cause: io::Error,
     },
 
+    /// libbpf, or the kernel behind it, refused.
+    #[error("cannot {step}: {cause}")]
+    Bpf {
+        /// What was to be done.
+        step: String,
+        /// Why it could not be.
+        cause: libbpf_rs::Error,
+    },
+
     /// Something is not what was expected of it.
     #[error("{0}")]
     Unexpected(String),
@@ -108,6 +117,12 @@ impl TestbedError {
     pub(crate) fn io(step: impl Into<String>) -> impl FnOnce(io::Error) -> TestbedError {
         let step = step.into();
         move |cause| TestbedError::Io { step, cause }
+    }
+
+    /// Adds the step to an error of libbpf.
+    pub(crate) fn bpf(step: impl Into<String>) -> impl FnOnce(libbpf_rs::Error) -> TestbedError {
+        let step = step.into();
+        move |cause| TestbedError::Bpf { step, cause }
     }
 
     /// Adds the step to an errno.

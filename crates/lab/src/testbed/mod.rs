@@ -3,7 +3,6 @@
 //! Everything here needs root and says so ([`require_root`]); nothing is skipped. Namespaces carry the process id in
 //! their name, are removed on drop, and those of dead processes are swept away when the first new one is made.
 
-mod bulk;
 mod cgroup;
 mod command;
 mod connections;
@@ -13,6 +12,8 @@ mod exclusive;
 mod grace_period;
 mod host;
 mod iperf;
+mod lockstep;
+mod marker;
 mod namespace;
 mod network;
 mod offload;
@@ -21,9 +22,10 @@ mod receiver;
 mod sender;
 mod socket;
 mod sockets;
+mod tcp_state;
+mod tun;
 mod watchdog;
 
-pub use bulk::Bulk;
 pub use cgroup::Cgroup;
 pub use command::{run, run_ok, Background, Output};
 pub use connections::Connections;
@@ -33,6 +35,7 @@ pub use exclusive::{require_root, Exclusive};
 pub use grace_period::grace_period;
 pub use host::{assert_same, mount_bpffs, settled, HostState};
 pub use iperf::{IperfClient, IperfReport, IperfServer};
+pub use lockstep::{HandPath, Lockstep};
 pub use namespace::Namespace;
 pub use network::{Network, CLIENT_V4, CLIENT_V6, SERVER_V4, SERVER_V6};
 pub use offload::Offload;
@@ -41,4 +44,8 @@ pub use receiver::Receiver;
 pub use sender::{Amount, Delivered, Flows, Sending};
 pub use socket::{algorithm_of, connect, cookie_of, Unconnected};
 pub use sockets::{sockets, Socket};
+pub use tcp_state::{TcpState, TcpStates};
 pub use watchdog::{eventually, within};
+
+/// An algorithm, loadable by ccctl, with two hooks that do nothing: what a hook call costs before its first instruction.
+pub const EMPTY_HOOKS_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/empty_hooks.bpf.o"));

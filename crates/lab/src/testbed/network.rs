@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::namespace::ip;
-use super::{run_ok, Namespace, Offload, TestbedError};
+use super::{marker, run_ok, Namespace, Offload, TestbedError};
 
 /// Address of the client's end.
 pub const CLIENT_V4: &str = "10.77.0.1";
@@ -82,6 +82,15 @@ impl Network {
     /// Whether an offload is on at the client's end.
     pub fn offload(&self, offload: Offload) -> Result<bool, TestbedError> {
         self.client.enter(|| offload.get(DEVICE))?
+    }
+
+    /// From now on every `every`-th data packet reaches the server with a congestion mark, if its flow is ECN-capable.
+    /// Segments are as long as on a wire from then on, so that each is marked by itself.
+    pub fn mark_every(&self, every: u32) -> Result<(), TestbedError> {
+        for offload in [Offload::Tso, Offload::Gso, Offload::Gro] {
+            self.set_offload(offload, false)?;
+        }
+        marker::mark_every(&self.server, DEVICE, every)
     }
 
     /// Sets the largest packet of both ends.

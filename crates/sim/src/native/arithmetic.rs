@@ -44,6 +44,8 @@ functions_of_numbers! {
     cc_log2_q40(value: u64) -> u64;
     /// 2^x in Q32.
     cc_exp2_q32(x_q40: u64) -> u64;
+    /// w^(3/4) in Q10.
+    cc_pow075_q10(w: u32) -> u64;
     /// e^-x in Q16.
     cc_exp_neg_q16(x_q16: u64) -> u32;
     /// Packets that a rate delivers in a time, times a gain.

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* An algorithm that does nothing but write FIELD, to see what ccctl says where the kernel does not allow it. */
+#include "cc.h"
+
+CC_PARAMS(write, CC_SWITCH(unused, 0, "every algorithm has a parameter"));
+
+void CC_HOOK(write_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
+{
+	tcp_sk(sk)->FIELD = acked_pkts;
+}
+
+CC_ALGORITHM(write,
+	.cong_avoid = CC_FN(write_cong_avoid),
+	.ssthresh = CC_FN(cc_reno_ssthresh),
+	.undo_cwnd = CC_FN(cc_undo_cwnd),
+);
