@@ -5,14 +5,17 @@ use std::error::Error;
 use std::path::PathBuf;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let header = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../bpf/policy/socket_record.h");
-    println!("cargo:rerun-if-changed={}", header.display());
-    bindgen::Builder::default()
-        .header(header.to_string_lossy())
-        .use_core()
-        .derive_default(true)
-        .layout_tests(true)
-        .generate()?
-        .write_to_file(PathBuf::from(env::var("OUT_DIR")?).join("socket_record.rs"))?;
+    for name in ["socket_record", "rule_record"] {
+        let header = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join(format!("../../bpf/policy/{name}.h"));
+        println!("cargo:rerun-if-changed={}", header.display());
+        bindgen::Builder::default()
+            .header(header.to_string_lossy())
+            .use_core()
+            .derive_default(true)
+            .layout_tests(true)
+            .prepend_enum_name(false)
+            .generate()?
+            .write_to_file(PathBuf::from(env::var("OUT_DIR")?).join(format!("{name}.rs")))?;
+    }
     Ok(())
 }

@@ -3,7 +3,8 @@
 use libbpf_rs::btf::types::{Array, Composite, CompositeMember, DeclTag, Int, IntEncoding, MemberAttr};
 use libbpf_rs::btf::{BtfKind, BtfType, HasSize as _, ReferencesType as _};
 use libbpf_rs::Btf;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::parameters::{Parameter, ParameterError};
 
@@ -22,7 +23,7 @@ pub enum LayoutError {
 }
 
 /// One field of `struct NAME_state`, flattened: a nested struct's fields are named `outer.inner`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Field {
     /// Field name; its suffix is its unit.
     pub name: String,

@@ -2,6 +2,9 @@
 
 mod sockets;
 
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
 use clap::{Args, Parser, Subcommand};
 
 pub use sockets::{Migrate, Sockets};
@@ -45,8 +48,24 @@ pub enum Command {
     Unload(Unload),
     /// Show or set the default algorithm of this network namespace
     Default(Default),
+    /// Choose the algorithms of a cgroup's connections
+    Assign(Assign),
+    /// Take a rule out
+    Unassign(Unassign),
+    /// List the rules
+    Rules(Output),
+    /// Tell why a socket uses the algorithm that it uses
+    Why(Why),
     /// Check what this host can do
     Doctor(Output),
+    /// Bring the host to what a configuration file says
+    Apply(Apply),
+    /// Show the daemon, its file, and what does not work
+    Status(Output),
+    /// Take everything back to what was there before, and end the daemon
+    Down(Output),
+    /// Serve the API, and keep the host as the configuration file has it
+    Daemon(Daemon),
 }
 
 /// How to print.
@@ -164,4 +183,144 @@ pub struct Default {
     /// How to print.
     #[command(flatten)]
     pub output: Output,
+}
+
+/// A cgroup by one of its names.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct Place {
+    /// Path of the cgroup from the root of the tree, or name of a systemd unit
+    #[arg(long, value_name = "PATH|UNIT")]
+    pub cgroup: Option<String>,
+    /// The cgroup of this systemd unit
+    #[arg(long, value_name = "UNIT")]
+    pub unit: Option<String>,
+    /// The cgroup that this process is in
+    #[arg(long, value_name = "PID")]
+    pub pid: Option<u32>,
+}
+
+/// `ccctl assign`
+#[derive(Debug, Args)]
+pub struct Assign {
+    /// Which cgroup.
+    #[command(flatten)]
+    pub place: Place,
+    /// Only connections with peers in this prefix
+    #[arg(long, value_name = "CIDR")]
+    pub to: Option<String>,
+    /// Only of this service: the peer's port of connections made, the own port of connections accepted
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub to_port: Option<u16>,
+    /// What they get: NAME, NAME|NAME... (the first that the kernel has), or NAME=WEIGHT,NAME=WEIGHT... (drawn for each)
+    #[arg(value_name = "TARGETS")]
+    pub targets: String,
+    /// Also move connections that are alive
+    #[arg(long)]
+    pub existing: bool,
+    /// Accept a cgroup that is not there yet
+    #[arg(long)]
+    pub absent_ok: bool,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// A rule by one of its names.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct WhichRule {
+    /// The rule with this id
+    #[arg(long)]
+    pub id: Option<u32>,
+    /// All rules
+    #[arg(long)]
+    pub all: bool,
+    /// The rule for this cgroup: its path, or the name of a systemd unit
+    #[arg(long, value_name = "PATH|UNIT")]
+    pub cgroup: Option<String>,
+    /// The rule for the cgroup of this systemd unit
+    #[arg(long, value_name = "UNIT")]
+    pub unit: Option<String>,
+    /// The rule for the cgroup that this process is in
+    #[arg(long, value_name = "PID")]
+    pub pid: Option<u32>,
+}
+
+/// `ccctl unassign`
+#[derive(Debug, Args)]
+pub struct Unassign {
+    /// Which rule.
+    #[command(flatten)]
+    pub which: WhichRule,
+    /// The rule's prefix
+    #[arg(long, value_name = "CIDR", conflicts_with_all = ["id", "all"])]
+    pub to: Option<String>,
+    /// The rule's port
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), conflicts_with_all = ["id", "all"])]
+    pub to_port: Option<u16>,
+    /// Also give live connections that met the rule what they match now, or what they had before
+    #[arg(long)]
+    pub existing: bool,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Sockets by one of their names.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct WhichSocket {
+    /// The socket with this cookie, in decimal, or in hex with 0x (ss -e shows it in hex, after sk:)
+    #[arg(long, value_name = "COOKIE", value_parser = cookie)]
+    pub cookie: Option<u64>,
+    /// Sockets with this own address and port
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub src: Option<SocketAddr>,
+    /// All TCP sockets of this process
+    #[arg(long, value_name = "PID")]
+    pub pid: Option<u32>,
+}
+
+/// `ccctl why`
+#[derive(Debug, Args)]
+pub struct Why {
+    /// Which sockets.
+    #[command(flatten)]
+    pub which: WhichSocket,
+    /// Only with this peer
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "src")]
+    pub dst: Option<SocketAddr>,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+fn cookie(text: &str) -> Result<u64, std::num::ParseIntError> {
+    match text.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16),
+        None => text.parse(),
+    }
+}
+
+/// `ccctl apply`
+#[derive(Debug, Args)]
+pub struct Apply {
+    /// The file
+    #[arg(default_value = crate::policy::CONFIG)]
+    pub file: PathBuf,
+    /// Only print what would be done
+    #[arg(long)]
+    pub dry_run: bool,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `ccctl daemon`
+#[derive(Debug, Args)]
+pub struct Daemon {
+    /// The file [default: /etc/ccctl/ccctl.toml, if there is one]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
 }

@@ -1,15 +1,24 @@
 //! One file a command.
 
 pub mod algorithms;
+pub mod apply;
+pub mod assign;
 pub mod check;
+pub mod daemon;
 pub mod default;
 pub mod doctor;
+pub mod down;
+mod file;
 pub mod key_value;
 pub mod list;
 pub mod load;
 pub mod migrate;
+pub mod rules;
 pub mod show;
 pub mod sockets;
+pub mod status;
 pub mod swap;
 pub mod tune;
+pub mod unassign;
 pub mod unload;
+pub mod why;

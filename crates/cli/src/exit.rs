@@ -5,6 +5,8 @@ use std::process::ExitCode;
 
 use ccctl_loader::Error;
 
+use crate::api::Fault;
+
 /// Exit codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
@@ -55,8 +57,17 @@ impl std::fmt::Display for UsageError {
 impl std::error::Error for UsageError {}
 
 impl Exit {
+    /// The code of this number.
+    fn numbered(code: u8) -> Self {
+        let all = [Self::Done, Self::Usage, Self::Refused, Self::Host, Self::Program, Self::Partly, Self::Locked];
+        all.into_iter().find(|exit| *exit as u8 == code).unwrap_or(Self::Unexpected)
+    }
+
     /// The code for an error.
     pub fn of(error: &anyhow::Error) -> Self {
+        if let Some(fault) = error.downcast_ref::<Fault>() {
+            return Self::numbered(fault.exit);
+        }
         if error.is::<UsageError>() {
             return Self::Usage;
         }
@@ -64,7 +75,7 @@ impl Exit {
             Some(Error::Unknown { .. } | Error::BadName { .. } | Error::Parameter(_) | Error::Profile(_)) => {
                 Self::Usage
             }
-            Some(Error::Object { .. }) => Self::Usage,
+            Some(Error::Object { .. } | Error::Request { .. }) => Self::Usage,
             Some(Error::Taken { .. } | Error::InUse { .. }) => Self::Refused,
             Some(Error::Host { .. } | Error::Unwritable { since: Some(_), .. }) => Self::Host,
             Some(Error::Refused { .. } | Error::Unwritable { since: None, .. }) => Self::Program,
@@ -89,6 +100,9 @@ pub fn cause(error: &anyhow::Error) -> String {
 pub fn remedy(error: &anyhow::Error) -> Option<String> {
     if let Some(usage) = error.downcast_ref::<UsageError>() {
         return Some(usage.remedy.clone());
+    }
+    if let Some(fault) = error.downcast_ref::<Fault>() {
+        return fault.remedy.clone();
     }
     error.downcast_ref::<Error>().and_then(Error::remedy)
 }

@@ -1,10 +1,14 @@
 //! `ccctl`: TCP congestion control as something you load.
 
+mod api;
 mod arguments;
 mod commands;
+mod daemon;
 mod engine;
 mod exit;
 mod output;
+mod policy;
+mod sys;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -48,6 +52,14 @@ fn run(command: &Command) -> anyhow::Result<Exit> {
         Command::Sockets(sockets) => commands::sockets::run(sockets),
         Command::Unload(unload) => commands::unload::run(unload),
         Command::Default(default) => commands::default::run(default),
+        Command::Apply(apply) => commands::apply::run(apply),
+        Command::Status(output) => commands::status::run(output),
+        Command::Down(output) => commands::down::run(output),
+        Command::Daemon(daemon) => commands::daemon::run(daemon),
+        Command::Assign(assign) => commands::assign::run(assign),
+        Command::Unassign(unassign) => commands::unassign::run(unassign),
+        Command::Rules(output) => commands::rules::run(output),
+        Command::Why(why) => commands::why::run(why),
         Command::Doctor(output) => commands::doctor::run(output),
     }
 }

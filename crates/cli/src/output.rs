@@ -3,10 +3,10 @@
 use std::io::{self, Write as _};
 use std::time::SystemTime;
 
-use ccctl_catalog::{Parameter, ParameterSet};
 use comfy_table::{presets, Table};
 use serde::Serialize;
-use serde_json::{json, Value};
+
+use crate::engine::Settings;
 
 /// Prints a value as JSON.
 pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
@@ -40,38 +40,17 @@ pub fn time(time: SystemTime) -> String {
     humantime::format_rfc3339_seconds(time).to_string()
 }
 
-/// How long ago, in the two largest units.
-pub fn age(since: SystemTime) -> String {
+/// How long ago such a time was, in the two largest units.
+pub fn age(since: &str) -> String {
+    let since = humantime::parse_rfc3339(since).unwrap_or_else(|_| SystemTime::now());
     let seconds = since.elapsed().map_or(0, |age| age.as_secs());
     let text = humantime::format_duration(std::time::Duration::from_secs(seconds)).to_string();
     text.split(' ').take(2).collect::<Vec<_>>().join(" ")
 }
 
-/// A parameter's value: a number, or the word for it.
-pub fn value(parameter: &Parameter, value: u32) -> Value {
-    if parameter.words.is_empty() {
-        json!(value)
-    } else {
-        json!(parameter.format(value))
-    }
-}
-
-/// A parameter's range as text.
-pub fn range(parameter: &Parameter) -> String {
-    if parameter.words.is_empty() {
-        format!("{} .. {}", parameter.minimum, parameter.maximum)
-    } else {
-        parameter.words.join(" | ")
-    }
-}
-
-/// Parameters that differ from their defaults, as one would set them.
-pub fn changed_parameters(set: &ParameterSet) -> String {
-    let changed = set.iter().filter(|(parameter, value)| parameter.default != *value);
-    changed
-        .map(|(parameter, value)| format!("{}={}", parameter.name, parameter.format(value)))
-        .collect::<Vec<_>>()
-        .join(" ")
+/// Parameters as one would set them.
+pub fn settings(settings: &Settings) -> String {
+    settings.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
 }
 
 /// "1 socket", "2 sockets"

@@ -51,6 +51,16 @@ pub(crate) fn defaults_pin() -> PathBuf {
     Path::new(PIN_ROOT).join("defaults")
 }
 
+/// Pin of the table of marks.
+pub(crate) fn marks_pin() -> PathBuf {
+    Path::new(PIN_ROOT).join("marks")
+}
+
+/// Pin of the link that holds the rules.
+pub(crate) fn rules_pin() -> PathBuf {
+    Path::new(PIN_ROOT).join("rules")
+}
+
 /// Makes the folders; only root may look inside.
 pub(crate) fn make_folders() -> Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;

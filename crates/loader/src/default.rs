@@ -9,6 +9,7 @@ use crate::bpffs;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::lock::Lock;
+use crate::marks::{self, Mark};
 use crate::migrate::require_available;
 use crate::netns::{Namespace, NamespaceScan};
 
@@ -74,7 +75,7 @@ pub(crate) fn look_up_again(names: &[String]) -> Result<()> {
 
 /// Gives a namespace whose default is `instance` the one it had before. Returns the name, or None where the default is
 /// another one.
-pub(crate) fn restore(namespace: &Namespace, instance: &str) -> Result<Option<String>> {
+pub(crate) fn restore(lock: &Lock, namespace: &Namespace, instance: &str) -> Result<Option<String>> {
     if namespace.run(current)? != instance {
         return Ok(None);
     }
@@ -88,6 +89,7 @@ pub(crate) fn restore(namespace: &Namespace, instance: &str) -> Result<Option<St
     };
     namespace.run(|| write_current(&name))?;
     forget(namespace)?;
+    marks::remove(lock, &Mark::default_of(namespace)?)?;
     Ok(Some(name))
 }
 

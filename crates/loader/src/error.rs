@@ -41,6 +41,14 @@ pub enum Error {
         /// What is wrong with it.
         error: LayoutError,
     },
+    /// A request that makes no sense, whatever the host has.
+    #[error("{cause}")]
+    Request {
+        /// What is wrong with it.
+        cause: String,
+        /// What to type instead.
+        remedy: String,
+    },
     /// The kernel name is in use.
     #[error("the name {name} is taken: {by}")]
     Taken {
@@ -137,7 +145,7 @@ impl Error {
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Unknown { hint, .. } | Self::Taken { hint, .. } => Some(hint.clone()),
-            Self::Host { remedy, .. } => Some(remedy.clone()),
+            Self::Host { remedy, .. } | Self::Request { remedy, .. } => Some(remedy.clone()),
             Self::InUse { name, .. } => {
                 Some(format!("ccctl unload {name} --migrate-to OTHER, or --force to leave them on the old program"))
             }

@@ -1,20 +1,23 @@
 //! What this host can do, and what to do about what it cannot.
 
+use std::borrow::Cow;
 use std::fs::{self, OpenOptions};
 use std::io::Read as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::time::Duration;
 
 use nix::sys::utsname::uname;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::bpffs;
 use crate::error::{Error, Result};
 use crate::kernel_ops::KernelOps;
+use crate::rules;
 use crate::writes::{may_write_pacing, writable_since};
 
 /// How a check ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// Works.
@@ -26,10 +29,10 @@ pub enum Status {
 }
 
 /// One thing that was looked at.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
     /// What.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Result.
     pub status: Status,
     /// What was found.
@@ -40,9 +43,9 @@ pub struct Check {
 }
 
 impl Check {
-    fn new(name: &'static str, status: Status, detail: impl Into<String>, remedy: &str) -> Self {
+    pub(crate) fn new(name: &'static str, status: Status, detail: impl Into<String>, remedy: &str) -> Self {
         let remedy = (status != Status::Ok).then(|| remedy.to_owned());
-        Self { name, status, detail: detail.into(), remedy }
+        Self { name: name.into(), status, detail: detail.into(), remedy }
     }
 }
 
@@ -60,7 +63,7 @@ pub(crate) fn require_struct_ops() -> Result<()> {
 #[must_use]
 pub fn check_all() -> Vec<Check> {
     let mut checks = vec![kernel(), btf(), struct_ops(), links(), jit(), capabilities(), lockdown()];
-    checks.extend([bpffs_check(), cgroup2(), pacing(), fq(), tx_start(), statistics(), registration()]);
+    checks.extend([bpffs_check(), cgroup2(), rules::check(), pacing(), fq(), tx_start(), statistics(), registration()]);
     checks
 }
 

@@ -7,7 +7,8 @@ use ccctl_catalog::{closest, Layout, ParameterSet};
 use libbpf_rs::btf::types::Func;
 use libbpf_rs::Btf;
 use nix::time::{clock_gettime, ClockId};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::bpffs;
 use crate::error::{Error, Result};
@@ -29,7 +30,7 @@ pub(crate) enum Anchor {
 }
 
 /// One hook's program.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ProgramInfo {
     /// Name of the C function.
     pub name: String,
@@ -177,6 +178,18 @@ fn open_anchor(name: &str) -> Result<Anchor> {
     match sys::struct_ops_link(fd.as_fd()) {
         Ok(Some((id, _))) => Ok(Anchor::Link(fd, id)),
         _ => Ok(Anchor::Map(fd)),
+    }
+}
+
+/// Ids of the link, where there is one, and of the map of a pinned instance.
+pub(crate) fn anchor_ids(name: &str) -> Result<(Option<u32>, u32)> {
+    let failed = |error| Error::kernel(format!("look at instance {name}"), error);
+    match open_anchor(name)? {
+        Anchor::Link(link, id) => {
+            let ids = sys::struct_ops_link(link.as_fd()).map_err(failed)?;
+            Ok((Some(id), ids.map_or(0, |(_, map_id)| map_id)))
+        }
+        Anchor::Map(map) => Ok((None, sys::map_info(map.as_fd()).map_err(failed)?.id)),
     }
 }
 

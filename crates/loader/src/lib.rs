@@ -17,16 +17,20 @@ mod instance;
 mod kernel_ops;
 mod load;
 mod lock;
+pub mod marks;
 mod migrate;
 mod netns;
 mod object;
 mod params;
 mod plain;
+mod retire;
+mod rules;
 mod sockets;
 mod swap;
 mod sys;
 mod tune;
 mod unload;
+mod watch;
 mod writes;
 
 pub use bpffs::{mounted as bpffs_mounted, BPFFS, PIN_ROOT};
@@ -35,15 +39,22 @@ pub use error::{Error, Result};
 pub use features::{check_all, Check, Status};
 pub use identity::Identity;
 pub use instance::{other_bpf_algorithms, Instance, OtherAlgorithm, ProgramInfo};
-pub use load::{check, load, LoadRequest, Loaded};
+pub use load::{check, check_name, load, LoadRequest, Loaded};
 pub use lock::Lock;
 pub use migrate::{migrate, require_available, Failure, Migration, NamespaceCount};
 pub use netns::{Namespace, NamespaceScan};
 pub use object::Program;
+pub use retire::retire;
+pub use rules::{
+    assign, cgroup_of_unit, change_rules, consider, format_choices, is_unit_name, parse_targets, read_rules,
+    remove_all, rule_usage, set_rules, unassign, why, AssignRequest, Assigned, CgroupPath, CgroupTree, Choice, Event,
+    Explanation, Finding, Flow, Met, Moved, Now, Prefix, Rule, RuleTable, Selector, SocketQuery, Verdict,
+};
 pub use sockets::{
     count as count_sockets, totals as socket_totals, AlgorithmTotals, CgroupPaths, Owner, Owners, ProgramLayouts,
     Recovery, SocketCounts, SocketFilter, SocketProgram, SocketReader, SocketRecord, SocketState, Transport, Usage,
 };
 pub use swap::{swap, SwapRequest, Swapped};
 pub use tune::{tune, Tuned};
-pub use unload::{unload, UnloadOptions, Unloaded};
+pub use unload::{unload, RestoredDefault, UnloadOptions, Unloaded};
+pub use watch::{look, Seen};

@@ -110,7 +110,7 @@ fn register(name: &str, object: &LoadedObject) -> Result<()> {
 }
 
 /// Kernel names have 1 to 15 characters of a small alphabet (`TCP_CA_NAME_MAX`, `bpf_obj_name_cpy`).
-pub(crate) fn check_name(name: &str) -> Result<()> {
+pub fn check_name(name: &str) -> Result<()> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.';
     let fine = (1..=15).contains(&name.len()) && name.bytes().all(allowed) && !name.bytes().all(|byte| byte == b'.');
     if fine {

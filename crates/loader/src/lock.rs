@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Seek as _, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -9,8 +10,9 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
 use crate::error::{Error, Result};
-use crate::{bpffs, default};
+use crate::{bpffs, default, rules};
 
+const RUN_FOLDER: &str = "/run/ccctl";
 const LOCK_FILE: &str = "/run/ccctl/lock";
 /// There while a swap is between its switch and the defaults that must follow it.
 const UNSETTLED_FILE: &str = "/run/ccctl/unsettled";
@@ -29,6 +31,9 @@ impl Lock {
         if Path::new(UNSETTLED_FILE).exists() {
             Self::settle()?;
         }
+        if rules::is_unsettled() {
+            rules::settle()?;
+        }
         Ok(lock)
     }
 
@@ -41,6 +46,19 @@ impl Lock {
         switched
     }
 
+    /// Removes all of ours below `/run/ccctl`, and the lock itself at last: whoever waits for it makes a new one.
+    pub fn remove_files(self) -> Result<()> {
+        let failed = |error| Error::kernel(format!("remove the files in {RUN_FOLDER}"), error);
+        for entry in fs::read_dir(RUN_FOLDER).map_err(failed)?.flatten() {
+            if entry.file_name().to_string_lossy().starts_with("verifier-") {
+                fs::remove_file(entry.path()).map_err(failed)?;
+            }
+        }
+        fs::remove_file(LOCK_FILE).map_err(failed)?;
+        let _ = fs::remove_dir(RUN_FOLDER); // a daemon's socket may be in it
+        Ok(())
+    }
+
     fn settle() -> Result<()> {
         default::look_up_again(&bpffs::instance_names()?)?;
         fs::remove_file(UNSETTLED_FILE).map_err(|error| Error::kernel(format!("remove {UNSETTLED_FILE}"), error))
@@ -51,6 +69,7 @@ impl Lock {
         let start = Instant::now();
         loop {
             match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+                Ok(locked) if !is_in_place(&locked) => file = open()?, // `ccctl down` has removed it meanwhile
                 Ok(mut locked) => {
                     // Only for the message to whoever waits.
                     let _ = locked.set_len(0);
@@ -66,6 +85,14 @@ impl Lock {
             }
             std::thread::sleep(POLL);
         }
+    }
+}
+
+/// Is the locked file still the one that others would open?
+fn is_in_place(file: &File) -> bool {
+    match (file.metadata(), fs::metadata(LOCK_FILE)) {
+        (Ok(ours), Ok(theirs)) => ours.ino() == theirs.ino(),
+        _ => false,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Migrate: move live connections to another algorithm.
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::default::available_algorithms;
 use crate::error::{Error, Result};
@@ -10,7 +11,7 @@ use crate::sockets::raw::socket_record;
 use crate::sockets::{SocketFilter, SocketIterator};
 
 /// A socket that could not be moved.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Failure {
     /// Addresses.
     pub socket: String,
@@ -91,7 +92,8 @@ impl Migration {
     }
 }
 
-fn reason(error: i32) -> String {
+/// The answer of `bpf_setsockopt` in words.
+pub(crate) fn reason(error: i32) -> String {
     match nix::errno::Errno::from_raw(-error) {
         nix::errno::Errno::ENOENT => "the algorithm is gone".to_owned(),
         nix::errno::Errno::EPERM => {

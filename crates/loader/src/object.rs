@@ -270,7 +270,7 @@ pub(crate) fn last_words(log: &str, otherwise: &str) -> String {
         .map_or_else(|| otherwise.to_owned(), |line| line.trim().to_owned())
 }
 
-fn write_log(algorithm: &str, log: &str) -> std::io::Result<PathBuf> {
+pub(crate) fn write_log(algorithm: &str, log: &str) -> std::io::Result<PathBuf> {
     fs::create_dir_all(LOG_FOLDER)?;
     let path = Path::new(LOG_FOLDER).join(format!("verifier-{algorithm}-{}.log", std::process::id()));
     fs::write(&path, log)?;

@@ -4,17 +4,19 @@ use std::fs;
 use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant as Clock};
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::bpffs;
 use crate::default::{self, available_algorithms};
 use crate::error::{Error, Result};
 use crate::instance::{Anchor, Instance};
 use crate::lock::Lock;
+use crate::marks::{self, Mark};
 use crate::migrate::{migrate, require_available, Migration};
 use crate::netns::NamespaceScan;
 use crate::sockets::{count, SocketFilter};
-use crate::sys;
+use crate::{rules, sys};
 
 /// The kernel takes a link down after its last user is gone, on a work queue.
 const DEREGISTRATION_PATIENCE: Duration = Duration::from_secs(5);
@@ -30,7 +32,7 @@ pub struct UnloadOptions {
 }
 
 /// A default that was restored.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RestoredDefault {
     /// Namespace.
     pub namespace: String,
@@ -39,7 +41,7 @@ pub struct RestoredDefault {
 }
 
 /// What was done.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Unloaded {
     /// Kernel names taken out.
     pub unloaded: Vec<String>,
@@ -47,6 +49,12 @@ pub struct Unloaded {
     pub migrated: usize,
     /// Sockets left on the old program.
     pub left: usize,
+    /// Rules that name the algorithm that sockets were moved to instead.
+    #[serde(default)]
+    pub rules_changed: usize,
+    /// Rules left with a name that the kernel no longer has.
+    #[serde(default)]
+    pub rules_left: usize,
     /// Defaults restored.
     pub defaults_restored: Vec<RestoredDefault>,
 }
@@ -73,15 +81,16 @@ pub fn unload(lock: &Lock, names: &[String], options: &UnloadOptions) -> Result<
         }
     }
     for instance in &instances {
-        result.left += clear_sockets(lock, instance, options, &mut result.migrated)?;
+        clear_users(lock, instance, options, &mut result)?;
     }
     let scan = NamespaceScan::all()?;
     for instance in instances {
         for namespace in &scan.found {
-            if let Some(name) = default::restore(namespace, &instance.name)? {
+            if let Some(name) = default::restore(lock, namespace, &instance.name)? {
                 result.defaults_restored.push(RestoredDefault { namespace: namespace.label.clone(), name });
             }
         }
+        marks::remove(lock, &Mark::Instance(instance.name.clone()))?;
         remove(instance, &mut result.unloaded)?;
     }
     if bpffs::instance_names()?.is_empty() {
@@ -91,19 +100,26 @@ pub fn unload(lock: &Lock, names: &[String], options: &UnloadOptions) -> Result<
     Ok(result)
 }
 
-/// Moves sockets away, or refuses, or counts those that stay.
-fn clear_sockets(lock: &Lock, instance: &Instance, options: &UnloadOptions, migrated: &mut usize) -> Result<usize> {
+/// Moves rules and sockets away, or refuses, or counts those that stay. Rules first: what they give out is not counted.
+fn clear_users(lock: &Lock, instance: &Instance, options: &UnloadOptions, result: &mut Unloaded) -> Result<()> {
+    let name = &instance.name;
     if let Some(target) = &options.migrate_to {
-        let moved: Migration = migrate(lock, &SocketFilter::of_algorithm(&instance.name), target, false, |_, _| {})?;
-        *migrated += moved.moved;
+        result.rules_changed += rules::rename(lock, name, target)?;
+        let moved: Migration = migrate(lock, &SocketFilter::of_algorithm(name), target, false, |_, _| {})?;
+        result.migrated += moved.moved;
     }
-    let counts = count(&instance.name)?;
-    let sockets = counts.of(&instance.name).sockets;
-    if sockets == 0 || options.force {
-        return Ok(sockets);
+    let (rules, sockets) = (rules::rules_using(name)?, count(name)?.of(name).sockets);
+    if rules + sockets == 0 || options.force {
+        result.rules_left += rules;
+        result.left += sockets;
+        return Ok(());
     }
-    let users = if sockets == 1 { "1 socket".to_owned() } else { format!("{sockets} sockets") };
-    Err(Error::InUse { name: instance.name.clone(), users })
+    let users = [(rules, "rule"), (sockets, "socket")];
+    let users = users.iter().filter(|(number, _)| *number > 0).map(|(number, noun)| match number {
+        1 => format!("1 {noun}"),
+        _ => format!("{number} {noun}s"),
+    });
+    Err(Error::InUse { name: name.clone(), users: users.collect::<Vec<_>>().join(" and ") })
 }
 
 fn remove(instance: Instance, unloaded: &mut Vec<String>) -> Result<()> {

@@ -1,24 +1,20 @@
 //! `ccctl check`
 
-use ccctl_loader::check;
-use serde_json::{json, Value};
-
+use super::file::absolute;
 use crate::arguments::Check;
-use crate::engine::request;
+use crate::engine;
 use crate::exit::Exit;
 use crate::output;
 
 pub fn run(arguments: &Check) -> anyhow::Result<Exit> {
-    let program = request::program(&arguments.algorithm)?;
-    let verified = check(&program)?;
+    let checked = engine::ask(&engine::Check { algorithm: absolute(&arguments.algorithm)? })?;
     if arguments.output.json {
-        let programs = verified.iter().map(|(name, count)| json!({ "name": name, "verified_instructions": count }));
-        let programs = programs.collect::<Vec<Value>>();
-        output::json(&json!({ "algorithm": program.algorithm, "accepted": true, "programs": programs }))?;
+        output::json(&checked)?;
         return Ok(Exit::Done);
     }
-    output::line(&format!("the kernel accepts {}", program.algorithm))?;
-    let rows = verified.into_iter().map(|(name, count)| vec![name, count.to_string()]);
+    output::line(&format!("the kernel accepts {}", checked.algorithm))?;
+    let rows = checked.programs.into_iter();
+    let rows = rows.map(|program| vec![program.name, program.verified_instructions.to_string()]);
     output::table(&["HOOK", "VERIFIED"], rows.collect())?;
     Ok(Exit::Done)
 }

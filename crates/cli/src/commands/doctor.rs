@@ -1,21 +1,20 @@
 //! `ccctl doctor`
 
-use ccctl_loader::{check_all, Status};
-use serde_json::json;
+use ccctl_loader::Status;
 
 use crate::arguments::Output;
+use crate::engine;
 use crate::exit::Exit;
 use crate::output;
 
 pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
-    let checks = check_all();
-    let ok = checks.iter().all(|check| check.status != Status::Fail);
+    let diagnosis = engine::ask(&engine::Doctor {})?;
+    let exit = if diagnosis.ok { Exit::Done } else { Exit::Host };
     if arguments.json {
-        let kernel = checks.iter().find(|check| check.name == "kernel").map(|check| check.detail.clone());
-        output::json(&json!({ "kernel": kernel, "ok": ok, "checks": checks }))?;
-        return Ok(if ok { Exit::Done } else { Exit::Host });
+        output::json(&diagnosis)?;
+        return Ok(exit);
     }
-    for check in &checks {
+    for check in &diagnosis.checks {
         let mark = match check.status {
             Status::Ok => "ok",
             Status::Warn => "warn",
@@ -26,6 +25,6 @@ pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
             output::line(&format!("       try: {remedy}"))?;
         }
     }
-    output::line(if ok { "algorithms can be loaded here" } else { "algorithms cannot be loaded here" })?;
-    Ok(if ok { Exit::Done } else { Exit::Host })
+    output::line(if diagnosis.ok { "algorithms can be loaded here" } else { "algorithms cannot be loaded here" })?;
+    Ok(exit)
 }

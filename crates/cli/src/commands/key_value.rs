@@ -1,5 +1,6 @@
 //! `KEY=VALUE` on the command line.
 
+use crate::engine::{Setting, Settings};
 use crate::exit::UsageError;
 
 /// Splits `KEY=VALUE`.
@@ -11,14 +12,14 @@ pub fn key_value(word: &str) -> anyhow::Result<(String, String)> {
 }
 
 /// Refuses a key that is given twice: only one of its values could be meant.
-pub fn key_values(words: &[String]) -> anyhow::Result<Vec<(String, String)>> {
-    let mut pairs: Vec<(String, String)> = Vec::new();
+pub fn settings(words: &[String]) -> anyhow::Result<Settings> {
+    let mut settings = Settings::new();
     for word in words {
         let (key, value) = key_value(word)?;
-        if pairs.iter().any(|(known, _)| *known == key) {
+        if settings.contains_key(&key) {
             return Err(UsageError::new(format!("{key} is set twice"), format!("{key}=VALUE once")).into());
         }
-        pairs.push((key, value));
+        settings.insert(key, Setting::Word(value));
     }
-    Ok(pairs)
+    Ok(settings)
 }

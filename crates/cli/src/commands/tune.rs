@@ -1,14 +1,13 @@
 //! `ccctl tune`
 
 use crate::arguments::Tune;
-use crate::commands::key_value::key_values;
-use crate::engine::{self, Setting};
+use crate::commands::key_value::settings;
+use crate::engine;
 use crate::exit::Exit;
 use crate::output;
 
 pub fn run(arguments: &Tune) -> anyhow::Result<Exit> {
-    let changes = key_values(&arguments.changes)?;
-    let set = changes.into_iter().map(|(key, value)| (key, Setting::Word(value))).collect();
+    let set = settings(&arguments.changes)?;
     let tuned = engine::ask(&engine::Tune { name: arguments.name.clone(), set })?;
     if arguments.output.json {
         output::json(&tuned)?;

@@ -1,22 +1,19 @@
 //! `ccctl unload`
 
-use ccctl_loader::{unload, Instance, UnloadOptions};
-use serde_json::json;
-
 use crate::arguments::Unload;
-use crate::engine::request;
+use crate::engine;
 use crate::exit::Exit;
 use crate::output;
 
 pub fn run(arguments: &Unload) -> anyhow::Result<Exit> {
-    let lock = request::lock()?;
-    let mut names = if arguments.all { Instance::names()? } else { arguments.names.clone() };
-    names.sort();
-    names.dedup();
-    let options = UnloadOptions { migrate_to: arguments.migrate_to.clone(), force: arguments.force };
-    let result = unload(&lock, &names, &options)?;
+    let result = engine::ask(&engine::Unload {
+        names: arguments.names.clone(),
+        all: arguments.all,
+        migrate_to: arguments.migrate_to.clone(),
+        force: arguments.force,
+    })?;
     if arguments.output.json {
-        output::json(&json!(result))?;
+        output::json(&result)?;
         return Ok(Exit::Done);
     }
     if result.unloaded.is_empty() {
@@ -32,6 +29,14 @@ pub fn run(arguments: &Unload) -> anyhow::Result<Exit> {
     if result.left > 0 {
         let sockets = output::count(result.left, "socket");
         output::line(&format!("{sockets} keep the program, which stays in the kernel until they close"))?;
+    }
+    if result.rules_changed > 0 {
+        let target = arguments.migrate_to.as_deref().unwrap_or_default();
+        output::line(&format!("{} now with {target}", output::count(result.rules_changed, "rule")))?;
+    }
+    if result.rules_left > 0 {
+        let rules = output::count(result.rules_left, "rule");
+        output::line(&format!("{rules} still with a name that is gone: ccctl rules"))?;
     }
     for restored in &result.defaults_restored {
         output::line(&format!("{}: the default is {} again", restored.namespace, restored.name))?;

@@ -3,22 +3,58 @@
 //! A command makes a request of its arguments, asks for it, and prints the answer; `--json` is the answer itself. The
 //! same operation is a path of the daemon's API, so that asking over the API and doing it here give the same.
 
+mod algorithms;
+mod apply;
+mod assign;
+mod check;
 mod default;
+mod doctor;
+mod down;
+mod list;
+mod load;
 mod migrate;
 mod parameters;
 pub mod request;
+mod rules;
+mod selector;
+mod show;
 mod sockets;
+mod status;
+mod swap;
 mod tune;
+mod unassign;
+mod unload;
+mod why;
 
+pub use algorithms::Algorithms;
+pub use apply::{Applied, Apply};
+pub use assign::{Assign, Assigned};
+pub use check::Check;
 pub use default::Default;
+pub use doctor::Doctor;
+pub use down::Down;
+pub use list::{List, Listing};
+pub use load::Load;
 pub use migrate::{Migrate, Migrated};
-pub use parameters::Setting;
+pub use parameters::{changed as changed_settings, Setting, Settings};
+pub use rules::{RuleInfo, Rules};
+pub use selector::Who;
+pub use show::{Show, Shown, ShownAlgorithm, ShownInstance};
 pub use sockets::{state_text, Column, Socket, SocketFilter, Sockets, Transport};
+pub use status::{DaemonStatus, Status};
+pub use swap::Swap;
 pub use tune::Tune;
+pub use unassign::Unassign;
+pub use unload::Unload;
+pub use why::{ExplainedSocket, MetRule, Why};
+
+use std::io::Write as _;
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::Serialize;
+
+use crate::api::{self, Found};
 
 /// Something that ccctl does.
 pub trait Operation: Serialize + DeserializeOwned + JsonSchema {
@@ -36,7 +72,18 @@ pub trait Operation: Serialize + DeserializeOwned + JsonSchema {
     fn run(&self) -> anyhow::Result<Self::Answer>;
 }
 
-/// Does it: here, in this process.
+/// Asks the daemon to do it, where one answers; otherwise does it here, in this process.
 pub fn ask<O: Operation>(operation: &O) -> anyhow::Result<O::Answer> {
-    operation.run()
+    if request::is_looking() {
+        return operation.run();
+    }
+    match api::connect() {
+        Found::Daemon(mut daemon) => daemon.ask(operation),
+        Found::None => operation.run(),
+        Found::Unusable(why) => {
+            // Nobody may be there to be told.
+            let _ = writeln!(std::io::stderr(), "ccctl: {why}: done without it");
+            operation.run()
+        }
+    }
 }

@@ -1,12 +1,10 @@
 //! Other parameters in a running instance.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::request;
-use super::{Operation, Setting};
+use super::{Operation, Setting, Settings};
 
 /// Change parameters of a running instance: all of them or none.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -15,7 +13,7 @@ pub struct Tune {
     /// Kernel name of the instance.
     pub name: String,
     /// Parameters and their new values.
-    pub set: BTreeMap<String, Setting>,
+    pub set: Settings,
 }
 
 /// What was changed.

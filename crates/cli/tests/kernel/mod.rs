@@ -6,6 +6,7 @@
 #![allow(dead_code)] // each test binary uses its part
 
 pub mod compile;
+pub mod daemon;
 pub mod listing;
 
 use std::collections::BTreeSet;
@@ -67,8 +68,14 @@ fn own() -> Vec<String> {
 /// Names of all instances, from their pins: for safety checks, which must not rest on what is under test.
 fn pinned() -> Vec<String> {
     let pins = std::fs::read_dir("/sys/fs/bpf/ccctl/instances").into_iter().flatten().flatten();
-    pins.map(|pin| pin.file_name().to_string_lossy().into_owned()).collect()
+    let names = pins.map(|pin| pin.file_name().to_string_lossy().into_owned());
+    names.chain(Path::new(RULES_PIN).exists().then(|| RULES.to_owned())).collect()
 }
+
+/// Stands for all rules among the names that tests claim; no instance can have this name.
+const RULES: &str = "(rules)";
+/// There while there are rules.
+pub const RULES_PIN: &str = "/sys/fs/bpf/ccctl/rules";
 
 /// Stops before something that would touch instances of others.
 #[track_caller]
@@ -104,6 +111,8 @@ pub fn prepare(words: &[&str]) {
             }
         }
         ["unload", rest @ ..] if rest.contains(&"--all") => require_no_others("unload --all"),
+        ["down", ..] => require_no_others("take everything down"),
+        ["assign", ..] => claim(RULES),
         _ => {}
     }
 }
@@ -111,7 +120,8 @@ pub fn prepare(words: &[&str]) {
 /// Takes out those of `names` that are loaded.
 fn unload_own(names: &[String]) {
     for name in pinned().iter().filter(|name| names.contains(name)) {
-        if let Err(error) = run(Command::new(CCCTL).args(["unload", name, "--force"]), COMMAND_LIMIT) {
+        let words: &[&str] = if name == RULES { &["unassign", "--all"] } else { &["unload", name, "--force"] };
+        if let Err(error) = run(Command::new(CCCTL).args(words), COMMAND_LIMIT) {
             eprintln!("{name} is left: {error}");
         }
     }

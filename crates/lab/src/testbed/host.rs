@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use libbpf_rs::query::{LinkInfoIter, LinkTypeInfo, MapInfoIter, ProgInfoIter};
-use libbpf_rs::ProgramType;
+use libbpf_rs::query::{CgroupLinkInfo, LinkInfoIter, LinkTypeInfo, MapInfoIter, ProgInfoIter};
+use libbpf_rs::{ProgramAttachType, ProgramType};
 use nix::mount::{mount, MsFlags};
 
 use super::{eventually, TestbedError};
@@ -17,7 +17,8 @@ const SETTLING: Duration = Duration::from_secs(10);
 
 /// What a test must leave as it found it. Each entry is one line that says what it is.
 ///
-/// Programs and links of cgroups are left out: systemd attaches and detaches them whenever a unit starts.
+/// Programs and links of cgroups are left out, unless they are for socket operations: systemd attaches and detaches the
+/// other kinds whenever a unit starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostState {
     entries: BTreeSet<String>,
@@ -114,7 +115,8 @@ fn bpf_objects() -> Vec<String> {
         found.push(format!("map {} {:?} {}", map.id, map.ty, map.name.to_string_lossy()));
     }
     for link in LinkInfoIter::default() {
-        if !matches!(link.info, LinkTypeInfo::Cgroup(_)) {
+        let of_systemd = |cgroup: &CgroupLinkInfo| !matches!(cgroup.attach_type, ProgramAttachType::CgroupSockOps);
+        if !matches!(&link.info, LinkTypeInfo::Cgroup(cgroup) if of_systemd(cgroup)) {
             found.push(format!("link {} {}", link.id, kind(&link.info)));
         }
     }
@@ -125,6 +127,7 @@ fn kind(link: &LinkTypeInfo) -> String {
     match link {
         LinkTypeInfo::StructOps(ops) => format!("of struct_ops map {}", ops.map_id),
         LinkTypeInfo::Iter(_) => "of an iterator".to_owned(),
+        LinkTypeInfo::Cgroup(_) => "of sockops programs".to_owned(),
         other => format!("{other:?}"),
     }
 }

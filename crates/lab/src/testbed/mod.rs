@@ -3,6 +3,7 @@
 //! Everything here needs root and says so ([`require_root`]); nothing is skipped. Namespaces carry the process id in
 //! their name, are removed on drop, and those of dead processes are swept away when the first new one is made.
 
+mod cgroup;
 mod command;
 mod connections;
 mod cpu;
@@ -25,6 +26,7 @@ mod tcp_state;
 mod tun;
 mod watchdog;
 
+pub use cgroup::Cgroup;
 pub use command::{run, run_ok, Background, Output};
 pub use connections::Connections;
 pub use cpu::CpuTime;
@@ -40,7 +42,7 @@ pub use offload::Offload;
 pub use payload::{Digest, Payload};
 pub use receiver::Receiver;
 pub use sender::{Amount, Delivered, Flows, Sending};
-pub use socket::{algorithm_of, connect, Unconnected};
+pub use socket::{algorithm_of, connect, cookie_of, Unconnected};
 pub use sockets::{sockets, Socket};
 pub use tcp_state::{TcpState, TcpStates};
 pub use watchdog::{eventually, within};

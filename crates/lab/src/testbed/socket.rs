@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
@@ -47,4 +48,9 @@ pub fn algorithm_of(stream: &TcpStream) -> io::Result<String> {
     let name = SockRef::from(stream).tcp_congestion()?;
     let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
     Ok(String::from_utf8_lossy(&name[..end]).into_owned())
+}
+
+/// `SO_COOKIE` of a socket: it tells it from all others as long as the host runs.
+pub fn cookie_of(socket: &impl AsFd) -> io::Result<u64> {
+    SockRef::from(socket).cookie()
 }

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Giving a socket what its rule says, and remembering it. */
+#ifndef CCCTL_RULE_ASSIGN_H
+#define CCCTL_RULE_ASSIGN_H
+
+#include "rule_match.h"
+
+static __always_inline bool names_equal(const char *a, const char *b)
+{
+	for (int i = 0; i < RULE_NAME_BYTES; i++) {
+		if (a[i] != b[i])
+			return false;
+		if (!a[i])
+			break;
+	}
+	return true;
+}
+
+/* The name in force, and the address of its table, which differs between the programs before and after a swap */
+static __always_inline const void *read_algorithm(const void *tp, char *name)
+{
+	const struct tcp_congestion_ops___named *ops =
+		BPF_CORE_READ((const struct inet_connection_sock___ops *)tp, icsk_ca_ops);
+
+	bpf_probe_read_kernel(name, RULE_NAME_BYTES, &ops->name);
+	return ops;
+}
+
+/* A choice drawn by weight. 2^32 draws over at most 8 million weights: each is off by less than 0.2 %. */
+static __always_inline u32 draw(const struct rule *rule)
+{
+	u32 at = (u64)bpf_get_prandom_u32() * rule->weight_sum >> 32;
+	u32 choice = 0;
+
+	for (u32 i = 0; i < RULE_CHOICES - 1; i++)
+		if (i + 1 < rule->choices && at >= rule->choice[i].weight_end)
+			choice = i + 1;
+	return choice;
+}
+
+/* The choice that the socket has made before, if its rule still has it; else a new one. */
+static __always_inline u32 choose(const struct rule *rule, const struct rule_assignment *before)
+{
+	if (before->rule_id == rule->id)
+		for (u32 i = 0; i < RULE_CHOICES; i++)
+			if (i < rule->choices && names_equal(rule->choice[i].names[0], before->wanted))
+				return i;
+	return rule->choices > 1 ? draw(rule) : 0;
+}
+
+/* Tries the names of a choice in order. `setter` is what bpf_setsockopt() wants here: the context, or the socket. */
+static __always_inline void give(void *setter, const struct rule_choice *choice, struct rule_assignment *assignment)
+{
+	assignment->error = 0;
+	assignment->given[0] = 0;
+	__builtin_memcpy(assignment->wanted, choice->names[0], RULE_NAME_BYTES);
+	for (int i = 0; i < RULE_FALLBACKS; i++) {
+		char name[RULE_NAME_BYTES];
+		int error;
+
+		__builtin_memcpy(name, choice->names[i], RULE_NAME_BYTES);
+		if (!name[0])
+			break;
+		error = bpf_setsockopt(setter, SOL_TCP, TCP_CONGESTION, name, sizeof(name));
+		if (!error) {
+			__builtin_memcpy(assignment->given, name, RULE_NAME_BYTES);
+			break;
+		}
+		if (!i)
+			assignment->error = error;
+	}
+}
+
+/*
+ * Gives a socket what `rule` says. None means that it could not be remembered, and so was not done. A new connection
+ * draws anew: what it may remember is its listener's, or that of an earlier connection of the same socket.
+ */
+static __always_inline struct rule_assignment *assign(void *setter, void *sk, const struct rule *rule, u32 event,
+						      bool passive, bool anew)
+{
+	struct rule_assignment *assignment = bpf_sk_storage_get(&rule_sockets, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+	u32 choice;
+
+	if (!assignment)
+		return NULL;
+	if (!assignment->before[0])
+		read_algorithm(sk, assignment->before);
+	if (anew)
+		assignment->rule_id = 0;
+	choice = choose(rule, assignment);
+	if (choice >= RULE_CHOICES)
+		return NULL;
+	assignment->rule_id = rule->id;
+	assignment->event = event;
+	assignment->passive = passive;
+	assignment->at_ns = bpf_ktime_get_ns();
+	give(setter, &rule->choice[choice], assignment);
+	return assignment;
+}
+
+/* Gives a socket what it had before rules. The error is the kernel's: what it had may be gone. */
+static __always_inline int restore(void *setter, void *sk, const struct rule_assignment *assignment)
+{
+	char name[RULE_NAME_BYTES];
+	int error;
+
+	__builtin_memcpy(name, assignment->before, RULE_NAME_BYTES);
+	error = bpf_setsockopt(setter, SOL_TCP, TCP_CONGESTION, name, sizeof(name));
+	if (!error)
+		bpf_sk_storage_delete(&rule_sockets, sk);
+	return error;
+}
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Which rule a socket gets: the most specific cgroup wins, then the most specific prefix, then the port.
+ *
+ * The loader compiles the rules into maps (crates/loader/src/rules/compile.rs) that this file only follows. A search
+ * begins with the rules of the deepest cgroup that has any (its scope) and goes outward; within a scope it begins with
+ * the longest prefix that the peer is in and goes to shorter ones. What it costs depends on how deeply rules are nested
+ * around this one socket, not on how many there are.
+ */
+#ifndef CCCTL_RULE_MATCH_H
+#define CCCTL_RULE_MATCH_H
+
+#include "rule_kernel.h"
+#include "rule_record.h"
+
+#define RULE_CACHED_CGROUPS 8192
+
+/* Sizes of 1 are set by the loader, which knows the rules. */
+#define RULE_MAP(name, map_kind, map_flag, key_type, value_type, entries)                                              \
+	struct {                                                                                                       \
+		__uint(type, map_kind);                                                                                \
+		__uint(map_flags, map_flag);                                                                           \
+		__uint(max_entries, entries);                                                                          \
+		__type(key, key_type);                                                                                 \
+		__type(value, value_type);                                                                             \
+	} name SEC(".maps")
+
+RULE_MAP(rules_header, BPF_MAP_TYPE_ARRAY, 0, u32, struct rules_header, 1);
+RULE_MAP(rules, BPF_MAP_TYPE_ARRAY, 0, u32, struct rule, 1);
+RULE_MAP(cgroup_nodes, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, struct cgroup_key, struct cgroup_node, 1);
+RULE_MAP(rule_scopes, BPF_MAP_TYPE_ARRAY, 0, u32, struct rule_scope, 1);
+RULE_MAP(rule_prefixes, BPF_MAP_TYPE_LPM_TRIE, BPF_F_NO_PREALLOC, struct prefix_key, u32, 1);
+RULE_MAP(rule_sets, BPF_MAP_TYPE_ARRAY, 0, u32, struct rule_set, 1);
+RULE_MAP(rule_ports, BPF_MAP_TYPE_HASH, 0, struct port_key, u32, 1);
+/* Scope by cgroup id: paths are walked once for each cgroup. An id is never used again while the host runs. */
+RULE_MAP(scope_cache, BPF_MAP_TYPE_LRU_HASH, 0, u64, u32, RULE_CACHED_CGROUPS);
+/* Outlives the other maps: the loader hands it on from one set of rules to the next. */
+RULE_MAP(rule_sockets, BPF_MAP_TYPE_SK_STORAGE, BPF_F_NO_PREALLOC | BPF_F_CLONE, int, struct rule_assignment, 0);
+
+struct rule_search {
+	u32 scope;
+	u32 set;
+	u32 port;
+	u32 rule;
+	struct prefix_key peer; /* family 0: the peer is not known yet */
+};
+
+static __always_inline u32 root_scope(void)
+{
+	u32 first = 0;
+	struct rules_header *header = bpf_map_lookup_elem(&rules_header, &first);
+
+	return header ? header->root_scope : 0;
+}
+
+static __always_inline struct cgroup *cgroup_of(const void *sk)
+{
+	return BPF_CORE_READ((const struct sock___policy *)sk, sk_cgrp_data.cgroup);
+}
+
+/* Component `level` of a cgroup's path; the root, level 0, has no name. False where there is none. */
+static __always_inline bool path_component(const struct cgroup *cgroup, u32 level, char *name)
+{
+	const struct cgroup *ancestor = NULL;
+	u64 slot = bpf_core_field_offset(struct cgroup, ancestors) + level * sizeof(ancestor);
+
+	if (bpf_probe_read_kernel(&ancestor, sizeof(ancestor), (const void *)cgroup + slot) || !ancestor)
+		return false;
+	__builtin_memset(name, 0, RULE_CGROUP_NAME_BYTES);
+	return bpf_probe_read_kernel_str(name, RULE_CGROUP_NAME_BYTES, BPF_CORE_READ(ancestor, kn, name)) > 0;
+}
+
+/* From the root down, as far as rules name the cgroup's path. */
+static __noinline u32 walk_path(const struct cgroup *cgroup)
+{
+	struct cgroup_node *node;
+	struct cgroup_key key = {};
+	u32 scope = root_scope();
+	int depth = BPF_CORE_READ(cgroup, level);
+
+	for (int level = 1; level <= RULE_CGROUP_DEPTH; level++) {
+		if (level > depth || !path_component(cgroup, level, key.name))
+			break;
+		node = bpf_map_lookup_elem(&cgroup_nodes, &key);
+		if (!node)
+			break;
+		key.parent = node->id;
+		scope = node->scope;
+	}
+	return scope;
+}
+
+static __always_inline u32 scope_of(const void *sk)
+{
+	const struct cgroup *cgroup = cgroup_of(sk);
+	u32 scope, *cached;
+	u64 id;
+
+	if (!cgroup)
+		return root_scope();
+	id = BPF_CORE_READ(cgroup, kn, id);
+	cached = bpf_map_lookup_elem(&scope_cache, &id);
+	if (cached)
+		return *cached;
+	scope = walk_path(cgroup);
+	bpf_map_update_elem(&scope_cache, &id, &scope, BPF_ANY);
+	return scope;
+}
+
+static __always_inline bool is_v4_mapped(const u8 *address)
+{
+	const u32 *words = (const u32 *)address;
+
+	return !words[0] && !words[1] && words[2] == __builtin_bswap32(0xffff);
+}
+
+static __always_inline void read_peer(const struct sock_common *skc, struct prefix_key *peer)
+{
+	u32 address[4] = {};
+
+	if (BPF_CORE_READ(skc, skc_family) == AF_INET) {
+		address[3] = BPF_CORE_READ(skc, skc_daddr);
+		peer->family = 4;
+	} else {
+		bpf_probe_read_kernel(address, sizeof(address), &skc->skc_v6_daddr);
+		peer->family = is_v4_mapped((const u8 *)address) ? 4 : 6;
+	}
+	if (peer->family == 4)
+		__builtin_memcpy(peer->address, &address[3], sizeof(u32));
+	else
+		__builtin_memcpy(peer->address, address, sizeof(address));
+	peer->bits = PREFIX_KEY_BITS + (peer->family == 4 ? 32 : 128);
+}
+
+/* The set of the longest prefix that the peer is in, or that of any peer. */
+static __always_inline u32 first_set(struct rule_search *search, const struct rule_scope *scope)
+{
+	u32 *set;
+
+	if (!scope->has_prefixes || !search->peer.family)
+		return scope->any_peer;
+	search->peer.scope = search->scope;
+	set = bpf_map_lookup_elem(&rule_prefixes, &search->peer);
+	return set ? *set : scope->any_peer;
+}
+
+static long search_step(u32 index, struct rule_search *search)
+{
+	struct port_key key = { .set = search->set, .port = search->port };
+	struct rule_scope *scope;
+	struct rule_set *set;
+	u32 *rule;
+
+	if (search->set) {
+		set = bpf_map_lookup_elem(&rule_sets, &search->set);
+		if (!set)
+			return 1;
+		rule = set->has_ports ? bpf_map_lookup_elem(&rule_ports, &key) : NULL;
+		search->rule = rule ? *rule : set->any_port;
+		search->set = set->wider;
+		return search->rule != 0;
+	}
+	scope = search->scope ? bpf_map_lookup_elem(&rule_scopes, &search->scope) : NULL;
+	if (!scope)
+		return 1;
+	search->set = first_set(search, scope);
+	search->scope = scope->outer;
+	return 0;
+}
+
+/* The rule of this socket; none in most cases. A listener's peers are not known: only rules for any peer count. */
+static __always_inline struct rule *find_rule(const struct sock_common *skc, bool passive, bool listens)
+{
+	struct rule_search search = { .scope = scope_of(skc) };
+
+	if (!search.scope)
+		return NULL;
+	search.port = passive ? BPF_CORE_READ(skc, skc_num) : __builtin_bswap16(BPF_CORE_READ(skc, skc_dport));
+	if (!listens)
+		read_peer(skc, &search.peer);
+	bpf_loop(RULE_SEARCH_STEPS, search_step, &search, 0);
+	return search.rule ? bpf_map_lookup_elem(&rules, &search.rule) : NULL;
+}
+
+#endif

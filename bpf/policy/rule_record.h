@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the rules' programs and the loader tell each other. This header is the only source; the loader's types are made
+ * of it. A ccctl that finds maps of another RULES_FORMAT in the kernel leaves them alone and says so.
+ */
+#ifndef CCCTL_RULE_RECORD_H
+#define CCCTL_RULE_RECORD_H
+
+#define RULES_FORMAT 1
+#define RULE_NAME_BYTES 16 /* TCP_CA_NAME_MAX, with the closing zero */
+#define RULE_CHOICES 8
+#define RULE_FALLBACKS 4 /* names in a choice, tried in order */
+#define RULE_CGROUP_DEPTH 32 /* components of a cgroup's path that rules may name */
+#define RULE_CGROUP_NAME_BYTES 256 /* NAME_MAX, with the closing zero */
+#define RULE_SEARCH_STEPS 1024 /* port sets that one search may look at */
+
+enum rule_event {
+	RULE_CONNECT = 1, /* before the SYN */
+	RULE_ACCEPT, /* the handshake is done */
+	RULE_LISTEN,
+	RULE_EXISTING, /* found alive by an iterator */
+};
+
+/* Element 0 of rules_header. */
+struct rules_header {
+	unsigned int format;
+	unsigned int next_id; /* of the next rule: ids are not used twice while there are rules */
+	unsigned int root_scope; /* of the root cgroup; 0: it has no rules */
+	unsigned int rules; /* elements 1 ... rules of the map of this name */
+};
+
+/* One of several alternatives; which one a connection gets is drawn by weight. */
+struct rule_choice {
+	unsigned int weight;
+	unsigned int weight_end; /* sum of the weights up to and with this one */
+	char names[RULE_FALLBACKS][RULE_NAME_BYTES];
+};
+
+struct rule {
+	unsigned long long added_ns; /* CLOCK_MONOTONIC */
+	unsigned int id;
+	unsigned int node; /* its cgroup */
+	unsigned int choices;
+	unsigned int weight_sum;
+	unsigned char family; /* of the prefix: 4, 6, or 0 for any peer */
+	unsigned char prefix_bits;
+	unsigned short port; /* of the service, host order; 0: any */
+	unsigned char address[16];
+	struct rule_choice choice[RULE_CHOICES];
+	unsigned int unused;
+};
+
+/* cgroup_nodes: the cgroups that rules name, and those above them, by path component. The root is node 0. */
+struct cgroup_key {
+	unsigned int parent;
+	char name[RULE_CGROUP_NAME_BYTES];
+};
+
+struct cgroup_node {
+	unsigned int id;
+	unsigned int scope; /* of the nearest cgroup with rules, itself included; 0: none */
+};
+
+/* The rules of one cgroup. */
+struct rule_scope {
+	unsigned int outer; /* the next cgroup with rules above; 0: none */
+	unsigned int any_peer; /* set of the rules without a prefix; 0: none */
+	unsigned int has_prefixes;
+};
+
+/* rule_prefixes: the longest prefix of a scope that an address is in, to its set. */
+struct prefix_key {
+	unsigned int bits; /* of what follows */
+	unsigned int scope;
+	unsigned char family; /* 4 or 6; an IPv4-mapped address is IPv4 */
+	unsigned char address[16];
+	unsigned char unused[3];
+};
+
+#define PREFIX_KEY_BITS 40 /* scope and family, before the address */
+
+/* The rules of one prefix of one scope. */
+struct rule_set {
+	unsigned int wider; /* set of the next shorter prefix; 0: none */
+	unsigned int any_port; /* rule; 0: none */
+	unsigned int has_ports;
+};
+
+struct port_key {
+	unsigned int set;
+	unsigned int port; /* host order */
+};
+
+/* What a socket remembers of the rule that it met. */
+struct rule_assignment {
+	unsigned long long at_ns; /* CLOCK_MONOTONIC */
+	unsigned int rule_id;
+	int error; /* 0, or why `wanted` was not given: a negative errno */
+	unsigned int event; /* enum rule_event */
+	unsigned int passive; /* it was accepted, or listens */
+	char wanted[RULE_NAME_BYTES]; /* first name of its choice */
+	char given[RULE_NAME_BYTES]; /* the name that was set; empty: all were refused */
+	char before[RULE_NAME_BYTES]; /* what it would use without rules */
+};
+
+enum rule_work {
+	RULE_REPORT, /* tell of every socket, or of the one with this cookie */
+	RULE_COUNT, /* count sockets by rule */
+	RULE_FOLLOW, /* listeners that met a rule follow the rules of now */
+	RULE_MOVE, /* sockets that match rule_id get it */
+	RULE_RELEASE, /* sockets that met rule_id get what they match now, or what they had */
+	RULE_RESTORE, /* sockets that met any rule get what they had */
+};
+
+struct rule_query {
+	unsigned long long cookie; /* RULE_REPORT: 0 for all */
+	unsigned int work; /* enum rule_work */
+	unsigned int rule_id;
+};
+
+enum rule_tally { RULE_FOUND, RULE_MOVED, RULE_FAILED, RULE_TALLIES };
+
+/* Written for each socket that is told of, and for each that could not be moved. */
+struct rule_report {
+	unsigned long long cookie;
+	unsigned long long inode; /* of its file; 0: it has none (yet, or any more) */
+	unsigned long long cgroup_id;
+	unsigned char source[16]; /* network order; IPv4 in the first four bytes */
+	unsigned char destination[16];
+	char algorithm[RULE_NAME_BYTES];
+	unsigned int map_id; /* struct_ops map of the program in use; 0: not a BPF algorithm */
+	int error; /* of the move */
+	unsigned int matching; /* id of the rule that it matches now; 0: none */
+	unsigned int depth; /* names of the path of its cgroup that follow, each of RULE_CGROUP_NAME_BYTES */
+	unsigned short source_port; /* host order */
+	unsigned short destination_port;
+	unsigned short family; /* AF_INET or AF_INET6 */
+	unsigned char state; /* TCP_ESTABLISHED = 1, ... TCP_LISTEN = 10 */
+	unsigned char passive; /* of a socket that met no rule: its port has a listener */
+	unsigned int has_assignment;
+	unsigned int unused;
+	struct rule_assignment assignment;
+};
+
+#endif

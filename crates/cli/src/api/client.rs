@@ -1,0 +1,124 @@
+//! The command's side: asks the daemon, if one answers.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Bytes;
+use hyper::client::conn::http1::{handshake, SendRequest};
+use hyper::{Method, Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::net::UnixStream;
+use tokio::runtime::Runtime;
+use tokio::time::timeout;
+
+use super::fault::ErrorAnswer;
+use super::{Daemon, SOCKET, VERSION};
+use crate::engine::Operation;
+
+/// Where to look for the daemon; empty: nowhere.
+const SOCKET_VARIABLE: &str = "CCCTL_SOCKET";
+/// For a daemon to say who it is.
+const GREETING: Duration = Duration::from_secs(2);
+/// For an answer: longer than waiting for the lock and moving the sockets of a busy host.
+const ANSWER: Duration = Duration::from_secs(300);
+
+/// A daemon that answers.
+#[derive(Debug)]
+pub struct Client {
+    runtime: Runtime,
+    sender: SendRequest<Full<Bytes>>,
+}
+
+/// What came of looking for the daemon.
+#[derive(Debug)]
+pub enum Found {
+    /// It answers, and is of this version.
+    Daemon(Client),
+    /// There is none, or it is not for us.
+    None,
+    /// There is one that cannot be used, and why.
+    Unusable(String),
+}
+
+/// The socket to look at.
+fn socket() -> Option<PathBuf> {
+    match std::env::var_os(SOCKET_VARIABLE) {
+        Some(path) if path.is_empty() => None,
+        Some(path) => Some(path.into()),
+        None => Some(SOCKET.into()),
+    }
+}
+
+/// Looks for the daemon.
+pub fn connect() -> Found {
+    let Some(path) = socket().filter(|path| path.exists()) else { return Found::None };
+    match greet(&path) {
+        Ok(found) => found,
+        Err(error) => Found::Unusable(format!("the daemon at {} does not answer: {error:#}", path.display())),
+    }
+}
+
+fn greet(path: &Path) -> anyhow::Result<Found> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let connected = runtime.block_on(async { timeout(GREETING, UnixStream::connect(path)).await })?;
+    // Nobody listens at what a killed daemon has left; others are not let in.
+    let Ok(stream) = connected else { return Ok(Found::None) };
+    if stream.peer_cred()?.uid() != 0 {
+        return Ok(Found::Unusable(format!("{} is not root's: it is not asked", path.display())));
+    }
+    let mut client = runtime
+        .block_on(async {
+            let (sender, connection) = handshake(TokioIo::new(stream)).await?;
+            tokio::spawn(connection);
+            Ok::<_, anyhow::Error>(sender)
+        })
+        .map(|sender| Client { runtime, sender })?;
+    let (status, body) = client.send(Method::GET, "daemon", Vec::new(), GREETING)?;
+    if status == StatusCode::FORBIDDEN {
+        return Ok(Found::None); // what this user may do needs no daemon
+    }
+    let daemon: Daemon = serde_json::from_slice(&body).context("it is no ccctl daemon")?;
+    if daemon.version != VERSION {
+        return Ok(Found::Unusable(format!("the daemon is ccctl {}, this is {VERSION}", daemon.version)));
+    }
+    Ok(Found::Daemon(client))
+}
+
+impl Client {
+    /// Asks for an operation. An error carries the cause, remedy and exit code of the daemon's.
+    pub fn ask<O: Operation>(&mut self, operation: &O) -> anyhow::Result<O::Answer> {
+        let body = serde_json::to_vec(operation)?;
+        let (status, body) = self.send(Method::POST, O::NAME, body, ANSWER)?;
+        if status == StatusCode::OK {
+            return serde_json::from_slice(&body).context("the daemon's answer is not understood");
+        }
+        let answer: ErrorAnswer = serde_json::from_slice(&body)
+            .with_context(|| format!("the daemon answers {status}: {}", String::from_utf8_lossy(&body)))?;
+        Err(answer.error.into())
+    }
+
+    fn send(
+        &mut self,
+        method: Method,
+        name: &str,
+        body: Vec<u8>,
+        limit: Duration,
+    ) -> anyhow::Result<(StatusCode, Bytes)> {
+        let uri = format!("/v1/{name}");
+        let request = Request::builder().method(method).uri(uri).header("host", "localhost");
+        let request = request.body(Full::new(Bytes::from(body)))?;
+        let Self { runtime, sender } = self;
+        runtime.block_on(async {
+            let exchange = async {
+                let response = sender.send_request(request).await?;
+                let status = response.status();
+                Ok::<_, hyper::Error>((status, response.into_body().collect().await?.to_bytes()))
+            };
+            let answer =
+                timeout(limit, exchange).await.with_context(|| format!("nothing for {} s", limit.as_secs()))?;
+            answer.context("ask the daemon")
+        })
+    }
+}

@@ -1,0 +1,205 @@
+//! From an HTTP request to an answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, SERVER};
+use hyper::{Method, Request, Response, StatusCode};
+use serde_json::Value;
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use super::fault::{ErrorAnswer, Fault};
+use super::openapi;
+use super::peer::{Peer, ReadGroup, Role};
+use super::query;
+use super::registry::{operation, Asked, Entry, OPERATIONS};
+use super::thread::Threads;
+use super::{Daemon, VERSION};
+use crate::exit::Exit;
+
+/// Longest body of a request.
+pub const BODY_BYTES: usize = 64 << 10;
+/// Longest time for a request's header, and again for its body.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What the server needs to know.
+#[derive(Debug, Default)]
+pub struct Context {
+    /// Who may read.
+    pub read_group: ReadGroup,
+    /// Told after each request that has changed something.
+    pub changed: Arc<Notify>,
+    /// Where requests run.
+    pub threads: Arc<Threads>,
+}
+
+/// An answer that is complete before it is sent.
+pub type Answer = Response<Full<Bytes>>;
+
+/// What is not done, and how HTTP calls that.
+struct Refusal(StatusCode, Fault);
+
+fn refuse<T>(
+    status: StatusCode,
+    exit: Exit,
+    cause: impl Into<String>,
+    remedy: impl Into<String>,
+) -> Result<T, Refusal> {
+    Err(Refusal(status, Fault::new(exit, cause, remedy)))
+}
+
+/// Answers one request; what is wrong with it is an answer, too.
+pub async fn handle(context: Arc<Context>, peer: Arc<Peer>, request: Request<Incoming>) -> Answer {
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    match answer(&context, &peer, request).await {
+        Ok(body) => build(StatusCode::OK, body),
+        Err(Refusal(status, fault)) => {
+            if status == StatusCode::FORBIDDEN {
+                tracing::warn!("refused: {method} {path} of {peer}");
+            } else {
+                tracing::debug!("{method} {path} of {peer}: {status}: {fault}");
+            }
+            failed(status, fault)
+        }
+    }
+}
+
+async fn answer(context: &Context, peer: &Arc<Peer>, request: Request<Incoming>) -> Result<Vec<u8>, Refusal> {
+    if peer.role == Role::Nothing {
+        let remedy = "ask as root, or as a member of the group that [api] read_group names";
+        return refuse(StatusCode::FORBIDDEN, Exit::Host, format!("user {} may not ask ccctl", peer.uid), remedy);
+    }
+    let path = request.uri().path().to_owned();
+    let name = path.strip_prefix("/v1/").unwrap_or_default();
+    let own = match name {
+        "daemon" => Some(serde_json::to_vec(&Daemon { version: VERSION.to_owned(), pid: std::process::id() })),
+        "openapi.json" => Some(serde_json::to_vec(&openapi::document())),
+        _ => None,
+    };
+    if let Some(own) = own {
+        only(&request, &[Method::GET])?;
+        return own.or_else(|error| refuse(StatusCode::INTERNAL_SERVER_ERROR, Exit::Unexpected, error.to_string(), ""));
+    }
+    let Some(entry) = operation(name) else {
+        return refuse(StatusCode::NOT_FOUND, Exit::Usage, no_path(&path), hint(name));
+    };
+    let is_get = request.method() == Method::GET;
+    let methods: &[Method] = if entry.reads { &[Method::GET, Method::POST] } else { &[Method::POST] };
+    only(&request, methods)?;
+    let asked = if is_get { of_query(entry, &request)? } else { of_body(entry, request).await? };
+    allow(entry, peer, &*asked, is_get)?;
+    run(context, peer, entry, asked).await
+}
+
+fn only(request: &Request<Incoming>, methods: &[Method]) -> Result<(), Refusal> {
+    if methods.contains(request.method()) {
+        return Ok(());
+    }
+    let allowed = methods.iter().map(Method::as_str).collect::<Vec<_>>().join(", ");
+    let cause = format!("{} takes no {}", request.uri().path(), request.method());
+    refuse(StatusCode::METHOD_NOT_ALLOWED, Exit::Usage, cause, allowed)
+}
+
+fn no_path(path: &str) -> String {
+    format!("there is no {path:?}")
+}
+
+fn hint(name: &str) -> String {
+    let names = OPERATIONS.iter().map(|entry| entry.name);
+    match ccctl_catalog::closest(name, names) {
+        Some(similar) => format!("/v1/{similar}; GET /v1/openapi.json describes all"),
+        None => "GET /v1/openapi.json describes all".to_owned(),
+    }
+}
+
+fn of_query(entry: &Entry, request: &Request<Incoming>) -> Result<Box<dyn Asked>, Refusal> {
+    let schema = (entry.request)();
+    let value = query::to_json(request.uri().query().unwrap_or_default(), schema.as_value());
+    let value = value.or_else(|cause| refuse(StatusCode::BAD_REQUEST, Exit::Usage, cause, "each field once"))?;
+    parse(entry, value)
+}
+
+async fn of_body(entry: &Entry, request: Request<Incoming>) -> Result<Box<dyn Asked>, Refusal> {
+    let limited = Limited::new(request.into_body(), BODY_BYTES);
+    let bytes = match timeout(PATIENCE, limited.collect()).await {
+        Err(_) => {
+            let cause = format!("the body did not come within {} s", PATIENCE.as_secs());
+            return refuse(StatusCode::REQUEST_TIMEOUT, Exit::Usage, cause, "send it at once");
+        }
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            let cause = format!("the body is longer than {BODY_BYTES} bytes");
+            return refuse(StatusCode::PAYLOAD_TOO_LARGE, Exit::Usage, cause, "several requests");
+        }
+        Ok(Err(error)) => return refuse(StatusCode::BAD_REQUEST, Exit::Usage, error.to_string(), "send it whole"),
+        Ok(Ok(body)) => body.to_bytes(),
+    };
+    let text: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
+    let value = serde_json::from_slice(text).or_else(|error| {
+        refuse(StatusCode::BAD_REQUEST, Exit::Usage, format!("the body is no JSON: {error}"), "a JSON object")
+    })?;
+    parse(entry, value)
+}
+
+fn parse(entry: &Entry, value: Value) -> Result<Box<dyn Asked>, Refusal> {
+    // A sequence would be read as the fields in their order, which the document does not say.
+    if !value.is_object() {
+        return refuse(StatusCode::UNPROCESSABLE_ENTITY, Exit::Usage, "the request is no JSON object", "{...}");
+    }
+    (entry.parse)(value).or_else(|error| {
+        let remedy = format!("GET /v1/openapi.json describes /v1/{}", entry.name);
+        refuse(StatusCode::UNPROCESSABLE_ENTITY, Exit::Usage, error.to_string(), remedy)
+    })
+}
+
+/// What changes something is for root, and never a GET.
+fn allow(entry: &Entry, peer: &Peer, asked: &dyn Asked, is_get: bool) -> Result<(), Refusal> {
+    if !asked.changes() {
+        return Ok(());
+    }
+    if is_get {
+        let cause = format!("this {} changes something: that takes a POST", entry.name);
+        return refuse(StatusCode::METHOD_NOT_ALLOWED, Exit::Usage, cause, "POST");
+    }
+    if peer.role != Role::Change {
+        let cause = format!("user {} may read, and {} is for root", peer.uid, entry.name);
+        return refuse(StatusCode::FORBIDDEN, Exit::Host, cause, "ask as root");
+    }
+    Ok(())
+}
+
+async fn run(context: &Context, peer: &Arc<Peer>, entry: &Entry, asked: Box<dyn Asked>) -> Result<Vec<u8>, Refusal> {
+    let changes = asked.changes();
+    let result = context.threads.run(peer.clone(), asked).await;
+    if changes {
+        let outcome = if result.is_ok() { "done" } else { "not done" };
+        tracing::info!("{} for {peer}: {outcome}", entry.name);
+        context.changed.notify_one();
+    }
+    result.map_err(|error| Refusal(Fault::status(&error), Fault::of(&error)))
+}
+
+fn build(status: StatusCode, body: Vec<u8>) -> Answer {
+    let mut answer = Response::new(Full::new(Bytes::from(body)));
+    *answer.status_mut() = status;
+    let headers = answer.headers_mut();
+    headers.insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static("application/json"));
+    headers.insert(SERVER, hyper::header::HeaderValue::from_static(concat!("ccctl/", env!("CARGO_PKG_VERSION"))));
+    answer
+}
+
+/// An answer that says why not.
+pub fn failed(status: StatusCode, fault: Fault) -> Answer {
+    let allowed = (status == StatusCode::METHOD_NOT_ALLOWED).then(|| fault.remedy.clone()).flatten();
+    let body = serde_json::to_vec(&ErrorAnswer { error: fault }).unwrap_or_default();
+    let mut answer = build(status, body);
+    if let Some(allowed) = allowed.and_then(|methods| methods.parse().ok()) {
+        answer.headers_mut().insert(ALLOW, allowed);
+    }
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        answer.headers_mut().insert(RETRY_AFTER, hyper::header::HeaderValue::from_static("1"));
+    }
+    answer
+}

@@ -1,0 +1,171 @@
+//! The server: connections, and how many, for how long, of whom.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::{pin, Pin};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::StatusCode;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{watch, OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use super::fault::{ErrorAnswer, Fault};
+use super::handle::{handle, Context, PATIENCE};
+use super::peer::{Peer, Role};
+use crate::exit::Exit;
+
+/// Connections of root, which nobody else can take away.
+const ROOT_CONNECTIONS: usize = 32;
+/// Connections of those who read.
+const READ_CONNECTIONS: usize = 24;
+/// Connections of those who are told that they may not.
+const OTHER_CONNECTIONS: usize = 8;
+/// Longest life of a connection: whoever does not read the answer must not keep its memory for ever.
+const LIFE: Duration = Duration::from_secs(600);
+/// Longest header of a request.
+const HEADER_BYTES: usize = 16 << 10;
+/// How long one waits for what a refused connection has still to say.
+const FAREWELL: Duration = Duration::from_millis(500);
+/// How long the end waits for answers that are under way.
+const LAST_ANSWERS: Duration = Duration::from_secs(5);
+/// After a failed accept, for want of descriptors for example.
+const PAUSE: Duration = Duration::from_millis(100);
+
+struct Limits {
+    root: Arc<Semaphore>,
+    read: Arc<Semaphore>,
+    other: Arc<Semaphore>,
+    farewells: Arc<Semaphore>,
+    ending: watch::Sender<bool>,
+}
+
+impl Limits {
+    fn new() -> Self {
+        let room = |count| Arc::new(Semaphore::new(count));
+        Self {
+            root: room(ROOT_CONNECTIONS),
+            read: room(READ_CONNECTIONS),
+            other: room(OTHER_CONNECTIONS),
+            farewells: room(OTHER_CONNECTIONS),
+            ending: watch::Sender::new(false),
+        }
+    }
+
+    /// Lets the answers that are under way be sent.
+    async fn close(&self) {
+        let _ = self.ending.send(true); // there may be no connection
+        let all = async {
+            let _ = self.root.acquire_many(ROOT_CONNECTIONS as u32).await;
+            let _ = self.read.acquire_many(READ_CONNECTIONS as u32).await;
+        };
+        let _ = timeout(LAST_ANSWERS, all).await; // those that take longer are not waited for
+    }
+
+    fn of(&self, role: Role) -> Option<OwnedSemaphorePermit> {
+        let room = match role {
+            Role::Change => &self.root,
+            Role::Read => &self.read,
+            Role::Nothing => &self.other,
+        };
+        room.clone().try_acquire_owned().ok()
+    }
+}
+
+/// Serves until `shutdown`; requests that run then are carried out by their threads.
+pub async fn serve(listener: &UnixListener, context: Arc<Context>, shutdown: impl Future<Output = ()>) {
+    let limits = Limits::new();
+    let mut shutdown = pin!(shutdown);
+    loop {
+        let accepted = tokio::select! {
+            () = &mut shutdown => return limits.close().await,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, _)) => admit(stream, &context, &limits),
+            Err(error) => {
+                tracing::warn!("cannot accept a connection: {error}");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+fn admit(stream: UnixStream, context: &Arc<Context>, limits: &Limits) {
+    let peer = match Peer::of(&stream, &context.read_group) {
+        Ok(peer) => Arc::new(peer),
+        Err(error) => {
+            tracing::warn!("cannot tell who has connected: {error}");
+            return;
+        }
+    };
+    if let Some(permit) = limits.of(peer.role) {
+        let (context, ending) = (context.clone(), limits.ending.subscribe());
+        tokio::spawn(async move {
+            let _ = timeout(LIFE, connection(stream, context, peer, ending)).await;
+            drop(permit);
+        });
+        return;
+    }
+    tracing::warn!("too many connections: {peer} is turned away");
+    if let Ok(permit) = limits.farewells.clone().try_acquire_owned() {
+        tokio::spawn(async move {
+            say(stream, StatusCode::SERVICE_UNAVAILABLE, "too many connections", "again later").await;
+            drop(permit);
+        });
+    }
+}
+
+async fn connection(stream: UnixStream, context: Arc<Context>, peer: Arc<Peer>, mut ending: watch::Receiver<bool>) {
+    let service = service_fn(|request| {
+        let (context, peer) = (context.clone(), peer.clone());
+        Box::pin(async move { Ok::<_, Infallible>(handle(context, peer, request).await) })
+    });
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(HEADER_BYTES).half_close(true);
+    let mut connection = builder.serve_connection(TokioIo::new(stream), service);
+    let ended = loop {
+        let ended = tokio::select! {
+            ended = std::future::poll_fn(|context| connection.poll_without_shutdown(context)) => Some(ended),
+            Ok(()) = ending.changed() => None,
+        };
+        match ended {
+            Some(ended) => break ended,
+            None => Pin::new(&mut connection).graceful_shutdown(),
+        }
+    };
+    let stream = connection.into_parts().io.into_inner();
+    match ended {
+        Err(error) if error.is_timeout() => {
+            let cause = format!("the request did not come within {} s", PATIENCE.as_secs());
+            say(stream, StatusCode::REQUEST_TIMEOUT, &cause, "send it at once").await;
+        }
+        Err(error) => tracing::debug!("connection of {peer}: {error}"),
+        Ok(()) => {}
+    }
+}
+
+/// An answer to what was not read, and the end of the connection. What the peer has still to say is read and dropped:
+/// closed over it, the socket would lose the answer.
+async fn say(mut stream: UnixStream, status: StatusCode, cause: &str, remedy: &str) {
+    let fault = Fault::new(Exit::Unexpected, cause, remedy);
+    let body = serde_json::to_string(&ErrorAnswer { error: fault }).unwrap_or_default();
+    let head = format!(
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        body.len()
+    );
+    let farewell = async {
+        stream.write_all(head.as_bytes()).await?;
+        stream.write_all(body.as_bytes()).await?;
+        stream.shutdown().await?;
+        let mut rest = [0; 4096];
+        while stream.read(&mut rest).await? > 0 {}
+        Ok::<(), std::io::Error>(())
+    };
+    let _ = timeout(FAREWELL, farewell).await; // who does not listen is not told
+}

@@ -1,0 +1,43 @@
+//! `ccctl apply`
+
+use crate::arguments::Apply;
+use crate::engine::{self, Applied};
+use crate::exit::{Exit, UsageError};
+use crate::output;
+
+pub fn run(arguments: &Apply) -> anyhow::Result<Exit> {
+    let path = std::path::absolute(&arguments.file)?;
+    let file = path.display().to_string();
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| UsageError::new(format!("read {file}: {error}"), "docs/daemon.md says what is in one"))?;
+    let applied = engine::ask(&engine::Apply { file, text, dry_run: arguments.dry_run })?;
+    if arguments.output.json {
+        output::json(&applied)?;
+    } else {
+        print(&applied)?;
+    }
+    let failed = applied.steps.iter().any(|step| step.error.is_some());
+    Ok(if failed { Exit::Partly } else { Exit::Done })
+}
+
+fn print(applied: &Applied) -> anyhow::Result<()> {
+    for step in &applied.steps {
+        match &step.error {
+            None => output::line(&step.to_string())?,
+            Some(error) => {
+                output::line(&format!("{step}\n  not done: {error}"))?;
+                if let Some(remedy) = &error.remedy {
+                    output::line(&format!("  try: {remedy}"))?;
+                }
+            }
+        }
+    }
+    let steps = output::count(applied.steps.len(), "step");
+    match (applied.steps.is_empty(), applied.dry_run, applied.kept_by) {
+        (true, _, None) => output::line("the host is as the file has it"),
+        (false, true, _) => output::line(&format!("{steps} to do; nothing was changed")),
+        (true, true, Some(_)) => output::line("the host is as the file has it; nothing to do"),
+        (_, false, Some(pid)) => output::line(&format!("the daemon (pid {pid}) keeps it so")),
+        (false, false, None) => Ok(()),
+    }
+}

@@ -1,0 +1,41 @@
+//! `ccctl down`
+
+use crate::arguments::Output;
+use crate::engine;
+use crate::exit::Exit;
+use crate::output;
+
+pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
+    let down = engine::ask(&engine::Down {})?;
+    let failed = &down.sockets_of_rules.failed;
+    let exit = if down.unloaded.left + failed.len() == 0 { Exit::Done } else { Exit::Partly };
+    if arguments.json {
+        output::json(&down)?;
+        return Ok(exit);
+    }
+    if down.rules > 0 {
+        let sockets = output::count(down.sockets_of_rules.moved, "socket");
+        output::line(&format!("took {} out; {sockets} have what they had before", output::count(down.rules, "rule")))?;
+    }
+    for failure in failed {
+        output::line(&format!("not moved back: {}: {}", failure.socket, failure.reason))?;
+    }
+    for name in &down.unloaded.unloaded {
+        output::line(&format!("unloaded {name}"))?;
+    }
+    if down.unloaded.migrated > 0 {
+        output::line(&format!("moved {} to the default", output::count(down.unloaded.migrated, "socket")))?;
+    }
+    if down.unloaded.left > 0 {
+        let sockets = output::count(down.unloaded.left, "socket");
+        output::line(&format!("{sockets} could not be moved and keep the program until they close"))?;
+    }
+    for restored in &down.unloaded.defaults_restored {
+        output::line(&format!("{}: the default is {} again", restored.namespace, restored.name))?;
+    }
+    if let Some(pid) = down.ended {
+        output::line(&format!("the daemon (pid {pid}) has ended"))?;
+    }
+    output::line("nothing of ccctl is left")?;
+    Ok(exit)
+}

@@ -1,0 +1,50 @@
+//! `ccctl status`
+
+use crate::arguments::Output;
+use crate::engine::{self, DaemonStatus};
+use crate::exit::Exit;
+use crate::output;
+use crate::policy::Step;
+
+pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
+    let status = engine::ask(&engine::Status {})?;
+    match &status.daemon {
+        _ if arguments.json => output::json(&status)?,
+        None => output::line("no daemon runs; what is in the kernel stays as it is (ccctl list)")?,
+        Some(daemon) => print(daemon)?,
+    }
+    Ok(Exit::Done)
+}
+
+fn print(daemon: &DaemonStatus) -> anyhow::Result<()> {
+    let none = || "none".to_owned();
+    let ago = |time: &Option<String>| match time {
+        Some(time) => format!("{} ago", output::age(time)),
+        None => "never".to_owned(),
+    };
+    for (row, text) in [
+        ("daemon", format!("pid {}, ccctl {}, since {}", daemon.pid, daemon.version, output::age(&daemon.since))),
+        ("file", daemon.file.clone().unwrap_or_else(none)),
+        ("in force", daemon.in_force.clone().unwrap_or_else(none)),
+        ("compared", ago(&daemon.compared_at)),
+        ("changed", ago(&daemon.changed_at)),
+    ] {
+        output::line(&format!("{row:<10}{text}"))?;
+    }
+    print_steps(&daemon.changes)?;
+    if let Some(error) = &daemon.error {
+        output::line(&format!("{:<10}{error}", "error"))?;
+    }
+    if !daemon.problems.is_empty() {
+        output::line("not done, and tried again:")?;
+    }
+    print_steps(&daemon.problems)
+}
+
+fn print_steps(steps: &[Step]) -> anyhow::Result<()> {
+    for step in steps {
+        let error = step.error.as_ref().map_or_else(String::new, |error| format!(" ({error})"));
+        output::line(&format!("          {step}{error}"))?;
+    }
+    Ok(())
+}

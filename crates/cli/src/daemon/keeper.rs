@@ -1,0 +1,217 @@
+//! Keeps the host as the file has it: compares at the start, when the file is read again, when it is asked to, after each
+//! change through the API, and when a look at the kernel shows that something has changed behind its back.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ccctl_loader::Seen;
+use tokio::signal::unix::{signal, Signal, SignalKind};
+use tokio::sync::{mpsc, Notify};
+
+use super::log;
+use super::notify;
+use super::state::{now, Daemon, Order};
+use crate::engine::request;
+use crate::exit::{cause, remedy};
+use crate::policy::{self, Policy, Step};
+use crate::sys;
+
+/// How often the kernel is looked at.
+const LOOK: Duration = Duration::from_secs(2);
+/// After the first failure of a step; each further one doubles it.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+/// The longest time between two tries.
+const LAST_RETRY: Duration = Duration::from_secs(60);
+
+/// The daemon's main loop.
+pub struct Keeper {
+    daemon: &'static Daemon,
+    /// The daemon's own file.
+    path: Option<PathBuf>,
+    policy: Arc<Policy>,
+    seen: Seen,
+    retry: Option<(Instant, Duration)>,
+    stopped: bool,
+}
+
+/// Why kernel and file are compared; the word that the log has for what was done then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reason {
+    Start,
+    Reload,
+    Apply,
+    Drift,
+}
+
+impl Reason {
+    fn verb(self) -> &'static str {
+        match self {
+            Self::Start => "at the start",
+            Self::Reload => "for the new file",
+            Self::Apply => "as asked",
+            Self::Drift => "put right",
+        }
+    }
+}
+
+impl Keeper {
+    /// One that keeps `policy`, which was read from `path`.
+    pub fn new(daemon: &'static Daemon, path: Option<PathBuf>, policy: Arc<Policy>) -> Self {
+        Self { daemon, path, policy, seen: Seen::default(), retry: None, stopped: false }
+    }
+
+    /// Runs until it is dropped.
+    pub async fn run(mut self, mut orders: mpsc::Receiver<Order>, changed: Arc<Notify>) -> anyhow::Result<()> {
+        let mut hangup = signal(SignalKind::hangup())?;
+        let pause = notify::watchdog().map_or(LOOK, |limit| LOOK.min(limit / 3));
+        self = self.blocking(|keeper| drop(keeper.compare(Reason::Start))).await?;
+        notify::ready();
+        loop {
+            self = self.turn(&mut orders, &changed, &mut hangup, pause).await?;
+            log::tell_left_out();
+            notify::alive();
+        }
+    }
+
+    async fn turn(
+        self,
+        orders: &mut mpsc::Receiver<Order>,
+        changed: &Notify,
+        hangup: &mut Signal,
+        pause: Duration,
+    ) -> anyhow::Result<Self> {
+        tokio::select! {
+            Some(order) = orders.recv() => self.blocking(move |keeper| keeper.obey(order)).await,
+            Some(()) = hangup.recv() => {
+                notify::reloading();
+                let keeper = self.blocking(Self::reload).await?;
+                keeper.daemon.note(|status| status.reloads += 1);
+                notify::ready();
+                Ok(keeper)
+            }
+            () = changed.notified() => self.blocking(Self::look).await,
+            () = tokio::time::sleep(pause) => self.blocking(Self::look).await,
+        }
+    }
+
+    /// Runs what blocks, in the daemon's network namespace, without holding up the API.
+    async fn blocking(mut self, work: impl FnOnce(&mut Self) + Send + 'static) -> anyhow::Result<Self> {
+        let done = tokio::task::spawn_blocking(move || {
+            work(&mut self);
+            self
+        });
+        Ok(done.await?)
+    }
+
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Stop { reply } => {
+                self.stopped = true;
+                tracing::info!("nothing is kept any more: everything is being taken back");
+                let _ = reply.send(()); // who asked waits for it
+            }
+            Order::Apply { policy, dry_run: true, reply, .. } => {
+                let _ = reply.send(request::lock().and_then(|lock| policy::apply(&lock, &policy, true)));
+            }
+            Order::Apply { policy, file, reply, .. } => {
+                tracing::info!("{file} is in force until the daemon's own file is read again");
+                self.policy = Arc::from(policy);
+                self.stopped = false;
+                self.daemon.note(|status| {
+                    status.in_force = Some(file);
+                    status.error = None;
+                });
+                let _ = reply.send(self.compare(Reason::Apply)); // who asked may be gone
+            }
+        }
+    }
+
+    /// Reads the file again; a bad one changes nothing.
+    fn reload(&mut self) {
+        let Some(path) = self.path.clone() else { return };
+        let file = path.display().to_string();
+        let text = std::fs::read_to_string(&path).map_err(anyhow::Error::from);
+        match text.and_then(|text| Policy::of_text(&file, &text)) {
+            Ok(policy) => {
+                tracing::info!("{file} was read again");
+                if policy.api != self.policy.api {
+                    tracing::warn!("[api] has changed: that needs a restart of the daemon");
+                }
+                log::set_level(policy.log.level);
+                self.policy = Arc::new(policy);
+                self.stopped = false;
+                self.daemon.note(|status| {
+                    status.in_force = Some(file);
+                    status.error = None;
+                });
+                let _ = self.compare(Reason::Reload); // it is noted
+            }
+            Err(error) => {
+                let remedy = remedy(&error).map_or_else(String::new, |remedy| format!(" ({remedy})"));
+                let why = format!("{file} is not read again, and changes nothing: {}{remedy}", cause(&error));
+                tracing::error!("{why}");
+                self.daemon.note(|status| status.error = Some(why));
+            }
+        }
+    }
+
+    /// Compares where something has changed, or where it is time to try again what has failed.
+    fn look(&mut self) {
+        if self.stopped {
+            return;
+        }
+        let due = self.retry.is_some_and(|(at, _)| at <= Instant::now());
+        let changed = ccctl_loader::look(&self.seen).is_ok_and(|seen| seen != self.seen);
+        if due || changed {
+            let _ = self.compare(Reason::Drift); // it is noted
+        }
+    }
+
+    fn compare(&mut self, reason: Reason) -> anyhow::Result<Vec<Step>> {
+        let result = request::lock().and_then(|lock| {
+            let steps = policy::apply(&lock, &self.policy, false)?;
+            self.seen = ccctl_loader::look(&self.seen)?;
+            Ok(steps)
+        });
+        sys::return_memory();
+        match &result {
+            Ok(steps) => self.note(steps, reason),
+            Err(error) => {
+                let why = format!("kernel and file cannot be compared: {}", cause(error));
+                tracing::error!("{why}");
+                self.daemon.note(|status| status.error = Some(why));
+            }
+        }
+        let failed = result.as_ref().map_or(true, |steps| steps.iter().any(|step| step.error.is_some()));
+        self.retry = failed.then(|| {
+            let pause = self.retry.map_or(FIRST_RETRY, |(_, before)| LAST_RETRY.min(before * 2));
+            (Instant::now() + pause, pause)
+        });
+        result
+    }
+
+    fn note(&self, steps: &[Step], reason: Reason) {
+        let (problems, changes): (Vec<Step>, Vec<Step>) = steps.iter().cloned().partition(|step| step.error.is_some());
+        for step in &changes {
+            tracing::info!("{}: {step}", reason.verb());
+        }
+        for step in &problems {
+            let error = step.error.as_ref().map(ToString::to_string).unwrap_or_default();
+            tracing::error!("not done: {step}: {error}");
+        }
+        let instances = self.policy.instances.len();
+        notify::tell(&format!("{instances} instances, {} problems", problems.len()));
+        self.daemon.note(|status| {
+            status.compared_at = Some(now());
+            status.problems = problems;
+            if !changes.is_empty() {
+                status.changed_at = Some(now());
+                status.changes = changes;
+            }
+            if reason != Reason::Drift {
+                status.error = None;
+            }
+        });
+    }
+}

@@ -1,0 +1,83 @@
+//! `ccctl daemon`: serves the API and keeps the host as the file has it.
+
+mod keeper;
+mod log;
+mod notify;
+mod socket;
+mod state;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::signal::unix::{signal, SignalKind};
+use tokio::sync::mpsc;
+
+use crate::api::{self, ReadGroup};
+use crate::exit::UsageError;
+use crate::policy::{Policy, CONFIG};
+use crate::sys;
+use keeper::Keeper;
+
+pub use socket::{remove_leftovers, require_none};
+pub use state::{here, Daemon};
+
+/// Orders that wait for the keeper.
+const WAITING: usize = 16;
+
+/// Runs until SIGTERM, SIGINT or `ccctl down`; but for the last, what is in the kernel stays.
+pub fn run(config: Option<&Path>) -> anyhow::Result<()> {
+    sys::share_heap();
+    let (path, policy) = read(config)?;
+    log::begin(policy.log.level);
+    let exclusive = socket::Exclusive::take()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let result = runtime.block_on(serve(path, Arc::new(policy)));
+    runtime.shutdown_background();
+    drop(exclusive);
+    result
+}
+
+/// Without the file that is looked for by itself, the daemon only serves.
+fn read(config: Option<&Path>) -> anyhow::Result<(Option<PathBuf>, Policy)> {
+    let path = std::path::absolute(config.unwrap_or(Path::new(CONFIG)))?;
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Policy::of_text(&path.display().to_string(), &text).map(|policy| (Some(path), policy)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && config.is_none() => Ok((None, Policy::default())),
+        Err(error) => {
+            let cause = format!("read {}: {error}", path.display());
+            Err(UsageError::new(cause, "ccctl daemon --config FILE").into())
+        }
+    }
+}
+
+async fn serve(path: Option<PathBuf>, policy: Arc<Policy>) -> anyhow::Result<()> {
+    let listening = socket::Listening::at(&policy.api.socket)?;
+    let (sender, orders) = mpsc::channel(WAITING);
+    let daemon = state::begin(sender, path.as_ref().map(|path| path.display().to_string()));
+    tracing::info!("ccctl {} serves {}", api::VERSION, policy.api.socket.display());
+    let context = Arc::new(api::Context { read_group: read_group(&policy.api.read_group), ..api::Context::default() });
+    let keeper = Keeper::new(daemon, path, policy).run(orders, context.changed.clone());
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let stop = async {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+            () = daemon.ending.notified() => {}
+        }
+        notify::stopping();
+    };
+    tokio::select! {
+        () = api::serve(&listening.socket, context, stop) => {
+            tracing::info!("ends; what is in the kernel stays as it is");
+            Ok(())
+        }
+        ended = keeper => ended,
+    }
+}
+
+fn read_group(name: &str) -> ReadGroup {
+    ReadGroup::named(name).unwrap_or_else(|| {
+        tracing::info!("there is no group {name}: only root may ask");
+        ReadGroup::default()
+    })
+}

@@ -1,0 +1,92 @@
+//! The daemon as operations meet it that run inside: they ask for the file to be kept, or for an end.
+
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use tokio::sync::{mpsc, oneshot, Notify};
+
+use crate::api::VERSION;
+use crate::engine::DaemonStatus;
+use crate::policy::{Policy, Step};
+
+/// What the keeper is asked for.
+#[derive(Debug)]
+pub enum Order {
+    /// Bring the host to this and keep it, or with `dry_run` only tell what differs.
+    Apply { policy: Box<Policy>, file: String, dry_run: bool, reply: oneshot::Sender<anyhow::Result<Vec<Step>>> },
+    /// Keep nothing any more.
+    Stop { reply: oneshot::Sender<()> },
+}
+
+/// The daemon of this process.
+#[derive(Debug)]
+pub struct Daemon {
+    orders: mpsc::Sender<Order>,
+    status: Mutex<DaemonStatus>,
+    /// Told when the process is to end.
+    pub ending: Notify,
+}
+
+static HERE: OnceLock<Daemon> = OnceLock::new();
+
+/// The daemon, where this process is one.
+pub fn here() -> Option<&'static Daemon> {
+    HERE.get()
+}
+
+/// Makes this process the daemon.
+pub fn begin(orders: mpsc::Sender<Order>, file: Option<String>) -> &'static Daemon {
+    HERE.get_or_init(|| Daemon {
+        orders,
+        status: Mutex::new(DaemonStatus {
+            pid: std::process::id(),
+            version: VERSION.to_owned(),
+            since: now(),
+            in_force: file.clone(),
+            file,
+            reloads: 0,
+            compared_at: None,
+            changed_at: None,
+            changes: Vec::new(),
+            problems: Vec::new(),
+            error: None,
+        }),
+        ending: Notify::new(),
+    })
+}
+
+/// This moment, RFC 3339.
+pub fn now() -> String {
+    crate::output::time(std::time::SystemTime::now())
+}
+
+impl Daemon {
+    /// How it is.
+    pub fn status(&self) -> DaemonStatus {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes how it is.
+    pub fn note(&self, change: impl FnOnce(&mut DaemonStatus)) {
+        change(&mut self.status.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Has the keeper bring the host to `policy`, in the daemon's own network namespace. Called on a request's thread.
+    pub fn apply(&self, policy: Policy, file: &str, dry_run: bool) -> anyhow::Result<Vec<Step>> {
+        let (reply, answer) = oneshot::channel();
+        let (policy, file) = (Box::new(policy), file.to_owned());
+        self.orders.blocking_send(Order::Apply { policy, file, dry_run, reply })?;
+        answer.blocking_recv()?
+    }
+
+    /// Has the keeper leave everything as it is from now on. Called on a request's thread.
+    pub fn stop_keeping(&self) -> anyhow::Result<()> {
+        let (reply, answer) = oneshot::channel();
+        self.orders.blocking_send(Order::Stop { reply })?;
+        Ok(answer.blocking_recv()?)
+    }
+
+    /// Has the process end after the answer that is under way.
+    pub fn end(&self) {
+        self.ending.notify_one();
+    }
+}

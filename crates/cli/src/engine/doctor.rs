@@ -1,0 +1,40 @@
+//! What this host can do.
+
+use ccctl_loader::{check_all, Check, Status};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Operation;
+
+/// Check what this host can do.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Doctor {}
+
+/// What was found.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Diagnosis {
+    /// The kernel's version.
+    pub kernel: Option<String>,
+    /// Can algorithms be loaded here?
+    pub ok: bool,
+    /// Everything that was looked at.
+    pub checks: Vec<Check>,
+}
+
+impl Operation for Doctor {
+    type Answer = Diagnosis;
+    const NAME: &'static str = "doctor";
+    const TITLE: &'static str = "Check what this host can do";
+
+    fn changes(&self) -> bool {
+        false
+    }
+
+    fn run(&self) -> anyhow::Result<Diagnosis> {
+        let checks = check_all();
+        let ok = checks.iter().all(|check| check.status != Status::Fail);
+        let kernel = checks.iter().find(|check| check.name == "kernel").map(|check| check.detail.clone());
+        Ok(Diagnosis { kernel, ok, checks })
+    }
+}

@@ -1,0 +1,243 @@
+//! What the file means: algorithms, parameters and rules that exist, or what is wrong with it.
+
+use std::path::Path;
+
+use ccctl_catalog::ParameterSet;
+use ccctl_loader::{available_algorithms, parse_targets, CgroupPath, Prefix, Program, Selector};
+use toml::Spanned;
+
+use super::file::{self, wrong, File, Place};
+use crate::engine::{request, Setting, Settings, Who};
+use crate::exit::{cause, remedy};
+
+/// An instance that is to be there.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// Kernel name.
+    pub name: String,
+    /// The algorithm.
+    pub program: Program,
+    /// Name of the profile; empty: none.
+    pub profile: String,
+    /// All parameters.
+    pub parameters: ParameterSet,
+}
+
+/// A rule that is to be in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WantedRule {
+    /// Path of the cgroup,
+    pub cgroup: Option<String>,
+    /// or name of a unit.
+    pub unit: Option<String>,
+    /// Prefix of the peer's address.
+    pub to: Option<String>,
+    /// Port of the service.
+    pub to_port: Option<u16>,
+    /// What connections get.
+    pub targets: String,
+    /// Also those that are alive.
+    pub existing: bool,
+}
+
+impl WantedRule {
+    /// For whom. The cgroup may come later.
+    pub fn selector(&self) -> anyhow::Result<Selector> {
+        let (cgroup, unit, to) = (self.cgroup.as_deref(), self.unit.as_deref(), self.to.as_deref());
+        Who { cgroup, unit, pid: None, to, to_port: self.to_port }.selector(true)
+    }
+
+    /// For messages.
+    pub fn label(&self) -> String {
+        self.cgroup.clone().or(self.unit.clone()).unwrap_or_default()
+    }
+}
+
+/// A file that was understood.
+#[derive(Debug, Clone, Default)]
+pub struct Policy {
+    /// Default of the daemon's network namespace.
+    pub default: Option<String>,
+    /// Instances, by name.
+    pub instances: Vec<Wanted>,
+    /// Rules.
+    pub rules: Vec<WantedRule>,
+    /// The API.
+    pub api: file::Api,
+    /// The log.
+    pub log: file::Log,
+}
+
+impl Policy {
+    /// Reads and checks a text; `name` is how messages call it. The kernel is only asked which algorithms it has.
+    pub fn of_text(name: &str, text: &str) -> anyhow::Result<Self> {
+        let file = File::of_text(name, text)?;
+        let place = Place { file: name, text };
+        let instances = file.instance.iter().map(|(name, instance)| wanted(&place, name, instance));
+        let instances = instances.collect::<anyhow::Result<Vec<_>>>()?;
+        let names: Vec<String> = instances.iter().map(|wanted| wanted.name.clone()).collect();
+        let rules = check_rules(&place, &file.rule, &names)?;
+        if let Some(default) = &file.default {
+            check_default(&place, default, &names)?;
+        }
+        Ok(Self { default: file.default.map(Spanned::into_inner), instances, rules, api: file.api, log: file.log })
+    }
+}
+
+fn wanted(place: &Place<'_>, name: &Spanned<String>, instance: &file::Instance) -> anyhow::Result<Wanted> {
+    ccctl_loader::check_name(name.get_ref()).map_err(|error| at(place, name, &error.into()))?;
+    let word = instance.algorithm.get_ref();
+    if Program::is_file(word) && !Path::new(word).is_absolute() {
+        let cause = format!("{word:?} is no absolute path");
+        return Err(wrong(place, instance.algorithm.span().start, cause, "an object file goes by its absolute path"));
+    }
+    let program = request::program(word).map_err(|error| at(place, &instance.algorithm, &error))?;
+    let profile = instance.profile.as_ref();
+    let parameters = match profile {
+        None => Ok(program.defaults()),
+        Some(profile) => request::parameters(&program, program.defaults(), Some(profile.get_ref()), &Settings::new())
+            .map_err(|error| at(place, profile, &error)),
+    };
+    let mut parameters = parameters?;
+    for (key, value) in &instance.set {
+        set(&mut parameters, key, value).map_err(|error| at(place, key, &error))?;
+    }
+    let profile = profile.map_or_else(String::new, |profile| profile.get_ref().clone());
+    Ok(Wanted { name: name.get_ref().clone(), program, profile, parameters })
+}
+
+fn set(parameters: &mut ParameterSet, key: &Spanned<String>, value: &Spanned<Setting>) -> anyhow::Result<()> {
+    Ok(parameters.set(key.get_ref(), &value.get_ref().to_string()).map_err(ccctl_loader::Error::from)?)
+}
+
+fn check_rules(place: &Place<'_>, rules: &[file::Rule], names: &[String]) -> anyhow::Result<Vec<WantedRule>> {
+    let mut wanted: Vec<WantedRule> = Vec::new();
+    for rule in rules {
+        let new = check_rule(place, rule, names)?;
+        let same = |known: &WantedRule| {
+            (&known.cgroup, &known.unit, &known.to, known.to_port) == (&new.cgroup, &new.unit, &new.to, new.to_port)
+        };
+        if wanted.iter().any(same) {
+            let cause = format!("a second rule for the same connections of {}", new.label());
+            return Err(wrong(
+                place,
+                rule.uses.span().start,
+                cause,
+                "one rule for them, such as use = \"web=90,reno=10\"",
+            ));
+        }
+        wanted.push(new);
+    }
+    Ok(wanted)
+}
+
+fn check_rule(place: &Place<'_>, rule: &file::Rule, names: &[String]) -> anyhow::Result<WantedRule> {
+    check_cgroup(place, rule)?;
+    if let Some(to) = &rule.to {
+        to.get_ref().parse::<Prefix>().map_err(|error| at(place, to, &error.into()))?;
+    }
+    if let Some(port) = rule.to_port.as_ref().filter(|port| *port.get_ref() == 0) {
+        return Err(wrong(place, port.span().start, "no service has port 0", "1 to 65535, or none for all"));
+    }
+    parse_targets(rule.uses.get_ref(), names).map_err(|error| at(place, &rule.uses, &error.into()))?;
+    let text = |value: &Option<Spanned<String>>| value.as_ref().map(|value| value.get_ref().clone());
+    Ok(WantedRule {
+        cgroup: text(&rule.cgroup),
+        unit: text(&rule.unit),
+        to: text(&rule.to),
+        to_port: rule.to_port.as_ref().map(|port| *port.get_ref()),
+        targets: rule.uses.get_ref().clone(),
+        existing: rule.existing,
+    })
+}
+
+/// A cgroup or a unit may be missing now, but it must be a name that one could have.
+fn check_cgroup(place: &Place<'_>, rule: &file::Rule) -> anyhow::Result<()> {
+    match (&rule.cgroup, &rule.unit) {
+        (Some(path), None) => {
+            CgroupPath::parse(path.get_ref()).map_err(|error| at(place, path, &error.into()))?;
+        }
+        (None, Some(unit)) if unit.get_ref().is_empty() || unit.get_ref().contains('/') => {
+            let cause = format!("{:?} is no unit's name", unit.get_ref());
+            return Err(wrong(place, unit.span().start, cause, "unit = \"backup.service\", or cgroup = \"/PATH\""));
+        }
+        (None, Some(_)) => {}
+        _ => {
+            let remedy = "cgroup = \"/system.slice/backup.service\", or unit = \"backup.service\"";
+            return Err(wrong(place, rule.uses.span().start, "a rule has either a cgroup or a unit", remedy));
+        }
+    }
+    Ok(())
+}
+
+/// A default is an instance of the file, or something that the kernel has.
+fn check_default(place: &Place<'_>, default: &Spanned<String>, names: &[String]) -> anyhow::Result<()> {
+    let mut known = available_algorithms()?;
+    known.extend_from_slice(names);
+    let name = default.get_ref();
+    if known.contains(name) {
+        return Ok(());
+    }
+    let remedy = match ccctl_catalog::closest(name, known.iter().map(String::as_str)) {
+        Some(similar) => format!("did you mean {similar}?"),
+        None => format!("there are {}", known.join(", ")),
+    };
+    Err(wrong(place, default.span().start, format!("neither the file nor the kernel has {name:?}"), remedy))
+}
+
+/// An error, at the place of the value that it is about.
+fn at<T>(place: &Place<'_>, value: &Spanned<T>, error: &anyhow::Error) -> anyhow::Error {
+    wrong(place, value.span().start, cause(error), remedy(error).unwrap_or_else(|| "docs/daemon.md".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instances_have_their_profiles_and_their_own_values() {
+        let text = "[instance.web]\nalgorithm = \"cubic\"\nprofile = \"linux\"\nset = { beta_q10 = 800 }\n";
+        let policy = Policy::of_text("f.toml", text).expect("it is right");
+        let web = &policy.instances[0];
+        assert_eq!(
+            (web.name.as_str(), web.program.algorithm.as_str(), web.profile.as_str()),
+            ("web", "cubic", "linux")
+        );
+        assert_eq!(web.parameters.get("beta_q10"), Some(800));
+    }
+
+    #[test]
+    fn names_that_do_not_exist_are_errors_with_line_and_suggestion() {
+        for (text, place, hint) in [
+            (
+                "[instance.web]\nalgorithm = \"cubci\"",
+                "f.toml:2: there is no algorithm \"cubci\"",
+                "did you mean cubic",
+            ),
+            ("[instance.web]\nalgorithm = \"cubic\"\nprofile = \"linxu\"", "f.toml:3:", "linux"),
+            ("[instance.web]\nalgorithm = \"cubic\"\nset = { beta_q1 = 1 }", "f.toml:3:", "beta_q10"),
+            ("[instance.web]\nalgorithm = \"cubic\"\nset = { beta_q10 = 1 }", "f.toml:3:", "512"),
+            ("[instance.much_too_long_name]\nalgorithm = \"cubic\"", "f.toml:1:", "1 to 15"),
+            ("[instance.web]\nalgorithm = \"x.o\"", "f.toml:2:", "absolute"),
+            ("[instance.web]\nalgorithm = \"/none.o\"", "f.toml:2:", "none.o"),
+            ("default = \"wweb\"\n[instance.web]\nalgorithm = \"cubic\"", "f.toml:1: neither", "did you mean web"),
+            ("[[rule]]\nuse = \"reno\"", "f.toml:2: a rule has either", "cgroup = "),
+            ("[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\nunit = \"a\"", "f.toml:2: a rule has either", "cgroup = "),
+            ("[[rule]]\nuse = \"reno\"\ncgroup = \"a\"", "f.toml:3:", "a path from the root"),
+            ("[[rule]]\nuse = \"reno\"\nunit = \"a/b\"", "f.toml:3:", "no unit's name"),
+            ("[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\nto = \"10.0.0.0/33\"", "f.toml:4:", "33"),
+            ("[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\nto_port = 0", "f.toml:4:", "65535"),
+            ("[[rule]]\ncgroup = \"/a\"\nuse = \"rneo\"", "f.toml:3:", "did you mean reno"),
+            ("[[rule]]\ncgroup = \"/a\"\nuse = \"reno=x\"", "f.toml:3:", "a weight of 1"),
+            (
+                "[[rule]]\ncgroup = \"/a\"\nuse = \"reno\"\n[[rule]]\ncgroup = \"/a\"\nuse = \"reno\"",
+                "f.toml:6:",
+                "second",
+            ),
+        ] {
+            let error = Policy::of_text("f.toml", text).expect_err("it is wrong");
+            let said = format!("{} {}", cause(&error), remedy(&error).unwrap_or_default());
+            assert!(said.starts_with(place) && said.contains(hint), "{text:?}: {said}");
+        }
+    }
+}

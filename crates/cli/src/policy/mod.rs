@@ -1,0 +1,18 @@
+//! What the host is to be like: the configuration file, what it means, and how the kernel differs from it.
+
+mod carry_out;
+mod difference;
+mod file;
+mod meaning;
+mod rules;
+mod step;
+mod take_back;
+
+pub use carry_out::apply;
+pub use file::Level;
+pub use meaning::{Policy, Wanted};
+pub use step::Step;
+pub use take_back::{take_back, TakenBack};
+
+/// Where the daemon's file is.
+pub const CONFIG: &str = "/etc/ccctl/ccctl.toml";

@@ -1,0 +1,164 @@
+//! Rules: how the kernel's differ from the file's, and making them the same at one instant.
+
+use std::collections::BTreeMap;
+
+use ccctl_loader::marks::{self, Mark, Memo};
+use ccctl_loader::{
+    assign, change_rules, format_choices, parse_targets, read_rules, AssignRequest, Choice, Lock, Rule, RuleTable,
+    Selector,
+};
+
+use super::meaning::WantedRule;
+use super::step::{Kind, Step};
+use super::Policy;
+use crate::api::Fault;
+
+/// What has to be done.
+#[derive(Default)]
+struct Difference {
+    /// Rules to set, and how that is told.
+    put: Vec<(Put, Step)>,
+    /// Rules to take out, by id.
+    remove: Vec<(u32, Step)>,
+    /// Rules that are as the file has them, and not marked as its own.
+    adopt: Vec<(Mark, Memo, Step)>,
+    /// Marks of rules that are gone.
+    forget: Vec<Mark>,
+    /// Rules whose cgroup cannot be found.
+    failed: Vec<Step>,
+}
+
+struct Put {
+    selector: Selector,
+    targets: String,
+    existing: bool,
+}
+
+/// By what a rule is told from a later one of its id.
+fn memo_of(rule: &Rule) -> Memo {
+    Memo(format!("{:x}", rule.added_ns))
+}
+
+/// Brings the rules to what the file says, or with `dry_run` only tells how they differ.
+pub fn apply(lock: &Lock, policy: &Policy, dry_run: bool) -> anyhow::Result<Vec<Step>> {
+    let difference = difference(policy)?;
+    if dry_run {
+        let Difference { put, remove, adopt, failed, .. } = difference;
+        let steps = put.into_iter().map(|(_, step)| step).chain(remove.into_iter().map(|(_, step)| step));
+        return Ok(steps.chain(adopt.into_iter().map(|(_, _, step)| step)).chain(failed).collect());
+    }
+    carry_out(lock, difference)
+}
+
+fn difference(policy: &Policy) -> anyhow::Result<Difference> {
+    let (table, marks) = (read_rules()?, marks::all()?);
+    let coming: Vec<String> = policy.instances.iter().map(|wanted| wanted.name.clone()).collect();
+    let mut difference = Difference::default();
+    let mut named = Vec::new();
+    for wanted in &policy.rules {
+        match of_wanted(wanted, &coming, &table, &marks, &mut difference) {
+            Ok(id) => named.extend(id),
+            Err(error) => {
+                let step = Step::new(Kind::Assign, wanted.label(), &wanted.targets);
+                difference.failed.push(Step { error: Some(Fault::of(&error)), ..step });
+            }
+        }
+    }
+    for (mark, memo) in &marks {
+        let Mark::Rule(id) = mark else { continue };
+        match table.rule(*id) {
+            Some(rule) if memo_of(rule) == *memo && !named.contains(id) => {
+                let step = Step::new(Kind::Unassign, rule.selector.to_string(), "the file names it no more");
+                difference.remove.push((*id, step));
+            }
+            Some(rule) if memo_of(rule) == *memo => {}
+            _ => difference.forget.push(mark.clone()),
+        }
+    }
+    Ok(difference)
+}
+
+/// Gives the id of the rule that is there for these sockets.
+fn of_wanted(
+    wanted: &WantedRule,
+    coming: &[String],
+    table: &RuleTable,
+    marks: &BTreeMap<Mark, Memo>,
+    difference: &mut Difference,
+) -> anyhow::Result<Option<u32>> {
+    let selector = wanted.selector()?;
+    let choices = parse_targets(&wanted.targets, coming)?;
+    let present = table.rule_for(&selector);
+    let step = |kind, detail: String| Step::new(kind, selector.to_string(), detail);
+    match present {
+        Some(rule) if rule.choices == choices => {
+            let mark = Mark::Rule(rule.id);
+            if marks.get(&mark) != Some(&memo_of(rule)) {
+                let step = step(Kind::Adopt, format!("rule {} is the file's from now on", rule.id));
+                difference.adopt.push((mark, memo_of(rule), step));
+            }
+        }
+        _ => {
+            let before = present.map(|rule| format!(" instead of {}", format_choices(&rule.choices)));
+            let detail = format!("{}{}", format_choices(&choices), before.unwrap_or_default());
+            let put = Put { selector: selector.clone(), targets: wanted.targets.clone(), existing: wanted.existing };
+            difference.put.push((put, step(Kind::Assign, detail)));
+        }
+    }
+    Ok(present.map(|rule| rule.id))
+}
+
+/// The marks come first: killed in between, there are marks of nothing, which does no harm.
+fn carry_out(lock: &Lock, difference: Difference) -> anyhow::Result<Vec<Step>> {
+    let Difference { put, remove, adopt, forget, failed } = difference;
+    let mut steps = failed;
+    let mut ready: Vec<(Selector, Vec<Choice>)> = Vec::new();
+    let (mut set, mut moving): (Vec<Step>, Vec<Put>) = (Vec::new(), Vec::new());
+    for (put, step) in put {
+        // An instance that could not be loaded is missing here.
+        match parse_targets(&put.targets, &[]) {
+            Ok(choices) => {
+                ready.push((put.selector.clone(), choices));
+                set.push(step);
+                moving.extend(put.existing.then_some(put));
+            }
+            Err(error) => steps.push(Step { error: Some(Fault::of(&error.into())), ..step }),
+        }
+    }
+    let (ids, removed): (Vec<u32>, Vec<Step>) = remove.into_iter().unzip();
+    let mark_all = |table: &RuleTable| {
+        let rules = ready.iter().filter_map(|(selector, _)| table.rule_for(selector));
+        rules.into_iter().try_for_each(|rule| marks::set(lock, &Mark::Rule(rule.id), &memo_of(rule)))
+    };
+    let changed = change_rules(lock, &ready, &ids, mark_all).map_err(anyhow::Error::from);
+    let error = changed.as_ref().err().map(Fault::of);
+    steps.extend(set.into_iter().chain(removed).map(|step| Step { error: error.clone(), ..step }));
+    if error.is_none() {
+        move_existing(lock, &moving, &mut steps);
+        let gone = ids.into_iter().map(Mark::Rule).chain(forget);
+        gone.into_iter().try_for_each(|mark| marks::remove(lock, &mark))?;
+    }
+    for (mark, memo, step) in adopt {
+        marks::set(lock, &mark, &memo)?;
+        steps.push(step);
+    }
+    Ok(steps)
+}
+
+/// Live connections of rules that ask for it; those that cannot be moved are told.
+fn move_existing(lock: &Lock, moving: &[Put], steps: &mut Vec<Step>) {
+    for Put { selector, targets, .. } in moving {
+        let moved = assign(lock, &AssignRequest { selector: selector.clone(), targets, existing: true });
+        let error = match moved {
+            Ok(assigned) if assigned.moved.failed.is_empty() => continue,
+            Ok(assigned) => {
+                let (failed, found) = (assigned.moved.failed.len(), assigned.moved.found);
+                tracing::warn!("{selector}: {failed} of {found} live connections could not be moved");
+                continue;
+            }
+            Err(error) => Fault::of(&error.into()),
+        };
+        let step = Step::new(Kind::Assign, selector.to_string(), "its live connections");
+        steps.push(Step { error: Some(error), ..step });
+    }
+}

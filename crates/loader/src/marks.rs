@@ -1,0 +1,141 @@
+//! Marks: what a configuration file has put into the kernel. They are kept in the kernel itself, in a pinned map, so that
+//! whoever reads the next file knows what an earlier one had asked for, however the process in between has ended.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::fd::AsFd as _;
+
+use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
+
+use crate::bpffs;
+use crate::error::{Error, Result};
+use crate::lock::Lock;
+use crate::netns::Namespace;
+use crate::sys;
+
+const KEY_BYTES: usize = 64;
+const VALUE_BYTES: usize = 16;
+const MOST: u32 = 16384;
+
+/// What is marked.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mark {
+    /// An instance by its kernel name.
+    Instance(String),
+    /// A rule by its id.
+    Rule(u32),
+    /// The default of the namespace with this cookie.
+    Default(u64),
+}
+
+impl Mark {
+    /// The default of this namespace.
+    pub fn default_of(namespace: &Namespace) -> Result<Self> {
+        namespace.cookie().map(Self::Default)
+    }
+
+    fn key(&self) -> [u8; KEY_BYTES] {
+        let text = match self {
+            Self::Instance(name) => format!("instance {name}"),
+            Self::Rule(id) => format!("rule {id}"),
+            Self::Default(cookie) => format!("default {cookie}"),
+        };
+        let mut key = [0; KEY_BYTES];
+        key[..text.len()].copy_from_slice(text.as_bytes()); // a kernel name has 15 letters, a number 20
+        key
+    }
+
+    fn of_key(key: &[u8]) -> Option<Self> {
+        let text = text(key);
+        let (kind, rest) = text.split_once(' ')?;
+        match kind {
+            "instance" => Some(Self::Instance(rest.to_owned())),
+            "rule" => rest.parse().ok().map(Self::Rule),
+            "default" => rest.parse().ok().map(Self::Default),
+            _ => None,
+        }
+    }
+}
+
+/// What a mark remembers: for an instance, the id of its link or map, so that another one of its name is not taken for
+/// it; for a default, what was there before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Memo(pub String);
+
+fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+/// All marks.
+pub fn all() -> Result<BTreeMap<Mark, Memo>> {
+    let Some(table) = open()? else { return Ok(BTreeMap::new()) };
+    let mut found = BTreeMap::new();
+    for key in table.keys() {
+        let value = table.lookup(&key, MapFlags::ANY).map_err(|error| Error::libbpf("read the marks", &error))?;
+        if let (Some(mark), Some(value)) = (Mark::of_key(&key), value) {
+            found.insert(mark, Memo(text(&value)));
+        }
+    }
+    Ok(found)
+}
+
+/// Sets a mark. What is marked is made after its mark: a kill in between leaves a mark of nothing, which does no harm.
+pub fn set(_lock: &Lock, mark: &Mark, memo: &Memo) -> Result<()> {
+    let mut value = [0; VALUE_BYTES];
+    let length = memo.0.len().min(VALUE_BYTES);
+    value[..length].copy_from_slice(&memo.0.as_bytes()[..length]);
+    let table = match open()? {
+        Some(table) => table,
+        None => make()?,
+    };
+    table.update(&mark.key(), &value, MapFlags::ANY).map_err(|error| Error::libbpf("set a mark", &error))
+}
+
+/// Takes a mark away, and the table with the last one.
+pub fn remove(_lock: &Lock, mark: &Mark) -> Result<()> {
+    let Some(table) = open()? else { return Ok(()) };
+    let _ = table.delete(&mark.key()); // none is as good
+    if table.keys().next().is_none() {
+        let path = bpffs::marks_pin();
+        fs::remove_file(&path).map_err(|error| Error::kernel(format!("remove {}", path.display()), error))?;
+        bpffs::remove_empty_folders();
+    }
+    Ok(())
+}
+
+fn open() -> Result<Option<MapHandle>> {
+    let path = bpffs::marks_pin();
+    if !path.exists() {
+        return Ok(None);
+    }
+    let map = MapHandle::from_pinned_path(&path);
+    map.map(Some).map_err(|error| Error::libbpf(format!("open {}", path.display()), &error))
+}
+
+fn make() -> Result<MapHandle> {
+    bpffs::make_folders()?;
+    let options = libbpf_rs::libbpf_sys::bpf_map_create_opts {
+        sz: size_of::<libbpf_rs::libbpf_sys::bpf_map_create_opts>() as u64,
+        map_flags: libbpf_rs::libbpf_sys::BPF_F_NO_PREALLOC,
+        ..Default::default()
+    };
+    let (key, value) = (KEY_BYTES as u32, VALUE_BYTES as u32);
+    let map = MapHandle::create(MapType::Hash, Some("ccctl_marks"), key, value, MOST, &options)
+        .map_err(|error| Error::libbpf("make the table of marks", &error))?;
+    sys::pin(map.as_fd(), &bpffs::marks_pin()).map_err(|error| Error::kernel("pin the table of marks", error))?;
+    Ok(map)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_read_back_from_its_key() {
+        for mark in [Mark::Instance("fifteen_letters".to_owned()), Mark::Rule(7), Mark::Default(u64::MAX)] {
+            assert_eq!(Mark::of_key(&mark.key()), Some(mark));
+        }
+        assert_eq!(Mark::of_key(b"other 1\0"), None);
+    }
+}

@@ -1,0 +1,195 @@
+//! From rules to the maps that `bpf/policy/rule_match.h` follows.
+//!
+//! Cgroups that rules name become a tree of path components. A cgroup with rules is a scope, and knows the next one
+//! outward. Within a scope each prefix has a set of rules by port, and knows the set of the next shorter prefix.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::prefix::Prefix;
+use super::record::{
+    cgroup_key, cgroup_node, port_key, prefix_key, rule, rule_choice, rule_scope, rule_set, rules_header,
+    PREFIX_KEY_BITS, RULES_FORMAT, RULE_SEARCH_STEPS,
+};
+use super::table::{Rule, RuleTable, Selector};
+use crate::error::{Error, Result};
+use crate::sys::copy_name;
+
+/// Contents of the maps. Element 0 of each array is not used.
+#[derive(Default)]
+pub(crate) struct Compiled {
+    pub(crate) header: rules_header,
+    pub(crate) rules: Vec<rule>,
+    pub(crate) nodes: Vec<(cgroup_key, cgroup_node)>,
+    pub(crate) scopes: Vec<rule_scope>,
+    pub(crate) prefixes: Vec<(prefix_key, u32)>,
+    pub(crate) sets: Vec<rule_set>,
+    pub(crate) ports: Vec<(port_key, u32)>,
+}
+
+/// The rules of one cgroup by prefix; each as its index.
+type ByPrefix = BTreeMap<Option<Prefix>, Vec<usize>>;
+
+/// Works out the maps.
+pub(crate) fn compile(table: &RuleTable) -> Result<Compiled> {
+    let rules = table.rules();
+    let mut compiled = Compiled {
+        header: rules_header {
+            format: RULES_FORMAT,
+            next_id: table.next_id(),
+            root_scope: 0,
+            rules: rules.len() as u32,
+        },
+        rules: vec![rule::default()],
+        scopes: vec![rule_scope::default()],
+        sets: vec![rule_set::default()],
+        ..Compiled::default()
+    };
+    let mut tree = Tree::new();
+    let mut by_node: BTreeMap<u32, ByPrefix> = BTreeMap::new();
+    for (index, rule) in rules.iter().enumerate() {
+        let node = tree.node_of(&rule.selector);
+        by_node.entry(node).or_default().entry(rule.selector.to).or_default().push(index);
+        compiled.rules.push(record(rule, node));
+    }
+    let mut scope_of_node = vec![0; tree.parents.len()];
+    // Parents come before their children.
+    for (node, parent) in tree.parents.iter().enumerate() {
+        let outer = scope_of_node[*parent as usize];
+        scope_of_node[node] = match by_node.get(&(node as u32)) {
+            Some(by_prefix) => compiled.add_scope(outer, by_prefix, rules),
+            None => outer,
+        };
+    }
+    compiled.header.root_scope = scope_of_node[0];
+    for ((parent, name), id) in &tree.children {
+        let mut key = cgroup_key { parent: *parent, ..cgroup_key::default() };
+        copy_name(&mut key.name, name);
+        compiled.nodes.push((key, cgroup_node { id: *id, scope: scope_of_node[*id as usize] }));
+    }
+    compiled.check_depth()?;
+    Ok(compiled)
+}
+
+/// Cgroups that rules name, and those above them.
+struct Tree {
+    /// Parent of each node; the root is its own.
+    parents: Vec<u32>,
+    children: BTreeMap<(u32, String), u32>,
+}
+
+impl Tree {
+    fn new() -> Self {
+        Self { parents: vec![0], children: BTreeMap::new() }
+    }
+
+    fn node_of(&mut self, selector: &Selector) -> u32 {
+        let mut node = 0;
+        for component in selector.cgroup.components() {
+            let next = self.parents.len() as u32;
+            let child = *self.children.entry((node, component.to_owned())).or_insert(next);
+            if child == next {
+                self.parents.push(node);
+            }
+            node = child;
+        }
+        node
+    }
+}
+
+fn record(source: &Rule, node: u32) -> rule {
+    let mut result = rule {
+        added_ns: source.added_ns,
+        id: source.id,
+        node,
+        choices: source.choices.len() as u32,
+        port: source.selector.to_port.unwrap_or(0),
+        ..rule::default()
+    };
+    if let Some(prefix) = source.selector.to {
+        (result.family, result.prefix_bits, result.address) = (prefix.family(), prefix.bits(), prefix.octets());
+    }
+    for (choice, room) in source.choices.iter().zip(&mut result.choice) {
+        result.weight_sum += choice.weight;
+        *room = rule_choice { weight: choice.weight, weight_end: result.weight_sum, ..rule_choice::default() };
+        for (name, room) in choice.names.iter().zip(&mut room.names) {
+            copy_name(room, name);
+        }
+    }
+    result
+}
+
+impl Compiled {
+    fn add_scope(&mut self, outer: u32, by_prefix: &ByPrefix, rules: &[Rule]) -> u32 {
+        let scope = self.scopes.len() as u32;
+        let mut sets: HashMap<Option<Prefix>, u32> = HashMap::new();
+        // In order: any peer first, and a shorter prefix before those that it contains.
+        for (prefix, indexes) in by_prefix {
+            let set = self.sets.len() as u32;
+            let mut contents = rule_set { wider: wider_set(&sets, *prefix), ..rule_set::default() };
+            for index in indexes {
+                let rule = *index as u32 + 1;
+                match rules[*index].selector.to_port {
+                    None => contents.any_port = rule,
+                    Some(port) => {
+                        contents.has_ports = 1;
+                        self.ports.push((port_key { set, port: port.into() }, rule));
+                    }
+                }
+            }
+            self.sets.push(contents);
+            sets.insert(*prefix, set);
+            if let Some(prefix) = prefix {
+                self.prefixes.push((key_of(scope, *prefix), set));
+            }
+        }
+        let any_peer = sets.get(&None).copied().unwrap_or(0);
+        let has_prefixes = u32::from(sets.keys().any(Option::is_some));
+        self.scopes.push(rule_scope { outer, any_peer, has_prefixes });
+        scope
+    }
+
+    /// Refuses rules that the program would give up on.
+    fn check_depth(&self) -> Result<()> {
+        let mut set_steps = vec![0; self.sets.len()];
+        for (set, contents) in self.sets.iter().enumerate().skip(1) {
+            set_steps[set] = 1 + set_steps[contents.wider as usize];
+        }
+        let mut longest = vec![0; self.scopes.len()];
+        for (scope, contents) in self.scopes.iter().enumerate() {
+            longest[scope] = set_steps[contents.any_peer as usize];
+        }
+        for (key, set) in &self.prefixes {
+            let longest = &mut longest[key.scope as usize];
+            *longest = set_steps[*set as usize].max(*longest);
+        }
+        for scope in 1..self.scopes.len() {
+            longest[scope] += 1 + longest[self.scopes[scope].outer as usize];
+        }
+        if longest.iter().all(|steps| *steps < RULE_SEARCH_STEPS) {
+            return Ok(());
+        }
+        Err(Error::Host {
+            cause: format!("rules are nested so deeply that a connection would look at {RULE_SEARCH_STEPS} sets"),
+            remedy: "fewer prefixes within prefixes".to_owned(),
+        })
+    }
+}
+
+/// The set of the longest shorter prefix around this one.
+fn wider_set(sets: &HashMap<Option<Prefix>, u32>, prefix: Option<Prefix>) -> u32 {
+    let around = prefix
+        .into_iter()
+        .flat_map(|prefix| (0..prefix.bits()).rev().map(move |bits| Some(Prefix::of(prefix.address(), bits))));
+    let any_peer = prefix.map(|_| None);
+    around.chain(any_peer).find_map(|candidate| sets.get(&candidate).copied()).unwrap_or(0)
+}
+
+fn key_of(scope: u32, prefix: Prefix) -> prefix_key {
+    prefix_key {
+        bits: PREFIX_KEY_BITS + u32::from(prefix.bits()),
+        scope,
+        family: prefix.family(),
+        address: prefix.octets(),
+        ..prefix_key::default()
+    }
+}

@@ -1,0 +1,147 @@
+//! The rules in the kernel: link -> program -> maps -> rules. Only the link is pinned.
+
+use std::collections::HashMap;
+use std::os::fd::AsFd as _;
+use std::path::Path;
+
+use libbpf_rs::{Link, MapCore as _, MapFlags, MapHandle};
+
+use super::cgroup::CgroupPath;
+use super::prefix::Prefix;
+use super::record::{self, text, Plain, RULES_FORMAT};
+use super::table::{Choice, Rule, RuleTable, Selector};
+use crate::error::{Error, Result};
+use crate::{bpffs, sys};
+
+/// Replacements that one reading may meet.
+const READ_ATTEMPTS: usize = 5;
+
+/// Id of the program that holds the rules in force; each change of them makes another one.
+pub(crate) fn program_id() -> Result<Option<u32>> {
+    let path = bpffs::rules_pin();
+    if !path.exists() {
+        return Ok(None);
+    }
+    let link = Link::open(&path).and_then(|link| link.info());
+    link.map(|info| Some(info.prog_id)).map_err(|error| Error::libbpf(format!("look at {}", path.display()), &error))
+}
+
+/// What is attached now.
+pub(crate) struct Installed {
+    pub(crate) link: Link,
+    /// Of the program behind the link.
+    maps: HashMap<String, MapHandle>,
+    header: record::rules_header,
+}
+
+impl Installed {
+    /// None where there are no rules.
+    pub(crate) fn open() -> Result<Option<Self>> {
+        let path = bpffs::rules_pin();
+        for _ in 1..READ_ATTEMPTS {
+            if !path.exists() {
+                return Ok(None);
+            }
+            match Self::read(&path) {
+                Ok(installed) => return Ok(Some(installed)),
+                Err(error @ Error::Host { .. }) => return Err(error),
+                Err(_) => {} // replaced or removed at this moment
+            }
+        }
+        if !path.exists() {
+            return Ok(None);
+        }
+        Self::read(&path).map(Some)
+    }
+
+    fn read(path: &Path) -> Result<Self> {
+        let failed = |error: libbpf_rs::Error| Error::libbpf(format!("open {}", path.display()), &error);
+        let link = Link::open(path).map_err(failed)?;
+        let id = link.info().map_err(failed)?.prog_id;
+        let failed = |error| Error::kernel(format!("read program {id} of the rules"), error);
+        let program = sys::program_by_id(id).map_err(failed)?;
+        let mut maps = HashMap::new();
+        for id in sys::program_details(program.as_fd()).map_err(failed)?.map_ids {
+            let map = MapHandle::from_map_id(id)
+                .map_err(|error| Error::libbpf(format!("open map {id} of the rules"), &error))?;
+            maps.insert(map.name().to_string_lossy().into_owned(), map);
+        }
+        let mut installed = Self { link, maps, header: record::rules_header::default() };
+        installed.header = installed.element("rules_header", 0)?;
+        let found = installed.header.format;
+        if found != RULES_FORMAT {
+            return Err(Error::Host {
+                cause: format!("the rules in the kernel are of format {found}, this ccctl knows {RULES_FORMAT}"),
+                remedy: format!("ccctl unassign --all with the ccctl that set them, or rm {}", path.display()),
+            });
+        }
+        Ok(installed)
+    }
+
+    /// The maps that a new program or an iterator takes over, by name.
+    pub(crate) fn map(&self, name: &str) -> Option<&MapHandle> {
+        self.maps.get(name)
+    }
+
+    fn element<T: Plain>(&self, map: &str, index: u32) -> Result<T> {
+        let missing = || Error::kernel(format!("read {map} of the rules"), std::io::Error::other("no such element"));
+        let bytes = self.map(map).ok_or_else(missing)?.lookup(&index.to_le_bytes(), MapFlags::ANY);
+        let bytes = bytes.map_err(|error| Error::libbpf(format!("read {map} of the rules"), &error))?;
+        bytes.and_then(|bytes| T::of_bytes(&bytes)).ok_or_else(missing)
+    }
+
+    /// The rules.
+    pub(crate) fn table(&self) -> Result<RuleTable> {
+        let paths = self.paths()?;
+        let mut rules = Vec::new();
+        for index in 1..=self.header.rules {
+            let record: record::rule = self.element("rules", index)?;
+            let unreadable =
+                || Error::kernel(format!("read rule {}", record.id), std::io::Error::other("it makes no sense"));
+            rules.push(rule_of(&record, &paths).ok_or_else(unreadable)?);
+        }
+        Ok(RuleTable::of_parts(rules, self.header.next_id))
+    }
+
+    /// Paths of the cgroups that rules name, by node.
+    fn paths(&self) -> Result<HashMap<u32, CgroupPath>> {
+        let failed = |error: libbpf_rs::Error| Error::libbpf("read the cgroups of the rules", &error);
+        let mut parents = HashMap::new();
+        if let Some(nodes) = self.map("cgroup_nodes") {
+            for key in nodes.keys() {
+                let Some(value) = nodes.lookup(&key, MapFlags::ANY).map_err(failed)? else { continue };
+                if let (Some(key), Some(node)) =
+                    (record::cgroup_key::of_bytes(&key), record::cgroup_node::of_bytes(&value))
+                {
+                    parents.insert(node.id, (key.parent, text(&key.name)));
+                }
+            }
+        }
+        let path = |node: u32| {
+            let mut names = Vec::new();
+            let mut at = node;
+            while let Some((parent, name)) = parents.get(&at) {
+                names.push(name.as_str());
+                at = *parent;
+            }
+            CgroupPath::of_components(names.into_iter().rev())
+        };
+        let nodes = parents.keys().copied().chain([0]);
+        Ok(nodes.map(|node| (node, path(node))).collect())
+    }
+}
+
+fn rule_of(record: &record::rule, paths: &HashMap<u32, CgroupPath>) -> Option<Rule> {
+    let to = match record.family {
+        0 => None,
+        family => Some(Prefix::of_octets(family, record.address, record.prefix_bits)?),
+    };
+    let to_port = Some(record.port).filter(|port| *port != 0);
+    let selector = Selector { cgroup: paths.get(&record.node)?.clone(), to, to_port };
+    let names = |choice: &record::rule_choice| {
+        choice.names.iter().map(|name| text(name)).filter(|name| !name.is_empty()).collect::<Vec<_>>()
+    };
+    let choices = record.choice.get(..record.choices as usize)?;
+    let choices = choices.iter().map(|choice| Choice { names: names(choice), weight: choice.weight }).collect();
+    Some(Rule { id: record.id, selector, choices, added_ns: record.added_ns })
+}

@@ -1,0 +1,192 @@
+//! Rules and the sockets that are alive, through the iterator in `bpf/policy/rule_sockets.bpf.c`.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use libbpf_rs::{Iter, Link, MapCore as _, MapFlags, Object};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::cgroup::CgroupPath;
+use super::installed::Installed;
+use super::object::load_iterator;
+use super::record::{self, rule_query, rule_report, text, Plain, RULE_CGROUP_NAME_BYTES};
+use crate::error::{Error, Result};
+use crate::migrate::{reason, Failure};
+use crate::netns::{Namespace, NamespaceScan};
+
+const READ_BYTES: usize = 1 << 16;
+const AF_INET: u16 = 2;
+
+/// What was done to live sockets.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Moved {
+    /// Sockets that the change concerned.
+    pub found: usize,
+    /// Those that use another program now.
+    pub moved: usize,
+    /// Those that could not be changed.
+    pub failed: Vec<Failure>,
+    /// Namespaces that could not be entered, and why.
+    pub unreadable: Vec<String>,
+}
+
+/// A socket, what it met, and what it would meet now.
+pub(crate) struct RuleSocket {
+    pub(crate) report: rule_report,
+    /// Of one socket that was asked for by its cookie; otherwise the root.
+    pub(crate) cgroup: CgroupPath,
+    pub(crate) namespace: String,
+}
+
+impl RuleSocket {
+    pub(crate) fn source(&self) -> SocketAddr {
+        SocketAddr::new(self.report.address(&self.report.source), self.report.source_port)
+    }
+
+    pub(crate) fn destination(&self) -> SocketAddr {
+        SocketAddr::new(self.report.address(&self.report.destination), self.report.destination_port)
+    }
+}
+
+impl rule_report {
+    fn address(&self, bytes: &[u8; 16]) -> IpAddr {
+        if self.family == AF_INET {
+            Ipv4Addr::new(bytes[0], bytes[1], bytes[2], bytes[3]).into()
+        } else {
+            Ipv6Addr::from(*bytes).into()
+        }
+    }
+}
+
+/// The iterator, loaded for one piece of work.
+struct RuleIterator {
+    link: Link,
+    object: Object,
+}
+
+impl RuleIterator {
+    fn load(installed: Option<&Installed>, query: &rule_query) -> Result<Self> {
+        let object = load_iterator(installed, query)?;
+        let missing = || Error::kernel("find the iterator of the rules", std::io::Error::other("no program"));
+        let program = object.progs_mut().find(|program| program.name() == "visit");
+        let link = program.ok_or_else(missing)?.attach();
+        let link = link.map_err(|error| Error::libbpf("open the iterator of the rules", &error))?;
+        Ok(Self { link, object })
+    }
+
+    /// Runs it in every namespace; what cannot be entered is named in the second list.
+    fn run(&self) -> Result<(Vec<RuleSocket>, Vec<String>)> {
+        let scan = NamespaceScan::all()?;
+        let (mut sockets, mut unreadable) = (Vec::new(), scan.unreadable);
+        for namespace in &scan.found {
+            match self.run_in(namespace) {
+                Ok(bytes) => sockets.extend(parse(&bytes, &namespace.label)),
+                Err(error) => unreadable.push(error.to_string()),
+            }
+        }
+        Ok((sockets, unreadable))
+    }
+
+    fn run_in(&self, namespace: &Namespace) -> Result<Vec<u8>> {
+        namespace.run(|| {
+            let failed = |error| Error::kernel("read the iterator of the rules", error);
+            let mut iterator =
+                Iter::new(&self.link).map_err(|error| Error::libbpf("open the iterator of the rules", &error))?;
+            let mut bytes = Vec::new();
+            let mut buffer = vec![0; READ_BYTES];
+            loop {
+                match iterator.read(&mut buffer) {
+                    Ok(0) => return Ok(bytes),
+                    Ok(count) => bytes.extend_from_slice(&buffer[..count]),
+                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                    Err(error) => return Err(failed(error)),
+                }
+            }
+        })
+    }
+
+    fn tally(&self, what: u32) -> Result<usize> {
+        let count = self.number("rule_tallies", &what.to_le_bytes())?;
+        Ok(count.unwrap_or(0) as usize)
+    }
+
+    fn number(&self, map: &str, key: &[u8]) -> Result<Option<u64>> {
+        let map = self.object.maps().find(|candidate| candidate.name() == map);
+        let value = map.map(|map| map.lookup(key, MapFlags::ANY)).transpose();
+        let value = value.map_err(|error| Error::libbpf("read what the iterator counted", &error))?.flatten();
+        Ok(value.and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes))
+    }
+}
+
+fn parse(bytes: &[u8], namespace: &str) -> Vec<RuleSocket> {
+    const NAME_BYTES: usize = RULE_CGROUP_NAME_BYTES as usize;
+    let mut found = Vec::new();
+    let mut rest = bytes;
+    while let Some(report) = rule_report::of_bytes(rest) {
+        rest = &rest[size_of::<rule_report>()..];
+        let mut names = Vec::new();
+        for _ in 0..report.depth {
+            let Some((name, after)) = rest.split_at_checked(NAME_BYTES) else { break };
+            let end = name.iter().position(|byte| *byte == 0).unwrap_or(NAME_BYTES);
+            names.push(String::from_utf8_lossy(&name[..end]).into_owned());
+            rest = after;
+        }
+        let cgroup = CgroupPath::of_components(names.iter().map(String::as_str));
+        found.push(RuleSocket { report, cgroup, namespace: namespace.to_owned() });
+    }
+    found
+}
+
+/// Changes live sockets: `work` is one of the kinds that change something.
+pub(crate) fn change(installed: Option<&Installed>, work: u32, rule_id: u32) -> Result<Moved> {
+    let Some(installed) = installed else { return Ok(Moved::default()) };
+    let iterator = RuleIterator::load(Some(installed), &rule_query { work, rule_id, cookie: 0 })?;
+    let (failed, unreadable) = iterator.run()?;
+    let failure = |socket: &RuleSocket| Failure {
+        socket: format!("{} -> {}", socket.source(), socket.destination()),
+        reason: reason(socket.report.error),
+    };
+    Ok(Moved {
+        found: iterator.tally(record::RULE_FOUND)?,
+        moved: iterator.tally(record::RULE_MOVED)?,
+        failed: failed.iter().map(failure).collect(),
+        unreadable,
+    })
+}
+
+/// How many live sockets have met each rule.
+pub(crate) fn usage(installed: Option<&Installed>) -> Result<BTreeMap<u32, usize>> {
+    let mut counts = BTreeMap::new();
+    let Some(installed) = installed else { return Ok(counts) };
+    let iterator = RuleIterator::load(Some(installed), &rule_query { work: record::RULE_COUNT, ..Default::default() })?;
+    iterator.run()?;
+    for rule in installed.table()?.rules() {
+        if let Some(count) = iterator.number("rule_usage", &rule.id.to_le_bytes())? {
+            counts.insert(rule.id, count as usize);
+        }
+    }
+    Ok(counts)
+}
+
+/// The sockets that `is_wanted`, each with its cgroup.
+pub(crate) fn sockets(
+    installed: Option<&Installed>,
+    is_wanted: impl Fn(&RuleSocket) -> bool,
+) -> Result<Vec<RuleSocket>> {
+    let report = |cookie| rule_query { work: record::RULE_REPORT, cookie, ..Default::default() };
+    let (all, _) = RuleIterator::load(installed, &report(0))?.run()?;
+    let mut found = Vec::new();
+    for socket in all.iter().filter(|socket| is_wanted(socket)) {
+        // Once more, alone: paths of cgroups are long, and nobody reads those of all sockets. It may be gone by now.
+        found.extend(RuleIterator::load(installed, &report(socket.report.cookie))?.run()?.0);
+    }
+    Ok(found)
+}
+
+impl record::rule_assignment {
+    pub(crate) fn names(&self) -> [String; 3] {
+        [text(&self.wanted), text(&self.given), text(&self.before)]
+    }
+}

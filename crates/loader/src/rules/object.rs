@@ -1,0 +1,130 @@
+//! The rules' program and their iterator, from object to kernel.
+
+use std::os::fd::AsFd as _;
+
+use libbpf_rs::{MapCore as _, MapFlags, Object, ObjectBuilder, OpenObject};
+
+use super::compile::Compiled;
+use super::installed::Installed;
+use super::record::{rule_query, Plain};
+use crate::error::{Error, Result};
+use crate::object::{last_words, write_log};
+use crate::{features, sys};
+
+/// The map that remembers what sockets have met: it goes from one program to the next.
+const SOCKETS_MAP: &str = "rule_sockets";
+/// The maps that an iterator shares with the program.
+const SHARED_MAPS: [&str; 9] = [
+    "rules_header",
+    "rules",
+    "cgroup_nodes",
+    "rule_scopes",
+    "rule_prefixes",
+    "rule_sets",
+    "rule_ports",
+    "scope_cache",
+    SOCKETS_MAP,
+];
+
+/// Loads the program with these rules in its maps. Nothing calls it yet.
+pub(crate) fn load_program(compiled: &Compiled, before: Option<&Installed>) -> Result<Object> {
+    let object = load("the program of the rules", ccctl_catalog::RULES_OBJECT, |open| {
+        for mut map in open.maps_mut() {
+            let name = map.name().to_string_lossy().into_owned();
+            if let (SOCKETS_MAP, Some(kept)) = (name.as_str(), before.and_then(|before| before.map(SOCKETS_MAP))) {
+                map.reuse_fd(kept.as_fd())?;
+            } else if let Some(entries) = compiled.entries_of(&name) {
+                map.set_max_entries(entries.max(1) as u32)?;
+            }
+        }
+        Ok(())
+    })?;
+    compiled.fill(&object).map_err(|error| Error::libbpf("write the rules", &error))?;
+    Ok(object)
+}
+
+/// Loads the iterator for one piece of work, on the maps of the rules in force.
+pub(crate) fn load_iterator(installed: Option<&Installed>, query: &rule_query) -> Result<Object> {
+    load("the iterator of the rules", ccctl_catalog::RULE_SOCKETS_OBJECT, |open| {
+        for mut map in open.maps_mut() {
+            let name = map.name().to_string_lossy().into_owned();
+            if name.ends_with(".rodata") {
+                map.set_initial_value(query.as_bytes())?;
+            } else if SHARED_MAPS.contains(&name.as_str()) {
+                if let Some(shared) = installed.and_then(|installed| installed.map(&name)) {
+                    map.reuse_fd(shared.as_fd())?;
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+fn load(what: &str, bytes: &[u8], prepare: impl FnOnce(&mut OpenObject) -> libbpf_rs::Result<()>) -> Result<Object> {
+    let (loaded, log) = sys::with_log(|| {
+        let mut open = ObjectBuilder::default().open_memory(bytes)?;
+        prepare(&mut open)?;
+        open.load()
+    });
+    loaded.map_err(|error| load_error(what, &error, &log))
+}
+
+fn load_error(what: &str, error: &libbpf_rs::Error, log: &str) -> Error {
+    let refused = log.contains("PROG LOAD LOG");
+    if !refused && error.kind() == libbpf_rs::ErrorKind::PermissionDenied {
+        return features::privileges_missing(&format!("load {what}"));
+    }
+    // What libbpf puts in the place of fields that the kernel does not have.
+    if log.contains("CO-RE relocation") || log.contains("unknown func") || log.contains("invalid func unknown") {
+        return Error::Host {
+            cause: "this kernel cannot do rules: its BPF lacks what they are made of".to_owned(),
+            remedy: "Linux 6.1 or newer".to_owned(),
+        };
+    }
+    match write_log("rules", log) {
+        Ok(path) if refused => {
+            Error::Refused { object: what.to_owned(), cause: last_words(log, &error.to_string()), log: path }
+        }
+        _ => Error::libbpf(format!("load {what} ({})", log.lines().last().unwrap_or_default()), error),
+    }
+}
+
+impl Compiled {
+    /// How many entries the map of this name needs; None where its size is fixed.
+    fn entries_of(&self, map: &str) -> Option<usize> {
+        Some(match map {
+            "rules" => self.rules.len(),
+            "cgroup_nodes" => self.nodes.len(),
+            "rule_scopes" => self.scopes.len(),
+            "rule_prefixes" => self.prefixes.len(),
+            "rule_sets" => self.sets.len(),
+            "rule_ports" => self.ports.len(),
+            _ => return None,
+        })
+    }
+
+    fn fill(&self, object: &Object) -> libbpf_rs::Result<()> {
+        for map in object.maps() {
+            let put = |key: &[u8], value: &[u8]| map.update(key, value, MapFlags::ANY);
+            match map.name().to_string_lossy().as_ref() {
+                "rules_header" => put(&0_u32.to_le_bytes(), self.header.as_bytes())?,
+                "rules" => fill_array(&self.rules, put)?,
+                "rule_scopes" => fill_array(&self.scopes, put)?,
+                "rule_sets" => fill_array(&self.sets, put)?,
+                "cgroup_nodes" => self.nodes.iter().try_for_each(|(key, node)| put(key.as_bytes(), node.as_bytes()))?,
+                "rule_prefixes" => {
+                    self.prefixes.iter().try_for_each(|(key, set)| put(key.as_bytes(), &set.to_le_bytes()))?;
+                }
+                "rule_ports" => {
+                    self.ports.iter().try_for_each(|(key, rule)| put(key.as_bytes(), &rule.to_le_bytes()))?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn fill_array<T: Plain>(elements: &[T], put: impl Fn(&[u8], &[u8]) -> libbpf_rs::Result<()>) -> libbpf_rs::Result<()> {
+    elements.iter().enumerate().try_for_each(|(index, element)| put(&(index as u32).to_le_bytes(), element.as_bytes()))
+}

@@ -1,0 +1,124 @@
+//! Rules through a sockops program at the root of the cgroup tree.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::fd::AsRawFd as _;
+use std::path::Path;
+
+use libbpf_rs::{Object, Program};
+
+use super::cgroup::CgroupTree;
+use super::compile::compile;
+use super::installed::Installed;
+use super::live::{self, Moved, RuleSocket};
+use super::object::load_program;
+use super::record::{RULE_FOLLOW, RULE_MOVE, RULE_RELEASE, RULE_RESTORE};
+use super::table::RuleTable;
+use super::{Assignment, Live};
+use crate::bpffs;
+use crate::error::{Error, Result};
+use crate::lock::Lock;
+
+/// There while listening sockets may still have what rules that are gone have given them.
+const UNSETTLED_FILE: &str = "/run/ccctl/unsettled-rules";
+
+/// The way that all kernels since 6.1 have.
+pub(crate) struct Sockops;
+
+impl Assignment for Sockops {
+    fn read(&self) -> Result<RuleTable> {
+        Installed::open()?.map_or_else(|| Ok(RuleTable::default()), |installed| installed.table())
+    }
+
+    /// All rules are replaced at one instant, by another program with maps of its own. A kill before it leaves the old
+    /// ones, and one after it the new ones.
+    fn replace(&self, _lock: &Lock, table: &RuleTable, live: Live) -> Result<Moved> {
+        let installed = Installed::open()?;
+        if installed.is_none() && table.rules().is_empty() {
+            return Ok(Moved::default());
+        }
+        let object = load_program(&compile(table)?, installed.as_ref())?;
+        let Some(mut installed) = installed else {
+            attach(&object)?;
+            return change(live);
+        };
+        fs::write(UNSETTLED_FILE, "").map_err(|error| Error::kernel(format!("write {UNSETTLED_FILE}"), error))?;
+        let updated = installed.link.update_prog(&program(&object)?);
+        updated.map_err(|error| Error::libbpf("replace the rules", &error))?;
+        drop(installed); // or the link would outlive its pin
+        let moved = change(live)?;
+        settle()?;
+        Ok(moved)
+    }
+
+    fn usage(&self) -> Result<BTreeMap<u32, usize>> {
+        live::usage(Installed::open()?.as_ref())
+    }
+
+    fn sockets(&self, is_wanted: &dyn Fn(&RuleSocket) -> bool) -> Result<Vec<RuleSocket>> {
+        live::sockets(Installed::open()?.as_ref(), is_wanted)
+    }
+}
+
+fn change(live: Live) -> Result<Moved> {
+    let (work, rule_id) = match live {
+        Live::Keep => return Ok(Moved::default()),
+        Live::Move(id) => (RULE_MOVE, id),
+        Live::Release(id) => (RULE_RELEASE, id),
+        Live::Restore => (RULE_RESTORE, 0),
+    };
+    live::change(Installed::open()?.as_ref(), work, rule_id)
+}
+
+fn program(object: &Object) -> Result<Program<'_>> {
+    let found = object.progs().find(|program| program.name() == "assign_new");
+    found.ok_or_else(|| Error::kernel("find the program of the rules", std::io::Error::other("no program")))
+}
+
+/// The first rules: until the pin is made, a kill undoes all of it.
+fn attach(object: &Object) -> Result<()> {
+    let tree = CgroupTree::find()?;
+    let root = tree.open_root()?;
+    let found = object.progs_mut().find(|program| program.name() == "assign_new");
+    let missing = || Error::kernel("find the program of the rules", std::io::Error::other("no program"));
+    let attached = found.ok_or_else(missing)?.attach_cgroup(root.as_raw_fd());
+    let mut link = attached.map_err(|error| match error.kind() {
+        libbpf_rs::ErrorKind::PermissionDenied => Error::Host {
+            cause: "the root of the cgroup tree takes no further sockops program".to_owned(),
+            remedy: "something has attached one for itself alone: bpftool cgroup show shows it".to_owned(),
+        },
+        _ => Error::libbpf(format!("attach the rules to {}", tree.mount().display()), &error),
+    })?;
+    bpffs::make_folders()?;
+    let path = bpffs::rules_pin();
+    let pinned = link.pin(&path).map_err(|error| Error::libbpf(format!("pin {}", path.display()), &error));
+    if pinned.is_err() {
+        bpffs::remove_empty_folders();
+    }
+    pinned
+}
+
+/// Finishes what a replacement leaves to do: listeners follow the new rules, and with the last rule the link goes.
+/// Whoever takes the lock next does it where a kill has come between.
+pub(crate) fn settle() -> Result<()> {
+    if let Some(installed) = Installed::open()? {
+        live::change(Some(&installed), RULE_FOLLOW, 0)?;
+        if installed.table()?.rules().is_empty() {
+            let path = bpffs::rules_pin();
+            fs::remove_file(&path).map_err(|error| Error::kernel(format!("remove {}", path.display()), error))?;
+            drop(installed); // the last descriptor: the kernel takes the link down before the close returns
+            bpffs::remove_empty_folders();
+        }
+    }
+    match fs::remove_file(UNSETTLED_FILE) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::kernel(format!("remove {UNSETTLED_FILE}"), error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Has a kill left something to do?
+pub(crate) fn is_unsettled() -> bool {
+    Path::new(UNSETTLED_FILE).exists()
+}

@@ -1,0 +1,213 @@
+//! Rules as data: who, and what they get.
+
+use std::fmt;
+
+use super::cgroup::CgroupPath;
+use super::prefix::Prefix;
+use super::record::{RULE_CHOICES, RULE_FALLBACKS};
+use crate::error::{Error, Result};
+
+/// More rules than this are surely a mistake of whatever makes them.
+pub(crate) const MOST_RULES: usize = 65_535;
+
+/// Which sockets a rule is for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Selector {
+    /// Those of this cgroup and of all below it.
+    pub cgroup: CgroupPath,
+    /// Only with peers in this prefix.
+    pub to: Option<Prefix>,
+    /// Only of this service: the peer's port of connections made, the own port of connections accepted.
+    pub to_port: Option<u16>,
+}
+
+/// One alternative of a rule: the first of these names that the kernel has when the connection begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// Kernel names, in order.
+    pub names: Vec<String>,
+    /// Its share, relative to the weights of the others.
+    pub weight: u32,
+}
+
+/// A rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    /// Number; not used again while there are rules.
+    pub id: u32,
+    /// For whom.
+    pub selector: Selector,
+    /// What they get.
+    pub choices: Vec<Choice>,
+    /// When it was set, on `CLOCK_MONOTONIC`, ns.
+    pub added_ns: u64,
+}
+
+/// All rules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleTable {
+    rules: Vec<Rule>,
+    next_id: u32,
+}
+
+impl Default for RuleTable {
+    fn default() -> Self {
+        Self { rules: Vec::new(), next_id: 1 }
+    }
+}
+
+impl RuleTable {
+    /// From the kernel.
+    pub(crate) fn of_parts(mut rules: Vec<Rule>, next_id: u32) -> Self {
+        rules.sort_by_key(|rule| rule.id);
+        Self { rules, next_id }
+    }
+
+    /// All, by id.
+    #[must_use]
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// Id of the next rule.
+    pub(crate) fn next_id(&self) -> u32 {
+        self.next_id
+    }
+
+    /// The rule with this id.
+    #[must_use]
+    pub fn rule(&self, id: u32) -> Option<&Rule> {
+        self.rules.iter().find(|rule| rule.id == id)
+    }
+
+    /// The rule for exactly these sockets.
+    #[must_use]
+    pub fn rule_for(&self, selector: &Selector) -> Option<&Rule> {
+        self.rules.iter().find(|rule| rule.selector == *selector)
+    }
+
+    /// Adds a rule, or gives the one with the same selector other choices; returns its id and what it was before.
+    pub fn put(&mut self, selector: Selector, choices: Vec<Choice>, added_ns: u64) -> Result<(u32, Option<Rule>)> {
+        debug_assert!(!choices.is_empty() && choices.len() <= RULE_CHOICES as usize);
+        debug_assert!(choices.iter().all(|choice| choice.names.len() <= RULE_FALLBACKS as usize));
+        if let Some(rule) = self.rules.iter_mut().find(|rule| rule.selector == selector) {
+            let before = rule.clone();
+            if rule.choices != choices {
+                (rule.choices, rule.added_ns) = (choices, added_ns);
+            }
+            return Ok((rule.id, Some(before)));
+        }
+        if self.rules.len() >= MOST_RULES {
+            return Err(Error::Request {
+                cause: format!("there are {MOST_RULES} rules, and no more fit"),
+                remedy: "a rule for a cgroup above, instead of many for those below".to_owned(),
+            });
+        }
+        let id = self.next_id;
+        self.next_id += 1;
+        self.rules.push(Rule { id, selector, choices, added_ns });
+        Ok((id, None))
+    }
+
+    /// Takes a rule out.
+    pub fn remove(&mut self, id: u32) -> Option<Rule> {
+        let position = self.rules.iter().position(|rule| rule.id == id)?;
+        Some(self.rules.remove(position))
+    }
+
+    /// Rules that can give this name to a socket.
+    pub fn users<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Rule> {
+        self.rules.iter().filter(move |rule| rule.choices.iter().any(|choice| choice.names.iter().any(|n| n == name)))
+    }
+
+    /// Puts another name where this one stands. Returns how many rules have changed.
+    pub fn rename(&mut self, from: &str, to: &str) -> usize {
+        let users: Vec<u32> = self.users(from).map(|rule| rule.id).collect();
+        for rule in self.rules.iter_mut().filter(|rule| users.contains(&rule.id)) {
+            rule.choices = renamed(&rule.choices, from, to);
+        }
+        users.len()
+    }
+}
+
+/// Two names that become one in a fallback list are one, and two choices that begin with the same name are one choice.
+fn renamed(choices: &[Choice], from: &str, to: &str) -> Vec<Choice> {
+    let mut result: Vec<Choice> = Vec::new();
+    for choice in choices {
+        let mut names: Vec<String> = Vec::new();
+        for name in &choice.names {
+            let name = if name == from { to } else { name };
+            if names.iter().all(|known| known != name) {
+                names.push(name.to_owned());
+            }
+        }
+        match result.iter_mut().find(|known| known.names[0] == names[0]) {
+            Some(known) => known.weight += choice.weight,
+            None => result.push(Choice { names, weight: choice.weight }),
+        }
+    }
+    result
+}
+
+impl fmt::Display for Selector {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "cgroup {}", self.cgroup)?;
+        if let Some(to) = self.to {
+            write!(formatter, " to {to}")?;
+        }
+        match self.to_port {
+            Some(port) => write!(formatter, " port {port}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The choices as one types them.
+#[must_use]
+pub fn format_choices(choices: &[Choice]) -> String {
+    let weighted = choices.len() > 1;
+    let word = |choice: &Choice| {
+        let names = choice.names.join("|");
+        if weighted {
+            format!("{names}={}", choice.weight)
+        } else {
+            names
+        }
+    };
+    choices.iter().map(word).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn selector(cgroup: &str) -> Selector {
+        Selector { cgroup: CgroupPath::parse(cgroup).expect("a path"), to: None, to_port: None }
+    }
+
+    fn choice(names: &[&str], weight: u32) -> Choice {
+        Choice { names: names.iter().map(|name| (*name).to_owned()).collect(), weight }
+    }
+
+    #[test]
+    fn the_same_selector_keeps_its_id_and_ids_are_not_used_twice() {
+        let mut table = RuleTable::default();
+        let reno = || vec![choice(&["reno"], 1)];
+        assert_eq!(table.put(selector("/a"), reno(), 1).expect("room").0, 1);
+        assert_eq!(table.put(selector("/b"), reno(), 1).expect("room").0, 2);
+        let (id, before) = table.put(selector("/b"), vec![choice(&["cubic"], 1)], 2).expect("room");
+        assert_eq!((id, before.map(|rule| rule.choices)), (2, Some(reno())));
+        assert!(table.remove(2).is_some() && table.remove(2).is_none());
+        assert_eq!(table.put(selector("/b"), reno(), 3).expect("room").0, 3);
+    }
+
+    #[test]
+    fn renaming_merges_what_becomes_the_same() {
+        let mut table = RuleTable::default();
+        let split = vec![choice(&["a", "b"], 10), choice(&["b"], 20), choice(&["c"], 70)];
+        table.put(selector("/x"), split, 1).expect("room");
+        assert_eq!(table.rename("a", "b"), 1);
+        assert_eq!(format_choices(&table.rules()[0].choices), "b=30,c=70");
+        assert_eq!(table.rename("a", "b"), 0);
+    }
+}

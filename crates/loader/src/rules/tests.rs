@@ -1,0 +1,233 @@
+//! Compiled rules against the order of precedence, on random sets of rules.
+//!
+//! Three answers must agree for every flow: what following the compiled maps gives, as `bpf/policy/rule_match.h` does;
+//! what `ccctl why` tells; and a search of all rules that is written down here from the documented order alone.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::cgroup::CgroupPath;
+use super::compile::{compile, Compiled};
+use super::matching::{consider, Flow, Verdict};
+use super::prefix::Prefix;
+use super::record::{text, RULE_SEARCH_STEPS};
+use super::table::{Choice, RuleTable, Selector};
+
+const SETS: u64 = 400;
+const FLOWS: u64 = 100;
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % bound
+    }
+
+    fn cgroup(&mut self) -> CgroupPath {
+        let names: Vec<&str> = (0..self.below(5)).map(|_| ["a", "b", "ab"][self.below(3) as usize]).collect();
+        CgroupPath::of_components(names)
+    }
+
+    /// Addresses that differ in few places, so that prefixes nest.
+    fn address(&mut self) -> IpAddr {
+        let bits = self.below(4) as u32;
+        match self.below(3) {
+            0 => Ipv4Addr::from(0x0a00_0000 | bits << 22 | self.below(4) as u32).into(),
+            1 => Ipv6Addr::from(0xfd00_u128 << 112 | u128::from(bits) << 62 | u128::from(self.below(4))).into(),
+            _ => Ipv4Addr::from(bits << 30).into(),
+        }
+    }
+
+    fn prefix(&mut self) -> Prefix {
+        let address = self.address();
+        let lengths: &[u8] = if address.is_ipv4() { &[0, 1, 2, 8, 9, 10, 30, 32] } else { &[0, 8, 64, 66, 127, 128] };
+        Prefix::of(address, lengths[self.below(lengths.len() as u64) as usize])
+    }
+
+    fn selector(&mut self) -> Selector {
+        Selector {
+            cgroup: self.cgroup(),
+            to: (self.below(3) > 0).then(|| self.prefix()),
+            to_port: (self.below(2) > 0).then(|| 1 + self.below(3) as u16),
+        }
+    }
+
+    fn table(&mut self) -> RuleTable {
+        let mut table = RuleTable::default();
+        for _ in 0..1 + self.below(60) {
+            let reno = Choice { names: vec!["reno".to_owned()], weight: 1 };
+            table.put(self.selector(), vec![reno], 0).expect("room");
+        }
+        table
+    }
+
+    fn flow(&mut self) -> Flow {
+        let peer = (self.below(10) > 0).then(|| self.address());
+        // As a dual-stack socket sees it.
+        let peer = peer.map(|peer| match peer {
+            IpAddr::V4(v4) if self.below(2) == 0 => v4.to_ipv6_mapped().into(),
+            other => other,
+        });
+        Flow { cgroup: self.cgroup(), peer, service_port: self.below(4) as u16 }
+    }
+}
+
+/// 128 bits with IPv4 in the last 32, and the family.
+fn number(address: IpAddr) -> (u128, bool) {
+    match address {
+        IpAddr::V4(v4) => (u128::from(u32::from(v4)), true),
+        IpAddr::V6(v6) if u128::from(v6) >> 32 == 0xffff => (u128::from(v6) & 0xffff_ffff, true),
+        IpAddr::V6(v6) => (u128::from(v6), false),
+    }
+}
+
+fn is_in(prefix: Prefix, peer: IpAddr) -> bool {
+    let ((prefix_number, prefix_v4), (peer_number, peer_v4)) = (number(prefix.address()), number(peer));
+    let width = if prefix_v4 { 32 } else { 128 };
+    let free_bits = u32::from(width - prefix.bits());
+    prefix_v4 == peer_v4 && (free_bits == 128 || prefix_number >> free_bits == peer_number >> free_bits)
+}
+
+/// The documented order, and nothing clever.
+fn by_the_book(table: &RuleTable, flow: &Flow) -> Option<u32> {
+    let mut best: Option<((usize, i32, bool), u32)> = None;
+    for rule in table.rules() {
+        let (cgroup, inside) = (rule.selector.cgroup.as_str(), flow.cgroup.as_str());
+        let under = cgroup == "/" || inside == cgroup || inside.starts_with(&format!("{cgroup}/"));
+        let peer_fits = rule.selector.to.is_none_or(|to| flow.peer.is_some_and(|peer| is_in(to, peer)));
+        let port_fits = rule.selector.to_port.is_none_or(|port| port == flow.service_port);
+        if !(under && peer_fits && port_fits) {
+            continue;
+        }
+        let depth = cgroup.matches('/').count() - usize::from(cgroup == "/");
+        let bits = rule.selector.to.map_or(-1, |to| i32::from(to.bits()));
+        let rank = (depth, bits, rule.selector.to_port.is_some());
+        assert_ne!(best.map(|(rank, _)| rank), Some(rank), "two rules of one rank");
+        if best.is_none_or(|(best_rank, _)| rank > best_rank) {
+            best = Some((rank, rule.id));
+        }
+    }
+    best.map(|(_, id)| id)
+}
+
+/// What `bpf/policy/rule_match.h` does.
+fn by_the_maps(compiled: &Compiled, flow: &Flow) -> Option<u32> {
+    let (mut node, mut scope) = (0, compiled.header.root_scope);
+    for component in flow.cgroup.components() {
+        let child = compiled.nodes.iter().find(|(key, _)| key.parent == node && text(&key.name) == component);
+        let Some((_, found)) = child else { break };
+        (node, scope) = (found.id, found.scope);
+    }
+    let mut set = 0;
+    for _ in 0..RULE_SEARCH_STEPS {
+        if set != 0 {
+            let contents = compiled.sets[set as usize];
+            let port =
+                compiled.ports.iter().find(|(key, _)| key.set == set && key.port == u32::from(flow.service_port));
+            let rule = port.map_or(contents.any_port, |(_, rule)| *rule);
+            if rule != 0 {
+                return Some(compiled.rules[rule as usize].id);
+            }
+            set = contents.wider;
+        } else if scope != 0 {
+            let contents = compiled.scopes[scope as usize];
+            let longest = flow.peer.and_then(|peer| longest_prefix(compiled, scope, peer));
+            set = longest.filter(|_| contents.has_prefixes != 0).unwrap_or(contents.any_peer);
+            scope = contents.outer;
+        } else {
+            return None;
+        }
+    }
+    panic!("the search does not end");
+}
+
+/// A trie of longest prefixes: the data are the bytes after the length, in memory order.
+fn longest_prefix(compiled: &Compiled, scope: u32, peer: IpAddr) -> Option<u32> {
+    let (peer, is_v4) = number(peer);
+    let octets = if is_v4 { (peer << 96).to_be_bytes() } else { peer.to_be_bytes() };
+    let wanted: Vec<u8> = [&scope.to_ne_bytes()[..], &[if is_v4 { 4 } else { 6 }], &octets].concat();
+    let matching = compiled.prefixes.iter().filter(|(key, _)| {
+        let data: Vec<u8> = [&key.scope.to_ne_bytes()[..], &[key.family], &key.address].concat();
+        (0..key.bits as usize).all(|bit| (data[bit / 8] ^ wanted[bit / 8]) >> (7 - bit % 8) & 1 == 0)
+    });
+    matching.max_by_key(|(key, _)| key.bits).map(|(_, set)| *set)
+}
+
+#[test]
+fn the_maps_say_what_the_book_says() {
+    let mut random = Random(0x5eed_0fcc_0c71);
+    let (mut matched, mut flows) = (0, 0);
+    for _ in 0..SETS {
+        let table = random.table();
+        let compiled = compile(&table).expect("it is not that deep");
+        for _ in 0..FLOWS {
+            let flow = random.flow();
+            let expected = by_the_book(&table, &flow);
+            assert_eq!(by_the_maps(&compiled, &flow), expected, "{flow:?} of {table:?}");
+            let told = consider(&table, &flow);
+            let winners: Vec<u32> =
+                told.iter().filter(|(_, verdict)| *verdict == Verdict::Won).map(|(rule, _)| rule.id).collect();
+            assert_eq!(winners, expected.into_iter().collect::<Vec<_>>(), "{flow:?} of {table:?}");
+            assert_eq!(told.len(), table.rules().len());
+            matched += u32::from(expected.is_some());
+            flows += 1;
+        }
+    }
+    assert!(matched > flows / 4 && matched < flows, "{matched} of {flows} flows match a rule: that tests little");
+}
+
+#[test]
+fn what_outranks_a_rule_is_told() {
+    let mut table = RuleTable::default();
+    let mut put = |cgroup: &str, to: Option<&str>, to_port| {
+        let to = to.map(|text| text.parse().expect("a prefix"));
+        let selector = Selector { cgroup: CgroupPath::parse(cgroup).expect("a path"), to, to_port };
+        let reno = Choice { names: vec!["reno".to_owned()], weight: 1 };
+        table.put(selector, vec![reno], 0).expect("room").0
+    };
+    let won = put("/a/b", Some("10.0.0.0/8"), Some(80));
+    let expected = [
+        (won, Verdict::Won),
+        (put("/a/b", Some("10.0.0.0/8"), None), Verdict::AnyPort),
+        (put("/a/b", Some("0.0.0.0/0"), Some(80)), Verdict::WiderPrefix),
+        (put("/a/b", None, Some(80)), Verdict::WiderPrefix),
+        (put("/a", Some("10.0.0.1/32"), Some(80)), Verdict::WiderCgroup),
+        (put("/", None, None), Verdict::WiderCgroup),
+        (put("/a/c", None, None), Verdict::OtherCgroup),
+        (put("/a/b", Some("::/0"), None), Verdict::OtherPeer),
+        (put("/a/b", Some("10.0.0.1/32"), Some(443)), Verdict::OtherPort),
+    ];
+    let cgroup = CgroupPath::parse("/a/b/c").expect("a path");
+    let flow = Flow { cgroup, peer: Some("::ffff:10.0.0.1".parse().expect("an address")), service_port: 80 };
+    let told: Vec<(u32, Verdict)> = consider(&table, &flow).iter().map(|(rule, verdict)| (rule.id, *verdict)).collect();
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn the_deepest_nest_is_searched_and_a_deeper_one_refused() {
+    let nest = |levels: usize| {
+        let mut table = RuleTable::default();
+        for level in 0..=levels {
+            let cgroup = CgroupPath::of_components(vec!["x"; level]);
+            for bits in 0..=128 {
+                let to = Some(Prefix::of(Ipv6Addr::LOCALHOST.into(), bits));
+                let reno = Choice { names: vec!["reno".to_owned()], weight: 1 };
+                table.put(Selector { cgroup: cgroup.clone(), to, to_port: Some(9) }, vec![reno], 0).expect("room");
+            }
+        }
+        table
+    };
+    // 130 steps a level: its own, and one for each of 129 prefixes
+    let deepest = nest(6);
+    let flow = |port| Flow {
+        cgroup: CgroupPath::of_components(vec!["x"; 6]),
+        peer: Some(Ipv6Addr::LOCALHOST.into()),
+        service_port: port,
+    };
+    let compiled = compile(&deepest).expect("910 steps are few enough");
+    assert_eq!(by_the_maps(&compiled, &flow(8)), None);
+    assert_eq!(by_the_maps(&compiled, &flow(9)), by_the_book(&deepest, &flow(9)));
+    assert!(compile(&nest(7)).is_err(), "1,040 steps are too many");
+}

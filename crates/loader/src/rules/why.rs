@@ -1,0 +1,287 @@
+//! Why a socket uses what it uses.
+
+use std::collections::HashSet;
+use std::fs;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::cgroup::CgroupPath;
+use super::live::RuleSocket;
+use super::matching::{consider, Flow, Verdict};
+use super::record::{rule_assignment, text, RULE_ACCEPT, RULE_CONNECT, RULE_LISTEN};
+use super::table::{Rule, RuleTable};
+use super::{assignment, now_ns, read_rules, Assignment as _};
+use crate::error::{Error, Result};
+use crate::instance::Instance;
+use crate::migrate::reason;
+
+const LISTENING: u8 = 10; // TCP_LISTEN
+
+/// Which sockets are asked about.
+#[derive(Debug, Clone)]
+pub enum SocketQuery {
+    /// The one with this `SO_COOKIE`.
+    Cookie(u64),
+    /// Those with this own end, and this other end if it is given.
+    Addresses {
+        /// Own address and port.
+        source: SocketAddr,
+        /// The peer's.
+        destination: Option<SocketAddr>,
+    },
+    /// All TCP sockets of a process.
+    Process(u32),
+}
+
+/// When a socket met its rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// When it connected, before the SYN.
+    Connect,
+    /// When it was accepted.
+    Accept,
+    /// When it began to listen.
+    Listen,
+    /// It was alive already, and `--existing` found it.
+    Existing,
+}
+
+/// What a socket remembers of its rule.
+#[derive(Debug, Clone)]
+pub struct Met {
+    /// The rule.
+    pub rule: u32,
+    /// When.
+    pub event: Event,
+    /// How long ago.
+    pub ago: Duration,
+    /// First name of the choice that it drew.
+    pub wanted: String,
+    /// The name that it was given; None where the kernel refused all.
+    pub given: Option<String>,
+    /// Why it was not given `wanted`.
+    pub error: Option<String>,
+    /// What it would use without rules.
+    pub before: String,
+}
+
+/// What the kernel says that it uses now.
+#[derive(Debug, Clone)]
+pub struct Now {
+    /// Kernel name.
+    pub algorithm: String,
+    /// `struct_ops` map of its program; None where it is built into the kernel.
+    pub map_id: Option<u32>,
+    /// That of the instance of this name.
+    pub current_map_id: Option<u32>,
+}
+
+impl Now {
+    /// Does it use a program from before a swap, or of an instance that is gone?
+    #[must_use]
+    pub fn is_old_program(&self) -> bool {
+        self.map_id.is_some() && self.map_id != self.current_map_id
+    }
+}
+
+/// What there is to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Finding {
+    /// It uses what its rule gave it.
+    AsTheRuleSays,
+    /// No rule is for it.
+    NoRule,
+    /// A rule is for it, but it has not met one: it is older than the rule.
+    OlderThanRule,
+    /// It met a rule that is gone.
+    RuleGone,
+    /// It met a rule, and another one is for it now.
+    OtherRuleNow,
+    /// Its rule has other choices now than the one that it drew.
+    ChoiceGone,
+    /// It was given a later name of its choice's list, since the kernel refused the first.
+    FellBack,
+    /// The kernel refused all names of its choice.
+    Refused,
+    /// Something else has changed its algorithm since.
+    ChangedSince,
+    /// It uses a program from before a swap or unload.
+    OldProgram,
+}
+
+/// All about one socket.
+#[derive(Debug)]
+pub struct Explanation {
+    /// `SO_COOKIE`.
+    pub cookie: u64,
+    /// Own end.
+    pub source: SocketAddr,
+    /// Other end; None for a listener.
+    pub destination: Option<SocketAddr>,
+    /// Network namespace.
+    pub namespace: String,
+    /// Its cgroup.
+    pub cgroup: CgroupPath,
+    /// Was it accepted, or does it listen? Without a rule met, this is known from its port having a listener.
+    pub passive: bool,
+    /// Rule that is for it now.
+    pub rule: Option<u32>,
+    /// All rules, and what became of each.
+    pub considered: Vec<(Rule, Verdict)>,
+    /// What it remembers.
+    pub met: Option<Met>,
+    /// What it uses.
+    pub now: Now,
+    /// What there is to say, the most important first.
+    pub findings: Vec<Finding>,
+}
+
+/// Explains sockets.
+pub fn why(query: &SocketQuery) -> Result<Vec<Explanation>> {
+    let table = read_rules()?;
+    let inodes = match query {
+        SocketQuery::Process(pid) => socket_inodes(*pid)?,
+        _ => HashSet::new(),
+    };
+    let is_wanted = |socket: &RuleSocket| match query {
+        SocketQuery::Cookie(cookie) => socket.report.cookie == *cookie,
+        SocketQuery::Process(_) => inodes.contains(&socket.report.inode),
+        SocketQuery::Addresses { source, destination } => {
+            same(socket.source(), *source)
+                && destination.is_none_or(|destination| same(socket.destination(), destination))
+        }
+    };
+    let sockets = assignment().sockets(&is_wanted)?;
+    if sockets.is_empty() {
+        return Err(none_found(query));
+    }
+    let instances = Instance::all()?;
+    let current = |name: &str| instances.iter().find(|instance| instance.name == name).map(|found| found.map_id);
+    Ok(sockets.iter().map(|socket| explain(&table, socket, &current)).collect())
+}
+
+/// An IPv4 peer of a dual-stack socket goes by either form of its address.
+fn same(one: SocketAddr, other: SocketAddr) -> bool {
+    one.port() == other.port() && one.ip().to_canonical() == other.ip().to_canonical()
+}
+
+fn none_found(query: &SocketQuery) -> Error {
+    let (name, hint) = match query {
+        SocketQuery::Cookie(cookie) => (format!("cookie {cookie}"), "ss -tae shows cookies after sk: (in hex)"),
+        SocketQuery::Process(pid) => (format!("process {pid}"), "ss -tap shows sockets with their processes"),
+        SocketQuery::Addresses { source, destination } => {
+            let to = destination.map(|destination| format!(" -> {destination}")).unwrap_or_default();
+            (format!("{source}{to}"), "ss -ta shows sockets; --src is the end on this host")
+        }
+    };
+    Error::Unknown { kind: "TCP socket of", name, hint: hint.to_owned() }
+}
+
+fn socket_inodes(pid: u32) -> Result<HashSet<u64>> {
+    let folder = format!("/proc/{pid}/fd");
+    let entries = fs::read_dir(&folder).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            Error::Unknown { kind: "process", name: pid.to_string(), hint: "ps -e lists them".to_owned() }
+        }
+        _ => Error::kernel(format!("read {folder}"), error),
+    })?;
+    let links = entries.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
+    let inode = |link: std::path::PathBuf| link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok();
+    Ok(links.filter_map(inode).collect())
+}
+
+fn explain(table: &RuleTable, socket: &RuleSocket, current: &dyn Fn(&str) -> Option<u32>) -> Explanation {
+    let report = &socket.report;
+    let (source, destination) = (socket.source(), socket.destination());
+    let listens = report.state == LISTENING;
+    let passive = report.passive != 0;
+    let flow = Flow {
+        cgroup: socket.cgroup.clone(),
+        peer: (!listens).then(|| destination.ip()),
+        service_port: if passive { source.port() } else { destination.port() },
+    };
+    let algorithm = text(&report.algorithm);
+    let now = Now { map_id: Some(report.map_id).filter(|id| *id != 0), current_map_id: current(&algorithm), algorithm };
+    let met = (report.has_assignment != 0).then(|| met(&report.assignment));
+    let rule = table.rule(report.matching);
+    Explanation {
+        cookie: report.cookie,
+        source,
+        destination: (!listens).then_some(destination),
+        namespace: socket.namespace.clone(),
+        cgroup: socket.cgroup.clone(),
+        passive,
+        rule: rule.map(|rule| rule.id),
+        considered: consider(table, &flow).into_iter().map(|(rule, verdict)| (rule.clone(), verdict)).collect(),
+        findings: findings(table, rule, met.as_ref(), &now),
+        met,
+        now,
+    }
+}
+
+fn met(assignment: &rule_assignment) -> Met {
+    let [wanted, given, before] = assignment.names();
+    Met {
+        rule: assignment.rule_id,
+        event: match assignment.event {
+            RULE_CONNECT => Event::Connect,
+            RULE_ACCEPT => Event::Accept,
+            RULE_LISTEN => Event::Listen,
+            _ => Event::Existing,
+        },
+        ago: Duration::from_nanos(now_ns().saturating_sub(assignment.at_ns)),
+        error: (assignment.error != 0).then(|| refusal(assignment.error)),
+        wanted,
+        given: Some(given).filter(|name| !name.is_empty()),
+        before,
+    }
+}
+
+fn refusal(error: i32) -> String {
+    match nix::errno::Errno::from_raw(-error) {
+        nix::errno::Errno::ENOENT => "the kernel had no algorithm of this name".to_owned(),
+        nix::errno::Errno::EPERM => "its route names an algorithm (ip route ... congctl lock)".to_owned(),
+        _ => reason(error),
+    }
+}
+
+fn findings(table: &RuleTable, rule: Option<&Rule>, met: Option<&Met>, now: &Now) -> Vec<Finding> {
+    let mut found = Vec::new();
+    match (rule, met) {
+        (None, None) => found.push(Finding::NoRule),
+        (Some(_), None) => found.push(Finding::OlderThanRule),
+        (rule, Some(met)) => found.extend(findings_of_met(table, rule, met, now)),
+    }
+    if now.is_old_program() {
+        found.push(Finding::OldProgram);
+    }
+    found
+}
+
+fn findings_of_met(table: &RuleTable, rule: Option<&Rule>, met: &Met, now: &Now) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let own = table.rule(met.rule);
+    if own.is_none() {
+        found.push(Finding::RuleGone);
+    } else if rule.map(|rule| rule.id) != Some(met.rule) {
+        found.push(Finding::OtherRuleNow);
+    } else if !own.is_some_and(|own| own.choices.iter().any(|choice| choice.names[0] == met.wanted)) {
+        found.push(Finding::ChoiceGone);
+    }
+    let expected = met.given.as_ref().unwrap_or(&met.before);
+    if *expected != now.algorithm {
+        found.push(Finding::ChangedSince);
+    }
+    match &met.given {
+        None => found.push(Finding::Refused),
+        Some(given) if *given != met.wanted => found.push(Finding::FellBack),
+        Some(_) if found.is_empty() => found.push(Finding::AsTheRuleSays),
+        Some(_) => {}
+    }
+    found
+}
