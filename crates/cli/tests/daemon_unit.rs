@@ -36,7 +36,7 @@ fn limited(folder: Folder, capabilities: &[&str]) -> Daemon {
         format!("#!/bin/sh\nexec setpriv --bounding-set={bounding} --inh-caps=-all --no-new-privs {CCCTL} \"$@\"\n"),
     );
     std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    Daemon::start_with(folder, Path::new(&script), "")
+    Daemon::spawned(folder, Path::new(&script), "")
 }
 
 /// A process of another user, in a network namespace that only it leads to, which listens with an algorithm.
