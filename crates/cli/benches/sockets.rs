@@ -6,8 +6,9 @@
 mod kernel;
 mod measure;
 
-use std::net::{TcpListener, TcpStream};
-use std::process::{Command, Stdio};
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use ccctl_lab::testbed::{connect, run, Namespace};
@@ -17,8 +18,8 @@ use nix::sys::resource::{getrlimit, setrlimit, Resource};
 const LIMIT: Duration = Duration::from_secs(120);
 /// Both ends of a connection are sockets of the namespace.
 const ENDS: usize = 2;
-/// A listener has room for as many connections as there are ports to come from: 28,000.
-const PAIRS_PER_LISTENER: usize = 20_000;
+/// A process has 20,000 files at most on some hosts.
+const PAIRS_PER_PROCESS: usize = 9_000;
 
 struct Plan {
     rounds: usize,
@@ -26,44 +27,69 @@ struct Plan {
 }
 
 fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let [first, address, pairs] = &words[..] {
+        assert_eq!(first, "--hold");
+        return hold(address, pairs.parse().unwrap());
+    }
     let plan = if is_smoke() { Plan { rounds: 2, sockets: 1000 } } else { Plan { rounds: 15, sockets: 100_000 } };
     kernel::test("sockets", 900, || {
         kernel::succeeds(&["load", "cubic"]);
         let namespace = Namespace::new("sockets").unwrap();
-        let pairs = open(&namespace, plan.sockets / ENDS);
+        let holders = open(&namespace, plan.sockets / ENDS);
         let heading = format!("{}; {} sockets, idle, in one namespace", machine(), plan.sockets);
         println!("{heading}; {} rounds; ms: median (min to max).\n", plan.rounds);
         println!("| command | ms |\n| --- | --- |");
-        let [plain, process, ss, ss_process] = listings(&plan, &namespace);
+        let [ours, with_process, ss, ss_with_process] = listings(&plan, &namespace);
         let moving = migrations(&plan, &namespace);
         aims();
-        aim(&format!("list {} sockets: ccctl / ss -tin", plan.sockets), plain / ss, 1.0, "");
-        aim("the same with processes: ccctl / ss -tinp", process / ss_process, 1.0, "");
+        aim(&format!("list {} sockets: ccctl / ss -tin", plan.sockets), ours / ss, 1.0, "");
+        aim("the same with processes: ccctl / ss -tinp", with_process / ss_with_process, 1.0, "");
         aim(&format!("migrate {} sockets", plan.sockets), moving, 1000.0, " ms");
-        drop((pairs, namespace));
+        end(holders);
+        drop(namespace);
         kernel::succeeds(&["unload", "bpf_cubic", "--force"]);
     });
 }
 
-/// Connections over loopback, both ends held here.
-fn open(namespace: &Namespace, pairs: usize) -> Vec<(TcpStream, TcpStream)> {
-    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
-    let files = (ENDS * pairs) as u64 + 1000;
-    setrlimit(Resource::RLIMIT_NOFILE, soft.max(files), hard.max(files)).unwrap();
+/// Connections over loopback, held by processes of their own: one may have only so many files open.
+fn open(namespace: &Namespace, pairs: usize) -> Vec<Child> {
     namespace.set_sysctl("net/ipv4/tcp_congestion_control", "reno").unwrap();
-    let opening = || {
-        let mut held = Vec::new();
-        for first in (0..pairs).step_by(PAIRS_PER_LISTENER) {
-            let address = format!("127.0.0.{}", 2 + first / PAIRS_PER_LISTENER);
-            let listener = TcpListener::bind((address, 0)).unwrap();
-            let to = listener.local_addr().unwrap().to_string();
-            for _ in first..pairs.min(first + PAIRS_PER_LISTENER) {
-                held.push((connect(&to, None, LIMIT).unwrap(), listener.accept().unwrap().0));
-            }
-        }
-        held
+    let starts = (0..pairs).step_by(PAIRS_PER_PROCESS).enumerate();
+    let start = |(number, first): (usize, usize)| {
+        let (address, count) = (format!("127.0.0.{}", 2 + number), (pairs - first).min(PAIRS_PER_PROCESS));
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--hold", &address, &count.to_string()]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        namespace.enter(|| command.spawn().unwrap()).unwrap()
     };
-    namespace.enter(opening).unwrap()
+    let mut holders: Vec<Child> = starts.map(start).collect();
+    for holder in &mut holders {
+        holder.stdout.take().unwrap().read_exact(&mut [0]).unwrap();
+    }
+    holders
+}
+
+/// The process that holds some: says that they are open, and waits for the end of its input.
+fn hold(address: &str, pairs: usize) {
+    let files = (ENDS * pairs) as u64 + 100;
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
+    setrlimit(Resource::RLIMIT_NOFILE, soft.max(files), hard.max(files)).unwrap();
+    let listener = TcpListener::bind((address, 0)).unwrap();
+    let to = listener.local_addr().unwrap().to_string();
+    let pair = |_| (connect(&to, None, LIMIT).unwrap(), listener.accept().unwrap().0);
+    let held: Vec<_> = (0..pairs).map(pair).collect();
+    drop(listener);
+    std::io::stdout().write_all(b".").unwrap();
+    std::io::stdout().flush().unwrap();
+    let _ = std::io::stdin().read(&mut [0]); // the end, however it comes
+    drop(held);
+}
+
+fn end(holders: Vec<Child>) {
+    for mut holder in holders {
+        drop(holder.stdin.take());
+        holder.wait().unwrap();
+    }
 }
 
 /// From the start of the process to its end.

@@ -37,34 +37,29 @@ pub struct Line {
 }
 
 impl Line {
-    /// The value after `KEY:`, or of the word after `KEY` alone.
+    /// What follows `KEY:`, or the word after `KEY`.
     pub fn value(&self, key: &str) -> Option<&str> {
         let prefix = format!("{key}:");
         let after = self.words.iter().skip_while(|word| *word != key).nth(1).map(String::as_str);
         self.words.iter().find_map(|word| word.strip_prefix(&prefix)).or(after)
     }
 
-    /// A rate in bytes per second.
-    pub fn bytes_per_s(&self, key: &str) -> Option<u64> {
-        Some(self.value(key)?.strip_suffix("bps")?.parse::<u64>().ok()?.div_ceil(8))
+    /// `a/b` as two numbers.
+    pub fn pair(&self, key: &str) -> Option<(&str, &str)> {
+        self.value(key)?.split_once('/')
     }
 
-    /// `a/b` as two numbers of thousandths.
-    pub fn pair(&self, key: &str) -> Option<(u64, u64)> {
-        let (a, b) = self.value(key)?.split_once('/')?;
-        Some((thousandths(a), thousandths(b)))
+    /// Processes that have it open.
+    pub fn pids(&self) -> BTreeSet<u64> {
+        let users = self.value("users").unwrap_or_default();
+        users.split("pid=").skip(1).map(|rest| rest.split(',').next().unwrap().parse().unwrap()).collect()
     }
-}
-
-/// `1.25` as 1250
-pub fn thousandths(text: &str) -> u64 {
-    (text.parse::<f64>().unwrap() * 1000.0).round() as u64
 }
 
 /// What `ss` tells of the TCP sockets of a namespace that have an algorithm, by cookie.
 #[track_caller]
 pub fn ss(namespace: &Namespace) -> BTreeMap<u64, Line> {
-    let output = namespace.run(Command::new("ss").args(["-H", "-O", "-tanie"]), LIMIT).unwrap();
+    let output = namespace.run(Command::new("ss").args(["-H", "-O", "-tanpie"]), LIMIT).unwrap();
     assert!(output.success(), "{}", output.stderr);
     let lines = output.stdout.lines().filter_map(|line| {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
