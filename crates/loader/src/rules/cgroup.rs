@@ -164,7 +164,8 @@ impl CgroupTree {
     /// The cgroup that a process is in.
     pub fn of_process(pid: u32) -> Result<CgroupPath> {
         let unknown = |hint: String| Error::Unknown { kind: "process", name: pid.to_string(), hint };
-        let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).map_err(|_| unknown("ps -e lists them".to_owned()))?;
+        let text =
+            fs::read_to_string(format!("/proc/{pid}/cgroup")).map_err(|_| unknown("ps -e lists them".to_owned()))?;
         let path = text.lines().find_map(|line| line.strip_prefix("0::"));
         let path = path.ok_or_else(|| unknown("it is in no cgroup of version 2".to_owned()))?;
         if path.ends_with(" (deleted)") {
