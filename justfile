@@ -60,6 +60,10 @@ bench-ack *ARGS:
 bench-load *ARGS:
     cargo bench --package ccctl --bench load -- {{ ARGS }}
 
+# connections per second with 0 to 1,000 rules, against none (root)
+bench-policy *ARGS:
+    cargo bench --package ccctl --bench policy -- {{ ARGS }}
+
 # licences and sources of the dependencies (needs: cargo install cargo-deny)
 deny:
     cargo deny check licenses bans sources
