@@ -34,6 +34,12 @@ impl Sample {
         }
     }
 
+    /// `median (first to third quartile)`: on a busy machine the extremes tell of the others.
+    pub fn middle_cell(&self, digits: usize) -> String {
+        let quartile = |part: usize| self.0[(self.0.len() - 1) * part / 4];
+        format!("{:.digits$} ({:.digits$} to {:.digits$})", self.median(), quartile(1), quartile(3))
+    }
+
     /// Largest over smallest: how quiet the machine was.
     pub fn spread(&self) -> f64 {
         self.0[self.0.len() - 1] / self.0[0]
