@@ -64,6 +64,10 @@ bench-load *ARGS:
 bench-sockets *ARGS:
     cargo bench --package ccctl --bench sockets -- {{ ARGS }}
 
+# connections per second with 0 to 1,000 rules, against none (root)
+bench-policy *ARGS:
+    cargo bench --package ccctl --bench policy -- {{ ARGS }}
+
 # licences and sources of the dependencies (needs: cargo install cargo-deny)
 deny:
     cargo deny check licenses bans sources

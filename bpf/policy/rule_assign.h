@@ -19,10 +19,11 @@ static __always_inline bool names_equal(const char *a, const char *b)
 /* The name in force, and the address of its table, which differs between the programs before and after a swap */
 static __always_inline const void *read_algorithm(const void *tp, char *name)
 {
-	const struct tcp_congestion_ops___named *ops =
-		BPF_CORE_READ((const struct inet_connection_sock___ops *)tp, icsk_ca_ops);
+	const struct tcp_congestion_ops___named *ops = ((const struct inet_connection_sock___ops *)tp)->icsk_ca_ops;
+	const u64 *words = (const u64 *)&ops->name;
 
-	bpf_probe_read_kernel(name, RULE_NAME_BYTES, &ops->name);
+	((u64 *)name)[0] = words[0];
+	((u64 *)name)[1] = words[1];
 	return ops;
 }
 

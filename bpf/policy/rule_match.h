@@ -15,6 +15,11 @@
 
 #define RULE_CACHED_CGROUPS 8192
 
+/*
+ * Sockets are given as what bpf_skc_to_tcp_sock() returns: its fields, and what they point to, can be read by plain
+ * loads, which for each connection is worth the trouble of casts.
+ */
+
 /* Sizes of 1 are set by the loader, which knows the rules. */
 #define RULE_MAP(name, map_kind, map_flag, key_type, value_type, entries)                                              \
 	struct {                                                                                                       \
@@ -55,7 +60,7 @@ static __always_inline u32 root_scope(void)
 
 static __always_inline struct cgroup *cgroup_of(const void *sk)
 {
-	return BPF_CORE_READ((const struct sock___policy *)sk, sk_cgrp_data.cgroup);
+	return ((const struct sock___policy *)sk)->sk_cgrp_data.cgroup;
 }
 
 /* Component `level` of a cgroup's path; the root, level 0, has no name. False where there is none. */
@@ -76,7 +81,7 @@ static __noinline u32 walk_path(const struct cgroup *cgroup)
 	struct cgroup_node *node;
 	struct cgroup_key key = {};
 	u32 scope = root_scope();
-	int depth = BPF_CORE_READ(cgroup, level);
+	int depth = cgroup->level;
 
 	for (int level = 1; level <= RULE_CGROUP_DEPTH; level++) {
 		if (level > depth || !path_component(cgroup, level, key.name))
@@ -98,7 +103,7 @@ static __always_inline u32 scope_of(const void *sk)
 
 	if (!cgroup)
 		return root_scope();
-	id = BPF_CORE_READ(cgroup, kn, id);
+	id = cgroup->kn->id;
 	cached = bpf_map_lookup_elem(&scope_cache, &id);
 	if (cached)
 		return *cached;
@@ -107,28 +112,22 @@ static __always_inline u32 scope_of(const void *sk)
 	return scope;
 }
 
-static __always_inline bool is_v4_mapped(const u8 *address)
-{
-	const u32 *words = (const u32 *)address;
-
-	return !words[0] && !words[1] && words[2] == __builtin_bswap32(0xffff);
-}
-
 static __always_inline void read_peer(const struct sock_common *skc, struct prefix_key *peer)
 {
-	u32 address[4] = {};
+	const u32 *v6 = (const u32 *)&skc->skc_v6_daddr;
+	u32 *address = (u32 *)peer->address;
 
-	if (BPF_CORE_READ(skc, skc_family) == AF_INET) {
-		address[3] = BPF_CORE_READ(skc, skc_daddr);
+	if (skc->skc_family == AF_INET) {
+		address[0] = skc->skc_daddr;
+		peer->family = 4;
+	} else if (!v6[0] && !v6[1] && v6[2] == __builtin_bswap32(0xffff)) {
+		address[0] = v6[3];
 		peer->family = 4;
 	} else {
-		bpf_probe_read_kernel(address, sizeof(address), &skc->skc_v6_daddr);
-		peer->family = is_v4_mapped((const u8 *)address) ? 4 : 6;
+		for (int i = 0; i < 4; i++)
+			address[i] = v6[i];
+		peer->family = 6;
 	}
-	if (peer->family == 4)
-		__builtin_memcpy(peer->address, &address[3], sizeof(u32));
-	else
-		__builtin_memcpy(peer->address, address, sizeof(address));
 	peer->bits = PREFIX_KEY_BITS + (peer->family == 4 ? 32 : 128);
 }
 
@@ -168,18 +167,33 @@ static long search_step(u32 index, struct rule_search *search)
 	return 0;
 }
 
-/* The rule of this socket; none in most cases. A listener's peers are not known: only rules for any peer count. */
-static __always_inline struct rule *find_rule(const struct sock_common *skc, bool passive, bool listens)
+static __always_inline u32 find_among(const struct sock_common *skc, u32 scope, bool passive, bool listens)
 {
-	struct rule_search search = { .scope = scope_of(skc) };
+	struct rule_search search = { .scope = scope };
 
-	if (!search.scope)
-		return NULL;
-	search.port = passive ? BPF_CORE_READ(skc, skc_num) : __builtin_bswap16(BPF_CORE_READ(skc, skc_dport));
+	search.port = passive ? skc->skc_num : __builtin_bswap16(skc->skc_dport);
 	if (!listens)
 		read_peer(skc, &search.peer);
 	bpf_loop(RULE_SEARCH_STEPS, search_step, &search, 0);
-	return search.rule ? bpf_map_lookup_elem(&rules, &search.rule) : NULL;
+	return search.rule;
+}
+
+/* The rule of this socket; none in most cases. A listener's peers are not known: only rules for any peer count. */
+static __always_inline struct rule *find_rule(const void *tp, bool passive, bool listens)
+{
+	u32 id = scope_of(tp);
+	struct rule_scope *scope;
+	u32 index;
+
+	if (!id)
+		return NULL;
+	scope = bpf_map_lookup_elem(&rule_scopes, &id);
+	if (!scope)
+		return NULL;
+	index = scope->only_rule;
+	if (!index)
+		index = find_among(tp, id, passive, listens);
+	return index ? bpf_map_lookup_elem(&rules, &index) : NULL;
 }
 
 #endif

@@ -64,6 +64,7 @@ struct cgroup_node {
 /* The rules of one cgroup. */
 struct rule_scope {
 	unsigned int outer; /* the next cgroup with rules above; 0: none */
+	unsigned int only_rule; /* the rule, where there is one for all peers and ports and no other; 0: look further */
 	unsigned int any_peer; /* set of the rules without a prefix; 0: none */
 	unsigned int has_prefixes;
 };
@@ -72,12 +73,11 @@ struct rule_scope {
 struct prefix_key {
 	unsigned int bits; /* of what follows */
 	unsigned int scope;
-	unsigned char family; /* 4 or 6; an IPv4-mapped address is IPv4 */
+	unsigned int family; /* 4 or 6; an IPv4-mapped address is IPv4 */
 	unsigned char address[16];
-	unsigned char unused[3];
 };
 
-#define PREFIX_KEY_BITS 40 /* scope and family, before the address */
+#define PREFIX_KEY_BITS 64 /* scope and family, before the address */
 
 /* The rules of one prefix of one scope. */
 struct rule_set {

@@ -115,10 +115,10 @@ static __always_inline bool has_room(const struct seq_file *seq)
 }
 
 /* The socket's rule, where this run is to change the socket; `back` where it is to have what it had before instead. */
-static __always_inline struct rule *wanted(struct sock_common *skc, const struct rule_assignment *met, bool passive,
+static __always_inline struct rule *wanted(struct tcp_sock *tp, const struct rule_assignment *met, bool passive,
 					   bool listens, bool *back)
 {
-	struct rule *rule = query.work == RULE_RESTORE ? NULL : find_rule(skc, passive, listens);
+	struct rule *rule = query.work == RULE_RESTORE ? NULL : find_rule(tp, passive, listens);
 
 	if (listens && rule && rule->choices != 1)
 		rule = NULL;
@@ -166,7 +166,7 @@ static __always_inline void tell(struct seq_file *seq, struct tcp_sock *tp, bool
 		return;
 	describe((void *)tp);
 	report.passive = passive;
-	rule = find_rule((void *)tp, passive, listens);
+	rule = find_rule(tp, passive, listens);
 	report.matching = rule ? rule->id : 0;
 	if (met) {
 		report.has_assignment = 1;
@@ -212,7 +212,7 @@ int visit(struct bpf_iter__tcp *ctx)
 			count(met->rule_id);
 		return 0;
 	}
-	rule = wanted(skc, met, passive, listens, &back);
+	rule = wanted(tp, met, passive, listens, &back);
 	/* without room the write of a failure would fail, and the kernel shows the socket again */
 	if ((rule || back) && has_room(seq))
 		change(seq, tp, rule, passive, met);

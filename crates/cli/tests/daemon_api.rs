@@ -4,13 +4,13 @@
 mod kernel;
 
 use std::io::{Read as _, Write as _};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use ccctl_lab::testbed::{eventually, run, HostState, Network, Output};
-use kernel::daemon::{Answer, Daemon};
-use kernel::{ccctl, claim, code, is_refusal, Folder, CCCTL};
+use ccctl_lab::testbed::{run, HostState, Network, Output};
+use kernel::daemon::Daemon;
+use kernel::{ccctl, Folder, CCCTL};
 use serde_json::{json, Value};
 
 /// Everything that ccctl does, one after the other, right and wrong.
@@ -125,6 +125,28 @@ fn fits(document: &Value, path: &str, method: &str, status: &str, answer: &Value
     assert!(errors.is_empty(), "{method} {path}: {errors:?}\n{answer}");
 }
 
+/// Every operation once, in an order in which each can be done.
+fn requests(default: &Value) -> Vec<(&'static str, Value)> {
+    vec![
+        ("load", json!({"algorithm": "cubic", "name": "apidoc", "set": {"beta_q10": 800, "slow_start_exit": "loss"}})),
+        ("list", json!({})),
+        ("show", json!({"name": "apidoc"})),
+        ("tune", json!({"name": "apidoc", "set": {"beta_q10": 900}})),
+        ("swap", json!({"name": "apidoc", "with": "scalable", "set": {"decrease_shift": 4}})),
+        ("default", json!({"name": "apidoc"})),
+        ("default", json!({"name": default})),
+        ("migrate", json!({"filter": {"instance": "apidoc"}, "to": "reno", "dry_run": true})),
+        ("sockets", json!({"limit": 3, "without_owners": true})),
+        ("assign", json!({"cgroup": "/apidoc", "to": "10.0.0.0/8", "targets": "apidoc=1,reno=2", "absent_ok": true})),
+        ("rules", json!({})),
+        ("unassign", json!({"cgroup": "/apidoc", "to": "10.0.0.0/8"})),
+        ("why", json!({"pid": std::process::id()})),
+        ("apply", json!({"file": "x", "text": "[instance.apidoc]\nalgorithm = \"reno\"", "dry_run": true})),
+        ("unload", json!({"names": ["apidoc"]})),
+        ("status", json!({})),
+    ]
+}
+
 #[test]
 fn the_document_is_valid_and_every_answer_is_as_it_says() {
     kernel::test("document", 120, || {
@@ -156,30 +178,7 @@ fn the_document_is_valid_and_every_answer_is_as_it_says() {
         }
         let _socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap(); // for why
         let default = daemon.get("default").ok()["default"].clone();
-        for (name, request) in [
-            (
-                "load",
-                json!({"algorithm": "cubic", "name": "apidoc", "set": {"beta_q10": 800, "slow_start_exit": "loss"}}),
-            ),
-            ("list", json!({})),
-            ("show", json!({"name": "apidoc"})),
-            ("tune", json!({"name": "apidoc", "set": {"beta_q10": 900}})),
-            ("swap", json!({"name": "apidoc", "with": "scalable", "set": {"decrease_shift": 4}})),
-            ("default", json!({"name": "apidoc"})),
-            ("default", json!({"name": default})),
-            ("migrate", json!({"filter": {"instance": "apidoc"}, "to": "reno", "dry_run": true})),
-            ("sockets", json!({"limit": 3, "without_owners": true})),
-            (
-                "assign",
-                json!({"cgroup": "/apidoc", "to": "10.0.0.0/8", "targets": "apidoc=1,reno=2", "absent_ok": true}),
-            ),
-            ("rules", json!({})),
-            ("unassign", json!({"cgroup": "/apidoc", "to": "10.0.0.0/8"})),
-            ("why", json!({"pid": std::process::id()})),
-            ("apply", json!({"file": "x", "text": "[instance.apidoc]\nalgorithm = \"reno\"", "dry_run": true})),
-            ("unload", json!({"names": ["apidoc"]})),
-            ("status", json!({})),
-        ] {
+        for (name, request) in requests(&default) {
             let path = format!("/v1/{name}");
             let body = &document["paths"][&path]["post"]["requestBody"]["content"]["application/json"]["schema"];
             assert!(validator(&document, body).is_valid(&request), "{name}: {request}");
@@ -193,68 +192,6 @@ fn the_document_is_valid_and_every_answer_is_as_it_says() {
         fits(&document, "/v1/down", "post", "200", &down.ok());
         described.retain(|known| known != "/v1/down");
         assert!(described.is_empty(), "not asked for: {described:?}");
-    });
-}
-
-/// A command as a user with these groups.
-fn as_user(user: &str, group: &str, groups: &str, program: &str) -> Command {
-    let mut command = Command::new("setpriv");
-    command.args(["--reuid", user, "--regid", group]);
-    if groups.is_empty() {
-        command.arg("--clear-groups");
-    } else {
-        command.args(["--groups", groups]);
-    }
-    command.args(["--inh-caps=-all", "--no-new-privs", program]);
-    command
-}
-
-#[test]
-fn who_may_do_what_is_decided_by_who_they_are() {
-    kernel::test("who may what", 120, || {
-        // nogroup (65534) stands for the group, nobody (65534) for its member
-        let folder = Folder::new("who");
-        let api = format!("[api]\nsocket = \"{}/socket\"\nread_group = \"nogroup\"\n", folder.path().display());
-        std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        let copy = folder.path().join("ccctl"); // the build's folder may be closed to others
-        std::fs::copy(CCCTL, &copy).unwrap();
-        let daemon = Daemon::start_with(folder, std::path::Path::new(CCCTL), &api);
-        let curl = |user, group, groups, arguments: &[&str], path: &str| {
-            daemon.curl_as(as_user(user, group, groups, "curl"), arguments, path)
-        };
-        let load = ["--data", "{\"algorithm\": \"reno\", \"name\": \"apiwho\"}"];
-        let before = HostState::read().unwrap();
-        claim("apiwho"); // were it not refused
-
-        let readers: [(&str, &str, &str); 2] = [("65534", "65534", ""), ("12345", "12345", "7,65534")];
-        for (user, group, groups) in readers {
-            for path in ["/v1/list", "/v1/show?name=cubic", "/v1/default", "/v1/status", "/v1/openapi.json"] {
-                curl(user, group, groups, &[], path).ok();
-            }
-            let refused = |answer: Answer| assert!(answer.refusal(403).contains("is for root"), "{}", answer.body);
-            refused(curl(user, group, groups, &load, "/v1/load"));
-            refused(curl(user, group, groups, &["--data", "{}"], "/v1/down"));
-            refused(curl(user, group, groups, &["--data", "{\"name\": \"reno\"}"], "/v1/default"));
-            refused(curl(user, group, groups, &["--data", "{\"algorithm\": \"/etc/shadow.o\"}"], "/v1/check"));
-            assert_eq!(curl(user, group, groups, &[], "/v1/check?algorithm=/etc/shadow.o").status, 405);
-        }
-        for path in ["/v1/list", "/v1/daemon", "/v1/openapi.json", "/v1/none"] {
-            assert!(curl("12345", "12345", "7", &[], path).refusal(403).contains("12345 may not ask"));
-        }
-        assert!(curl("12345", "12345", "7", &load, "/v1/load").refusal(403).contains("may not ask"));
-        assert!(daemon.log().contains("refused: POST /v1/load of user 12345"), "{}", daemon.log());
-
-        // the program: through the API as a reader, by itself as a stranger
-        let program = |user, group, words: &[&str]| {
-            let mut command = as_user(user, group, "", copy.to_str().unwrap());
-            run(command.args(words).env("CCCTL_SOCKET", daemon.socket()), Duration::from_secs(20)).unwrap()
-        };
-        assert!(program("65534", "65534", &["list", "--json"]).success());
-        is_refusal("reader", &program("65534", "65534", &["load", "reno", "--as", "apiwho"]), code::HOST, &["root"]);
-        is_refusal("stranger", &program("12345", "12345", &["load", "reno", "--as", "apiwho"]), code::HOST, &["root"]);
-        is_refusal("stranger", &program("12345", "12345", &["daemon"]), 1, &["/run/ccctl"]);
-        assert!(program("12345", "12345", &["show", "cubic"]).success(), "that needs no privileges");
-        ccctl_lab::testbed::assert_same(&before);
     });
 }
 
@@ -284,63 +221,6 @@ fn a_request_speaks_of_the_network_namespace_of_who_asks() {
         assert!(daemon.log().contains("default for user 0"), "{}", daemon.log());
     });
 }
-
-/// Sends bytes as they are, and reads until the end.
-fn raw(daemon: &Daemon, bytes: &[u8]) -> String {
-    let mut stream = UnixStream::connect(daemon.socket()).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    let _ = stream.write_all(bytes); // it may be refused before its end
-    let mut answer = String::new();
-    let _ = stream.read_to_string(&mut answer); // or closed
-    answer
-}
-
-#[test]
-fn requests_that_are_too_large_too_slow_or_too_many_get_a_clear_answer() {
-    kernel::test("limits", 120, || {
-        let daemon = Daemon::start("limits", "");
-        let long = format!("{{\"algorithm\": \"{}\"}}", "x".repeat(70_000));
-        assert!(daemon.curl(&["--data", &long], "/v1/check").refusal(413).contains("65536"));
-        let long = format!("/v1/show?name={}", "x".repeat(20_000));
-        assert!([414, 431].contains(&daemon.curl(&[], &long).status));
-
-        let started = Instant::now();
-        assert!(raw(&daemon, b"GET /v1/list HTTP/1.1\r\nhost: x\r\n").starts_with("HTTP/1.1 408"));
-        assert!(started.elapsed() < Duration::from_secs(15) && started.elapsed() > Duration::from_secs(8));
-        let slow = raw(&daemon, b"POST /v1/list HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n{");
-        assert!(slow.starts_with("HTTP/1.1 408") && slow.contains("within 10 s"), "{slow}");
-
-        let held: Vec<UnixStream> = (0..32).map(|_| UnixStream::connect(daemon.socket()).unwrap()).collect();
-        let full = eventually(Duration::from_secs(5), || match daemon.get("list").status {
-            503 => Ok(()),
-            status => Err(format!("status {status}")),
-        });
-        full.unwrap();
-        assert!(daemon.get("list").refusal(503).contains("too many connections"));
-        drop(held);
-        let free = eventually(Duration::from_secs(5), || match daemon.get("list").status {
-            200 => Ok(()),
-            status => Err(format!("status {status}")),
-        });
-        free.unwrap();
-        // strangers cannot take root's connections
-        let mut holder = as_user("12345", "12345", "", "perl");
-        holder.args(["-e", HOLD, daemon.socket().to_str().unwrap()]);
-        std::fs::set_permissions(daemon.folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        let _holder = ccctl_lab::testbed::Background::start(&mut holder).unwrap();
-        let turned_away = eventually(Duration::from_secs(5), || match daemon.log().contains("turned away") {
-            true => Ok(()),
-            false => Err(daemon.log()),
-        });
-        turned_away.unwrap();
-        daemon.get("list").ok();
-    });
-}
-
-/// Opens a hundred connections and keeps them.
-const HOLD: &str = "use Socket; my @held;
-    for (1 .. 100) { socket(my $one, PF_UNIX, SOCK_STREAM, 0) && connect($one, sockaddr_un($ARGV[0])) or die $!; push @held, $one }
-    print 'held'; $| = 1; sleep 20";
 
 #[test]
 fn wrong_requests_say_what_is_right() {

@@ -119,16 +119,20 @@ const NEEDED: [(u32, &str, &str); 4] = [
     (39, "CAP_BPF", "loading programs"),
     (12, "CAP_NET_ADMIN", "registering algorithms and moving sockets"),
     (38, "CAP_PERFMON", "the socket iterator"),
-    (21, "CAP_SYS_ADMIN", "other network namespaces and object ids"),
+    (SYS_ADMIN, "CAP_SYS_ADMIN", "other network namespaces and object ids"),
 ];
+const SYS_ADMIN: u32 = 21;
+/// The kernel takes `CAP_SYS_ADMIN` for these (`bpf_capable`, `bpf_net_capable`, `perfmon_capable`).
+const IMPLIED: [u32; 3] = [39, 12, 38];
 
 fn capabilities() -> Check {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("CapEff:")).unwrap_or("0");
     let effective = u64::from_str_radix(line.trim(), 16).unwrap_or(0);
+    let has = |bit: u32| effective >> bit & 1 == 1;
     let missing: Vec<String> = NEEDED
         .iter()
-        .filter(|(bit, ..)| effective >> bit & 1 == 0)
+        .filter(|(bit, ..)| !(has(*bit) || has(SYS_ADMIN) && IMPLIED.contains(bit)))
         .map(|(_, name, purpose)| format!("{name} ({purpose})"))
         .collect();
     if missing.is_empty() {

@@ -29,6 +29,12 @@ impl Sample {
         median(&mut self.0.clone())
     }
 
+    /// `median (first to third quartile)`: on a busy machine the extremes tell of the others.
+    pub fn middle_cell(&self, digits: usize) -> String {
+        let quartile = |part: usize| self.0[(self.0.len() - 1) * part / 4];
+        format!("{:.digits$} ({:.digits$} to {:.digits$})", self.median(), quartile(1), quartile(3))
+    }
+
     /// `median (min to max)`.
     pub fn cell(&self, digits: usize) -> String {
         let (low, high) = (self.0[0], self.0[self.0.len() - 1]);

@@ -17,15 +17,14 @@ pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
 }
 
 fn print(daemon: &DaemonStatus) -> anyhow::Result<()> {
-    let none = || "none".to_owned();
     let ago = |time: &Option<String>| match time {
         Some(time) => format!("{} ago", output::age(time)),
         None => "never".to_owned(),
     };
     for (row, text) in [
         ("daemon", format!("pid {}, ccctl {}, since {}", daemon.pid, daemon.version, output::age(&daemon.since))),
-        ("file", daemon.file.clone().unwrap_or_else(none)),
-        ("in force", daemon.in_force.clone().unwrap_or_else(none)),
+        ("file", daemon.file.clone()),
+        ("in force", daemon.in_force.clone().unwrap_or_else(|| "none".to_owned())),
         ("compared", ago(&daemon.compared_at)),
         ("changed", ago(&daemon.changed_at)),
     ] {

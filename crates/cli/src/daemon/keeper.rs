@@ -28,7 +28,7 @@ const LAST_RETRY: Duration = Duration::from_secs(60);
 pub struct Keeper {
     daemon: &'static Daemon,
     /// The daemon's own file.
-    path: Option<PathBuf>,
+    path: PathBuf,
     policy: Arc<Policy>,
     seen: Seen,
     retry: Option<(Instant, Duration)>,
@@ -57,7 +57,7 @@ impl Reason {
 
 impl Keeper {
     /// One that keeps `policy`, which was read from `path`.
-    pub fn new(daemon: &'static Daemon, path: Option<PathBuf>, policy: Arc<Policy>) -> Self {
+    pub fn new(daemon: &'static Daemon, path: PathBuf, policy: Arc<Policy>) -> Self {
         Self { daemon, path, policy, seen: Seen::default(), retry: None, stopped: false }
     }
 
@@ -129,9 +129,8 @@ impl Keeper {
 
     /// Reads the file again; a bad one changes nothing.
     fn reload(&mut self) {
-        let Some(path) = self.path.clone() else { return };
-        let file = path.display().to_string();
-        let text = std::fs::read_to_string(&path).map_err(anyhow::Error::from);
+        let file = self.path.display().to_string();
+        let text = std::fs::read_to_string(&self.path).map_err(anyhow::Error::from);
         match text.and_then(|text| Policy::of_text(&file, &text)) {
             Ok(policy) => {
                 tracing::info!("{file} was read again");

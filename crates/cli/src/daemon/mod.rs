@@ -28,21 +28,23 @@ const WAITING: usize = 16;
 pub fn run(config: Option<&Path>) -> anyhow::Result<()> {
     sys::share_heap();
     let (path, policy) = read(config)?;
+    let in_force = policy.is_some().then(|| path.display().to_string());
+    let policy = policy.unwrap_or_default();
     log::begin(policy.log.level);
     let exclusive = socket::Exclusive::take()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let result = runtime.block_on(serve(path, Arc::new(policy)));
+    let result = runtime.block_on(serve(path, in_force, Arc::new(policy)));
     runtime.shutdown_background();
     drop(exclusive);
     result
 }
 
-/// Without the file that is looked for by itself, the daemon only serves.
-fn read(config: Option<&Path>) -> anyhow::Result<(Option<PathBuf>, Policy)> {
+/// Without the file that is looked for by itself, the daemon only serves; once it is there, SIGHUP has it read.
+fn read(config: Option<&Path>) -> anyhow::Result<(PathBuf, Option<Policy>)> {
     let path = std::path::absolute(config.unwrap_or(Path::new(CONFIG)))?;
     match std::fs::read_to_string(&path) {
-        Ok(text) => Policy::of_text(&path.display().to_string(), &text).map(|policy| (Some(path), policy)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound && config.is_none() => Ok((None, Policy::default())),
+        Ok(text) => Policy::of_text(&path.display().to_string(), &text).map(|policy| (path, Some(policy))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && config.is_none() => Ok((path, None)),
         Err(error) => {
             let cause = format!("read {}: {error}", path.display());
             Err(UsageError::new(cause, "ccctl daemon --config FILE").into())
@@ -50,10 +52,10 @@ fn read(config: Option<&Path>) -> anyhow::Result<(Option<PathBuf>, Policy)> {
     }
 }
 
-async fn serve(path: Option<PathBuf>, policy: Arc<Policy>) -> anyhow::Result<()> {
+async fn serve(path: PathBuf, in_force: Option<String>, policy: Arc<Policy>) -> anyhow::Result<()> {
     let listening = socket::Listening::at(&policy.api.socket)?;
     let (sender, orders) = mpsc::channel(WAITING);
-    let daemon = state::begin(sender, path.as_ref().map(|path| path.display().to_string()));
+    let daemon = state::begin(sender, path.display().to_string(), in_force);
     tracing::info!("ccctl {} serves {}", api::VERSION, policy.api.socket.display());
     let context = Arc::new(api::Context { read_group: read_group(&policy.api.read_group), ..api::Context::default() });
     let keeper = Keeper::new(daemon, path, policy).run(orders, context.changed.clone());

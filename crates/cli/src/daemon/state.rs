@@ -34,14 +34,14 @@ pub fn here() -> Option<&'static Daemon> {
 }
 
 /// Makes this process the daemon.
-pub fn begin(orders: mpsc::Sender<Order>, file: Option<String>) -> &'static Daemon {
+pub fn begin(orders: mpsc::Sender<Order>, file: String, in_force: Option<String>) -> &'static Daemon {
     HERE.get_or_init(|| Daemon {
         orders,
         status: Mutex::new(DaemonStatus {
             pid: std::process::id(),
             version: VERSION.to_owned(),
             since: now(),
-            in_force: file.clone(),
+            in_force,
             file,
             reloads: 0,
             compared_at: None,

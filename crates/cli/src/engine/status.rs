@@ -28,9 +28,9 @@ pub struct DaemonStatus {
     pub version: String,
     /// When it was started, RFC 3339.
     pub since: String,
-    /// Its own file; none where it was started without and there is none in its place.
-    pub file: Option<String>,
-    /// The file that is kept: its own, or one that `apply` has given it since.
+    /// Its own file, which it reads on SIGHUP.
+    pub file: String,
+    /// The file that is kept: its own, or one that `apply` has given it since; none where its own was not there.
     pub in_force: Option<String>,
     /// How often the file was read again, or refused.
     pub reloads: u32,

@@ -64,10 +64,19 @@ impl Daemon {
     /// Starts `binary` in a folder.
     #[track_caller]
     pub fn start_with(folder: Folder, binary: &Path, config: &str) -> Self {
+        let daemon = Self::spawned(folder, binary, config);
+        daemon.wait();
+        daemon
+    }
+
+    /// The same, and waits only until something listens.
+    #[track_caller]
+    pub fn spawned(folder: Folder, binary: &Path, config: &str) -> Self {
         write_config(&folder, config);
         let process = spawn(&folder, binary, &[]);
         let daemon = Self { folder, process, binary: binary.to_owned() };
-        daemon.wait();
+        let listens = || (daemon.get("daemon").status == 200).then_some(()).ok_or("nothing listens".to_owned());
+        eventually(PATIENCE, listens).unwrap_or_else(|error| panic!("{error}\n{}", daemon.log()));
         daemon
     }
 
@@ -95,10 +104,8 @@ impl Daemon {
         let before = self.status()["reloads"].clone();
         self.configure(config);
         self.signal("HUP");
-        let read = eventually(PATIENCE, || match self.status()["reloads"] == before {
-            true => Err("the file is not read".to_owned()),
-            false => Ok(()),
-        });
+        let is_read = || self.status()["reloads"] != before;
+        let read = eventually(PATIENCE, || is_read().then_some(()).ok_or("the file is not read".to_owned()));
         read.unwrap_or_else(|error| panic!("{error}\n{}", self.log()));
         self.status()
     }

@@ -99,6 +99,12 @@ pub fn claim(name: &str) {
     Exclusive::note(name).unwrap();
 }
 
+/// Notes that all rules will be the test's; stops if there are some that are not.
+#[track_caller]
+pub fn claim_rules() {
+    claim(RULES);
+}
+
 /// Looks at a command before it runs: what it loads becomes the test's, and what is not the test's stays out of reach.
 #[track_caller]
 pub fn prepare(words: &[&str]) {
@@ -112,7 +118,7 @@ pub fn prepare(words: &[&str]) {
         }
         ["unload", rest @ ..] if rest.contains(&"--all") => require_no_others("unload --all"),
         ["down", ..] => require_no_others("take everything down"),
-        ["assign", ..] => claim(RULES),
+        ["assign", ..] => claim_rules(),
         _ => {}
     }
 }

@@ -33,11 +33,16 @@ pub fn listen(cgroup: &Cgroup, namespace: &Namespace, address: &str) -> TcpListe
 
 /// Connects from a cgroup to a listener at this address of its namespace.
 pub fn pair(cgroup: &Cgroup, network: &Network, listener: &TcpListener, address: &str) -> Pair {
+    let client = client(cgroup, network, listener, address);
+    Pair { client, server: listener.accept().unwrap().0 }
+}
+
+/// The same, without accepting the connection.
+pub fn client(cgroup: &Cgroup, network: &Network, listener: &TcpListener, address: &str) -> TcpStream {
     let port = listener.local_addr().unwrap().port();
     let to = if address.contains(':') { format!("[{address}]:{port}") } else { format!("{address}:{port}") };
     let open = || network.client.enter(|| connect(&to, None, LIMIT).unwrap()).unwrap();
-    let client = cgroup.enter(open).unwrap();
-    Pair { client, server: listener.accept().unwrap().0 }
+    cgroup.enter(open).unwrap()
 }
 
 /// A socket's cookie as one types it.

@@ -42,7 +42,7 @@ pub use offload::Offload;
 pub use payload::{Digest, Payload};
 pub use receiver::Receiver;
 pub use sender::{Amount, Delivered, Flows, Sending};
-pub use socket::{algorithm_of, connect, cookie_of, Unconnected};
+pub use socket::{algorithm_of, close_with_reset, connect, cookie_of, Unconnected};
 pub use sockets::{sockets, Socket};
 pub use tcp_state::{TcpState, TcpStates};
 pub use watchdog::{eventually, within};

@@ -50,6 +50,11 @@ pub fn algorithm_of(stream: &TcpStream) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&name[..end]).into_owned())
 }
 
+/// Makes closing send a reset: nothing of the connection is left to wait for.
+pub fn close_with_reset(stream: &TcpStream) -> io::Result<()> {
+    SockRef::from(stream).set_linger(Some(Duration::ZERO))
+}
+
 /// `SO_COOKIE` of a socket: it tells it from all others as long as the host runs.
 pub fn cookie_of(socket: &impl AsFd) -> io::Result<u64> {
     SockRef::from(socket).cookie()

@@ -144,7 +144,10 @@ impl Compiled {
         }
         let any_peer = sets.get(&None).copied().unwrap_or(0);
         let has_prefixes = u32::from(sets.keys().any(Option::is_some));
-        self.scopes.push(rule_scope { outer, any_peer, has_prefixes });
+        let any_peer_set = self.sets[any_peer as usize];
+        let is_only = has_prefixes + any_peer_set.has_ports == 0;
+        let only_rule = if is_only { any_peer_set.any_port } else { 0 };
+        self.scopes.push(rule_scope { outer, only_rule, any_peer, has_prefixes });
         scope
     }
 
@@ -188,8 +191,7 @@ fn key_of(scope: u32, prefix: Prefix) -> prefix_key {
     prefix_key {
         bits: PREFIX_KEY_BITS + u32::from(prefix.bits()),
         scope,
-        family: prefix.family(),
+        family: prefix.family().into(),
         address: prefix.octets(),
-        ..prefix_key::default()
     }
 }

@@ -39,7 +39,7 @@ impl Installed {
     pub(crate) fn open() -> Result<Option<Self>> {
         let path = bpffs::rules_pin();
         for _ in 1..READ_ATTEMPTS {
-            if !path.exists() {
+            if !is_pinned(&path)? {
                 return Ok(None);
             }
             match Self::read(&path) {
@@ -48,7 +48,7 @@ impl Installed {
                 Err(_) => {} // replaced or removed at this moment
             }
         }
-        if !path.exists() {
+        if !is_pinned(&path)? {
             return Ok(None);
         }
         Self::read(&path).map(Some)
@@ -129,6 +129,11 @@ impl Installed {
         let nodes = parents.keys().copied().chain([0]);
         Ok(nodes.map(|node| (node, path(node))).collect())
     }
+}
+
+/// Only those who may look know that there is nothing.
+fn is_pinned(path: &Path) -> Result<bool> {
+    path.try_exists().map_err(|error| Error::kernel(format!("look for {}", path.display()), error))
 }
 
 fn rule_of(record: &record::rule, paths: &HashMap<u32, CgroupPath>) -> Option<Rule> {

@@ -19,7 +19,7 @@ use crate::bpffs;
 use crate::error::{Error, Result};
 use crate::lock::Lock;
 
-/// There while listening sockets may still have what rules that are gone have given them.
+/// There while sockets may still have what rules that are gone have given them; says which.
 const UNSETTLED_FILE: &str = "/run/ccctl/unsettled-rules";
 
 /// The way that all kernels since 6.1 have.
@@ -31,24 +31,26 @@ impl Assignment for Sockops {
     }
 
     /// All rules are replaced at one instant, by another program with maps of its own. A kill before it leaves the old
-    /// ones, and one after it the new ones.
+    /// ones, and one after it the new ones, and a note of what is left to do.
     fn replace(&self, _lock: &Lock, table: &RuleTable, live: Live) -> Result<Moved> {
         let installed = Installed::open()?;
         if installed.is_none() && table.rules().is_empty() {
             return Ok(Moved::default());
         }
         let object = load_program(&compile(table)?, installed.as_ref())?;
-        let Some(mut installed) = installed else {
-            attach(&object)?;
-            return change(live);
+        note(live)?;
+        let switched = match installed {
+            Some(mut installed) => program(&object).and_then(|program| {
+                let updated = installed.link.update_prog(&program);
+                updated.map_err(|error| Error::libbpf("replace the rules", &error))
+            }),
+            None => attach(&object),
         };
-        fs::write(UNSETTLED_FILE, "").map_err(|error| Error::kernel(format!("write {UNSETTLED_FILE}"), error))?;
-        let updated = installed.link.update_prog(&program(&object)?);
-        updated.map_err(|error| Error::libbpf("replace the rules", &error))?;
-        drop(installed); // or the link would outlive its pin
-        let moved = change(live)?;
-        settle()?;
-        Ok(moved)
+        if let Err(error) = switched {
+            forget_note()?;
+            return Err(error);
+        }
+        settle()
     }
 
     fn usage(&self) -> Result<BTreeMap<u32, usize>> {
@@ -60,14 +62,37 @@ impl Assignment for Sockops {
     }
 }
 
-fn change(live: Live) -> Result<Moved> {
+/// Writes down what there will be to do once the rules are in force.
+fn note(live: Live) -> Result<()> {
     let (work, rule_id) = match live {
-        Live::Keep => return Ok(Moved::default()),
+        Live::Keep => (RULE_FOLLOW, 0),
         Live::Move(id) => (RULE_MOVE, id),
         Live::Release(id) => (RULE_RELEASE, id),
         Live::Restore => (RULE_RESTORE, 0),
     };
-    live::change(Installed::open()?.as_ref(), work, rule_id)
+    let text = format!("{work} {rule_id}");
+    fs::write(UNSETTLED_FILE, text).map_err(|error| Error::kernel(format!("write {UNSETTLED_FILE}"), error))
+}
+
+fn forget_note() -> Result<()> {
+    match fs::remove_file(UNSETTLED_FILE) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::kernel(format!("remove {UNSETTLED_FILE}"), error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The work that is noted. A kill may have come before the rules changed: sockets are given back what they had only if
+/// there are none.
+fn noted_work(is_empty: bool) -> (u32, u32) {
+    let text = fs::read_to_string(UNSETTLED_FILE).unwrap_or_default();
+    let numbers = text.split_once(' ').and_then(|(work, id)| Some((work.parse().ok()?, id.parse().ok()?)));
+    match numbers {
+        Some((RULE_RESTORE, _)) if !is_empty => (RULE_FOLLOW, 0),
+        Some(numbers) => numbers,
+        None => (RULE_FOLLOW, 0), // killed while writing: before any rule changed
+    }
 }
 
 fn program(object: &Object) -> Result<Program<'_>> {
@@ -98,24 +123,26 @@ fn attach(object: &Object) -> Result<()> {
     pinned
 }
 
-/// Finishes what a replacement leaves to do: listeners follow the new rules, and with the last rule the link goes.
-/// Whoever takes the lock next does it where a kill has come between.
-pub(crate) fn settle() -> Result<()> {
+/// Finishes what a replacement leaves to do: sockets that are to change with it, listeners, which follow in any case, and
+/// with the last rule the link. Whoever takes the lock next does it where a kill has come between.
+pub(crate) fn settle() -> Result<Moved> {
+    let mut moved = Moved::default();
     if let Some(installed) = Installed::open()? {
+        let is_empty = installed.table()?.rules().is_empty();
+        let (work, rule_id) = noted_work(is_empty);
+        if work != RULE_FOLLOW {
+            moved = live::change(Some(&installed), work, rule_id)?;
+        }
         live::change(Some(&installed), RULE_FOLLOW, 0)?;
-        if installed.table()?.rules().is_empty() {
+        if is_empty {
             let path = bpffs::rules_pin();
             fs::remove_file(&path).map_err(|error| Error::kernel(format!("remove {}", path.display()), error))?;
             drop(installed); // the last descriptor: the kernel takes the link down before the close returns
             bpffs::remove_empty_folders();
         }
     }
-    match fs::remove_file(UNSETTLED_FILE) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(Error::kernel(format!("remove {UNSETTLED_FILE}"), error))
-        }
-        _ => Ok(()),
-    }
+    forget_note()?;
+    Ok(moved)
 }
 
 /// Has a kill left something to do?

@@ -120,6 +120,9 @@ fn by_the_maps(compiled: &Compiled, flow: &Flow) -> Option<u32> {
         let Some((_, found)) = child else { break };
         (node, scope) = (found.id, found.scope);
     }
+    if let only @ 1.. = compiled.scopes[scope as usize].only_rule {
+        return Some(compiled.rules[only as usize].id);
+    }
     let mut set = 0;
     for _ in 0..RULE_SEARCH_STEPS {
         if set != 0 {
@@ -147,9 +150,9 @@ fn by_the_maps(compiled: &Compiled, flow: &Flow) -> Option<u32> {
 fn longest_prefix(compiled: &Compiled, scope: u32, peer: IpAddr) -> Option<u32> {
     let (peer, is_v4) = number(peer);
     let octets = if is_v4 { (peer << 96).to_be_bytes() } else { peer.to_be_bytes() };
-    let wanted: Vec<u8> = [&scope.to_ne_bytes()[..], &[if is_v4 { 4 } else { 6 }], &octets].concat();
+    let wanted: Vec<u8> = [&scope.to_ne_bytes()[..], &u32::to_ne_bytes(if is_v4 { 4 } else { 6 }), &octets].concat();
     let matching = compiled.prefixes.iter().filter(|(key, _)| {
-        let data: Vec<u8> = [&key.scope.to_ne_bytes()[..], &[key.family], &key.address].concat();
+        let data: Vec<u8> = [&key.scope.to_ne_bytes()[..], &key.family.to_ne_bytes(), &key.address].concat();
         (0..key.bits as usize).all(|bit| (data[bit / 8] ^ wanted[bit / 8]) >> (7 - bit % 8) & 1 == 0)
     });
     matching.max_by_key(|(key, _)| key.bits).map(|(_, set)| *set)
