@@ -50,7 +50,7 @@ lint:
 # bring Rust and C into shape
 fmt:
     cargo fmt --all
-    find bpf crates -name '*.[ch]' -not -path '*/target/*' -exec clang-format -i {} +
+    find bpf xdp crates -name '*.[ch]' -not -path '*/target/*' -exec clang-format -i {} +
 
 # CPU time per gigabyte and per hook call, against the kernel's own modules (root)
 bench-ack *ARGS:

@@ -39,6 +39,8 @@ pub enum Command {
     Unload(Unload),
     /// Show or set the default algorithm of this network namespace
     Default(Default),
+    /// Measure the ACK clock: arrival, waiting, processing, drops of ACKs, for each algorithm
+    Acks(Acks),
     /// Check what this host can do
     Doctor(Output),
 }
@@ -178,4 +180,44 @@ pub struct Default {
     /// How to print.
     #[command(flatten)]
     pub output: Output,
+}
+
+/// `ccctl acks`
+#[derive(Debug, Args)]
+pub struct Acks {
+    /// Interface to measure; may be repeated [default: all that are up, loopback included]
+    #[arg(long = "interface", short, value_name = "IF")]
+    pub interfaces: Vec<String>,
+    /// Measure in this network namespace: a name in /run/netns or the path of a namespace file
+    #[arg(long, value_name = "NAME|PATH")]
+    pub netns: Option<String>,
+    /// How long [default: 10s; with --watch until Ctrl-C]
+    #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub time: Option<std::time::Duration>,
+    /// Count ACKs slower than the mean time between data packets of 1500 bytes at this rate (250mbit)
+    #[arg(long, value_name = "RATE")]
+    pub rate: Option<String>,
+    /// Where ACKs are stamped; auto takes native XDP on hardware and tc ingress elsewhere
+    #[arg(long = "at", value_name = "PLACE", value_enum, default_value_t)]
+    pub place: StampPlace,
+    /// Show it live
+    #[arg(long, conflicts_with = "json")]
+    pub watch: bool,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Where ACKs are stamped.
+#[derive(Debug, Clone, Copy, std::default::Default, clap::ValueEnum)]
+pub enum StampPlace {
+    /// The earliest that costs little
+    #[default]
+    Auto,
+    /// XDP in the driver
+    Native,
+    /// XDP in the network stack
+    Generic,
+    /// tc ingress
+    Tc,
 }

@@ -60,6 +60,9 @@ impl Exit {
         if error.is::<UsageError>() {
             return Self::Usage;
         }
+        if let Some(error) = error.downcast_ref::<ccctl_telemetry::Error>() {
+            return Self::of_telemetry(error);
+        }
         match error.downcast_ref::<Error>() {
             Some(Error::Unknown { .. } | Error::BadName { .. } | Error::Parameter(_) | Error::Profile(_)) => {
                 Self::Usage
@@ -70,6 +73,16 @@ impl Exit {
             Some(Error::Refused { .. }) => Self::Program,
             Some(Error::Locked { .. }) => Self::Locked,
             Some(Error::Kernel { answer, .. }) if is_wrong_path(answer.kind()) => Self::Usage,
+            _ => Self::Unexpected,
+        }
+    }
+
+    fn of_telemetry(error: &ccctl_telemetry::Error) -> Self {
+        use ccctl_telemetry::Error as Clock;
+        match error {
+            Clock::Interface { .. } => Self::Usage,
+            Clock::NoPlace { .. } | Clock::Privileges { .. } | Clock::Kernel(_) => Self::Host,
+            Clock::Program { .. } => Self::Program,
             _ => Self::Unexpected,
         }
     }
@@ -89,6 +102,9 @@ pub fn cause(error: &anyhow::Error) -> String {
 pub fn remedy(error: &anyhow::Error) -> Option<String> {
     if let Some(usage) = error.downcast_ref::<UsageError>() {
         return Some(usage.remedy.clone());
+    }
+    if let Some(clock) = error.downcast_ref::<ccctl_telemetry::Error>() {
+        return clock.remedy();
     }
     error.downcast_ref::<Error>().and_then(Error::remedy)
 }

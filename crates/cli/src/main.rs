@@ -47,6 +47,7 @@ fn run(command: &Command) -> anyhow::Result<Exit> {
         Command::Migrate(migrate) => commands::migrate::run(migrate),
         Command::Unload(unload) => commands::unload::run(unload),
         Command::Default(default) => commands::default::run(default),
+        Command::Acks(acks) => commands::acks::run(acks),
         Command::Doctor(output) => commands::doctor::run(output),
     }
 }
