@@ -5,7 +5,8 @@
  * An ACK here is a TCP segment with ACK and without SYN, FIN, RST and payload. What is looked through on the way to it:
  * up to 4 VLAN tags (802.1Q, 802.1ad), IPv4 with options, IPv6 with up to 8 extension headers (hop-by-hop, routing,
  * destination options, authentication, and a fragment header that says "whole": RFC 6946). Fragments are no ACKs, nor is
- * a frame that ends before its packet does. Padding behind the packet is ignored. Checksums are TCP's business.
+ * a frame that ends before its packet does, or whose headers do not fit into the first buffer of the driver (some 3 KB).
+ * Padding behind the packet is ignored. Checksums are TCP's business.
  *
  * Not static: each check that keeps the verifier content is also the check that the kernel's own input makes.
  */
