@@ -60,6 +60,10 @@ bench-ack *ARGS:
 bench-load *ARGS:
     cargo bench --package ccctl --bench load -- {{ ARGS }}
 
+# what the ACK clock costs while it is on, against off (root)
+bench-telemetry *ARGS:
+    cargo bench --package ccctl --bench telemetry -- {{ ARGS }}
+
 # licences and sources of the dependencies (needs: cargo install cargo-deny)
 deny:
     cargo deny check licenses bans sources

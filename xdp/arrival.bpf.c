@@ -106,8 +106,8 @@ INLINE struct frame tc_frame(struct __sk_buff *skb)
 	return (struct frame){ .data = (const u8 *)(long)skb->data, .end = (const u8 *)(long)skb->data_end };
 }
 
-/* A packet that came through a lower device, such as the port of a bridge, has been counted there. */
-INLINE bool counted_before(const struct __sk_buff *skb, u64 now)
+/* The earliest stamp stays: that of a lower device, such as the port of a bridge, or of another clock. */
+INLINE bool is_stamped(const struct __sk_buff *skb, u64 now)
 {
 	return has_stamp(skb) || (skb->tstamp && skb->tstamp <= now);
 }
@@ -130,9 +130,11 @@ int stamp_at_tc(struct __sk_buff *skb)
 		return TC_ACT_UNSPEC;
 	now = bpf_ktime_get_ns();
 	counts = counts_here();
-	if (!counts || counted_before(skb, now))
+	if (!counts)
 		return TC_ACT_UNSPEC;
 	count_ack(counts, blocks);
+	if (is_stamped(skb, now))
+		return TC_ACT_UNSPEC;
 	if (skb->tstamp)
 		counts->unstamped++;
 	else

@@ -8,6 +8,7 @@ use aya::programs::tc::{qdisc_add_clsact, qdisc_detach_program, NlOptions, TcAtt
 use aya::programs::{LinkOrder, ProgramError, SchedClassifier, TcAttachType, Xdp, XdpMode};
 use aya::{Btf, Ebpf, EbpfLoader};
 
+use crate::cost::{self, ProgramCost};
 use crate::error::{Error, Result};
 use crate::interface::Interface;
 use crate::wire::{arrival_counts, ACK_SACK_KINDS};
@@ -132,6 +133,11 @@ impl Arrival {
 
     pub(crate) fn attached(&self) -> &Attached {
         &self.attached
+    }
+
+    /// What the programs cost.
+    pub(crate) fn programs(&self) -> Vec<ProgramCost> {
+        cost::of(&self.object)
     }
 
     /// What was counted so far, on all processors together.

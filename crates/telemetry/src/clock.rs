@@ -10,6 +10,7 @@ use aya::programs::{BtfTracePoint, FExit, ProgramError};
 use aya::{Btf, Ebpf, EbpfLoader};
 
 use crate::arrival::{Arrival, Attached, InterfaceCounts, PointChoice};
+use crate::cost::{self, ProgramCost};
 use crate::drops::{self, Drops};
 use crate::error::{Error, Result};
 use crate::histogram::Times;
@@ -163,6 +164,12 @@ impl Clock {
             drops: self.drops()?,
             softnet: self.softnet()?,
         })
+    }
+
+    /// What the clock's own programs cost, while `kernel.bpf_stats_enabled` is on.
+    #[must_use]
+    pub fn programs(&self) -> Vec<ProgramCost> {
+        self.arrivals.iter().flat_map(Arrival::programs).chain(cost::of(&self.object)).collect()
     }
 
     fn algorithms(&self) -> Result<BTreeMap<String, AlgorithmCounts>> {

@@ -9,6 +9,7 @@
 
 mod arrival;
 mod clock;
+mod cost;
 mod drops;
 mod error;
 mod histogram;
@@ -20,6 +21,7 @@ pub mod wire;
 
 pub use arrival::{Attached, InterfaceCounts, Point, PointChoice, ARRIVAL_OBJECT};
 pub use clock::{AlgorithmCounts, Clock, End, Reading, Settings};
+pub use cost::ProgramCost;
 pub use drops::Drops;
 pub use error::{Error, Result};
 pub use histogram::{Bucket, Times};

@@ -22,7 +22,7 @@ use stop::Stop;
 
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
 /// Between two looks at the backlogs.
-const TICK: Duration = Duration::from_millis(20);
+const TICK: Duration = Duration::from_millis(50);
 const REFRESH: Duration = Duration::from_secs(1);
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
