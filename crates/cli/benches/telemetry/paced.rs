@@ -39,8 +39,8 @@ pub fn run(network: &Network, algorithm: &str, mbit_per_s: Option<f64>, time: Du
     let receiver = std::thread::spawn(move || receive(&listener));
     let started = Instant::now();
     let sent = network.client.enter(|| send(connect(&to, Some(algorithm), LIMIT).unwrap(), mbit_per_s, time)).unwrap();
-    let (bytes, received) = receiver.join().unwrap();
-    Cost { bytes, elapsed: started.elapsed(), cpu: sent + received + (ksoftirqd() - softirqs) }
+    let (bytes, reading) = receiver.join().unwrap();
+    Cost { bytes, elapsed: started.elapsed(), cpu: sent + reading + ksoftirqd().saturating_sub(softirqs) }
 }
 
 fn send(mut stream: TcpStream, mbit_per_s: Option<f64>, time: Duration) -> Duration {
@@ -57,7 +57,7 @@ fn send(mut stream: TcpStream, mbit_per_s: Option<f64>, time: Duration) -> Durat
             std::thread::sleep(due.saturating_sub(started.elapsed()));
         }
     }
-    thread_time() - before
+    thread_time().saturating_sub(before)
 }
 
 fn receive(listener: &TcpListener) -> (u64, Duration) {
@@ -68,7 +68,7 @@ fn receive(listener: &TcpListener) -> (u64, Duration) {
     let mut bytes = 0;
     loop {
         match stream.read(&mut buffer).unwrap() {
-            0 => return (bytes, thread_time() - before),
+            0 => return (bytes, thread_time().saturating_sub(before)),
             count => bytes += count as u64,
         }
     }

@@ -138,8 +138,8 @@ impl Foreign {
         ip.args(["-d", "link", "show", &self.interface]);
         let shown = namespace.run(&mut ip, LIMIT).unwrap().stdout;
         let xdp = shown.lines().find(|line| line.contains("prog/xdp")).expect("the XDP program is on the interface");
-        let tc = namespace.enter(|| SchedClassifier::query_tcx(&*self.interface, TcAttachType::Ingress).unwrap());
-        let ids: Vec<u32> = tc.unwrap().1.iter().map(|program| program.id()).collect();
+        let tc = namespace.enter(|| SchedClassifier::query_tcx(&self.interface, TcAttachType::Ingress).unwrap());
+        let ids: Vec<u32> = tc.unwrap().1.iter().map(aya::programs::ProgramInfo::id).collect();
         format!("{xdp} {ids:?}")
     }
 
