@@ -17,17 +17,19 @@
 
 #define TCP_HEADER_MAX_BYTES 60
 #define STAMP_AGE_MAX_NS 60000000000ULL
+#define SLOT_PROBES 8
 #define SHARED_INFO_BYTES 32 /* where meta_len and gso_segs are */
 
 char _license[] SEC("license") = "GPL";
 
 const volatile struct clock_settings settings = {};
 
+/* A table with open addressing: each processor puts algorithms where it finds room. No hash of the kernel's is as fast. */
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
-	__type(key, struct algorithm_name);
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__type(key, u32);
 	__type(value, struct algorithm_counts);
-	__uint(max_entries, ACK_ALGORITHMS_MAX);
+	__uint(max_entries, ACK_ALGORITHM_SLOTS);
 } algorithms SEC(".maps");
 
 struct {
@@ -42,7 +44,7 @@ struct current_ack {
 	u64 skb; /* 0: none */
 	u64 task;
 	u64 started_ns;
-	struct algorithm_name algorithm;
+	u32 slot;
 };
 
 struct {
@@ -52,14 +54,6 @@ struct {
 	__uint(max_entries, 1);
 } current_acks SEC(".maps");
 
-/* For the first entry of an algorithm; too large for the stack */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__type(key, u32);
-	__type(value, struct algorithm_counts);
-	__uint(max_entries, 1);
-} nothing SEC(".maps");
-
 INLINE void *here(void *map)
 {
 	u32 zero = 0;
@@ -67,18 +61,27 @@ INLINE void *here(void *map)
 	return bpf_map_lookup_elem(map, &zero);
 }
 
-INLINE struct algorithm_counts *counts_of(const struct algorithm_name *name)
+/* Where this processor counts for the algorithm; NULL where the table is too full for one more. */
+INLINE struct algorithm_counts *counts_of(const struct tcp_congestion_ops *ops, u32 *slot)
 {
-	struct algorithm_counts *counts = bpf_map_lookup_elem(&algorithms, name);
-	void *zeroes;
+	struct algorithm_counts *counts;
+	u32 key = ops->key;
 
-	if (counts)
-		return counts;
-	zeroes = here(&nothing);
-	if (!zeroes)
-		return NULL;
-	bpf_map_update_elem(&algorithms, name, zeroes, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&algorithms, name);
+	*slot = key;
+	for (int probe = 0; probe < SLOT_PROBES; probe++, ++*slot) {
+		*slot &= ACK_ALGORITHM_SLOTS - 1;
+		counts = bpf_map_lookup_elem(&algorithms, slot);
+		if (!counts)
+			return NULL;
+		if (counts->key == key)
+			return counts;
+		if (!counts->name[0]) {
+			bpf_probe_read_kernel(counts->name, sizeof(counts->name), &ops->name);
+			counts->key = key;
+			return counts;
+		}
+	}
+	return NULL;
 }
 
 /* Position of the highest bit, by halves */
@@ -121,13 +124,6 @@ INLINE void add_time(struct ack_times *times, u64 ns)
 		times->buckets[bucket]++;
 }
 
-INLINE void read_algorithm(const struct tcp_sock *tp, struct algorithm_name *name)
-{
-	const struct tcp_congestion_ops *ops = tp->inet_conn.icsk_ca_ops;
-
-	bpf_probe_read_kernel(name, sizeof(*name), &ops->name);
-}
-
 /* meta_len and gso_segs lie in the first bytes of skb_shared_info, behind the packet's buffer. */
 struct shared_info {
 	u8 meta_len;
@@ -153,8 +149,8 @@ INLINE bool read_stamp(const struct sk_buff *skb, const struct shared_info *shar
 	u64 time = skb->tstamp;
 
 	if (time && time <= now && now - time < STAMP_AGE_MAX_NS) {
-		stamp->arrived_ns = time & ~7ULL;
-		stamp->sack_blocks = time & 7;
+		stamp->arrived_ns = time & ~(u64)ACK_NOTES;
+		stamp->notes = time & ACK_NOTES;
 		return true;
 	}
 	if (shared->meta_len < sizeof(*stamp))
@@ -185,8 +181,9 @@ INLINE void count_arrival(struct algorithm_counts *counts, const struct sk_buff 
 		counts->unstamped++;
 		return;
 	}
-	counts->sack_blocks[sack_index(stamp.sack_blocks)]++;
-	add_time(&counts->waiting, now - stamp.arrived_ns);
+	counts->sack_blocks[sack_index(stamp.notes)]++;
+	if (!(stamp.notes & ACK_NOTE_UNTIMED))
+		add_time(&counts->waiting, now - stamp.arrived_ns);
 }
 
 SEC("tp_btf/tcp_probe")
@@ -194,9 +191,9 @@ int BPF_PROG(input_starts, struct sock *sk, struct sk_buff *skb)
 {
 	u8 header[16] __attribute__((aligned(8)));
 	struct algorithm_counts *counts;
-	struct algorithm_name name;
 	struct current_ack *ack;
 	struct tcp_sock *tp;
+	u32 slot;
 	u64 now;
 
 	if (skb->len > TCP_HEADER_MAX_BYTES || sk->__sk_common.skc_net.net->ns.inum != settings.netns_inum)
@@ -207,8 +204,7 @@ int BPF_PROG(input_starts, struct sock *sk, struct sk_buff *skb)
 		return 0;
 	if ((header[12] >> 4) * 4 != skb->len || header[13] & 7) /* a payload; SYN, FIN or RST */
 		return 0;
-	read_algorithm(tp, &name);
-	counts = counts_of(&name);
+	counts = counts_of(tp->inet_conn.icsk_ca_ops, &slot);
 	ack = here(&current_acks);
 	if (!counts || !ack)
 		return 0;
@@ -218,7 +214,7 @@ int BPF_PROG(input_starts, struct sock *sk, struct sk_buff *skb)
 	count_arrival(counts, skb, now);
 	ack->skb = (u64)skb;
 	ack->task = bpf_get_current_task();
-	ack->algorithm = name;
+	ack->slot = slot;
 	ack->started_ns = now;
 	return 0;
 }
@@ -233,7 +229,7 @@ INLINE void input_ended(u64 skb)
 	ack->skb = 0;
 	if (ack->task != bpf_get_current_task())
 		return;
-	counts = bpf_map_lookup_elem(&algorithms, &ack->algorithm);
+	counts = bpf_map_lookup_elem(&algorithms, &ack->slot);
 	if (counts)
 		add_time(&counts->processing, bpf_ktime_get_ns() - ack->started_ns);
 }
@@ -280,7 +276,7 @@ int packet_dropped(u64 *ctx)
 	if (sk) {
 		tp = bpf_skc_to_tcp_sock(sk);
 		if (tp)
-			read_algorithm(tp, (struct algorithm_name *)key.algorithm);
+			bpf_probe_read_kernel(key.algorithm, sizeof(key.algorithm), &tp->inet_conn.icsk_ca_ops->name);
 	}
 	key.elsewhere = is_elsewhere(skb, sk);
 	count = bpf_map_lookup_elem(&drops, &key);

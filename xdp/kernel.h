@@ -108,6 +108,7 @@ struct sock {
 };
 
 struct tcp_congestion_ops {
+	u32 key; /* hash of the name; no two registered algorithms share one */
 	char name[16];
 };
 

@@ -200,6 +200,9 @@ pub struct Acks {
     /// Where ACKs are stamped; auto takes native XDP on hardware and tc ingress elsewhere
     #[arg(long = "at", value_name = "PLACE", value_enum, default_value_t)]
     pub place: StampPlace,
+    /// Time every ACK; otherwise one in 8 is timed, at a fraction of the cost. All are counted either way
+    #[arg(long)]
+    pub every_ack: bool,
     /// Show it live
     #[arg(long, conflicts_with = "json")]
     pub watch: bool,

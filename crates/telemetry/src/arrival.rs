@@ -20,6 +20,7 @@ const XDP: &str = "stamp_at_xdp";
 const TC: &str = "stamp_at_tc";
 const TC_COUNT: &str = "count_at_tc";
 const MAP: &str = "arrivals";
+const ONE_IN_8: u32 = 7;
 
 /// Where ACKs are stamped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,7 +94,9 @@ pub struct InterfaceCounts {
     pub acks: u64,
     /// Of those, by the number of SACK blocks.
     pub sack_blocks: [u64; ACK_SACK_KINDS as usize],
-    /// ACKs that no stamp could be put on.
+    /// ACKs that were stamped: all with SACK blocks, and one in 8 of the others unless every one was asked for.
+    pub stamped: u64,
+    /// ACKs that were to be stamped and could not be.
     pub unstamped: u64,
     /// ACKs stamped by native XDP that reached tc ingress; others were dropped in between, or are on their way.
     pub reached_tc: Option<u64>,
@@ -110,11 +113,12 @@ pub(crate) struct Arrival {
 
 impl Arrival {
     /// Attaches to the first place that takes it.
-    pub(crate) fn attach(btf: &Btf, interface: &Interface, choice: PointChoice) -> Result<Self> {
+    pub(crate) fn attach(btf: &Btf, interface: &Interface, choice: PointChoice, every_ack: bool) -> Result<Self> {
         let mut passed_over = Vec::new();
         for point in choice.order(interface.is_hardware) {
             let mut object = EbpfLoader::new()
                 .btf(Some(btf))
+                .override_global("stamp_mask", if every_ack { &0u32 } else { &ONE_IN_8 }, true)
                 .load(ARRIVAL_OBJECT)
                 .map_err(|source| Error::Object { object: "arrival", source })?;
             match attach(&mut object, interface, *point) {
@@ -154,6 +158,7 @@ impl Arrival {
             attached: self.attached.clone(),
             acks: sum(|counts| counts.acks),
             sack_blocks,
+            stamped: sum(|counts| counts.stamped),
             unstamped: sum(|counts| counts.unstamped),
             reached_tc: self.counts_at_tc.then(|| sum(|counts| counts.reached_tc)),
         })

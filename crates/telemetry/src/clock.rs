@@ -5,7 +5,8 @@ use std::fmt;
 use std::os::linux::fs::MetadataExt as _;
 use std::time::{Duration, Instant};
 
-use aya::maps::PerCpuHashMap;
+use aya::maps::{PerCpuArray, PerCpuHashMap};
+use aya::programs::tp_btf::BtfTracePointLinkId;
 use aya::programs::{BtfTracePoint, FExit, ProgramError};
 use aya::{Btf, Ebpf, EbpfLoader};
 
@@ -18,7 +19,7 @@ use crate::interface::Interface;
 use crate::kernel_types::KernelTypes;
 use crate::privileges;
 use crate::softnet::{Backlog, Softnet};
-use crate::wire::{algorithm_counts, algorithm_name, clock_settings, drop_key, text, ACK_SACK_KINDS};
+use crate::wire::{algorithm_counts, clock_settings, drop_key, text, ACK_ALGORITHM_SLOTS, ACK_SACK_KINDS};
 
 static CLOCK_OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/clock.o"));
 
@@ -26,6 +27,8 @@ const START: &str = "input_starts";
 const END_BY_RETURN: &str = "ack_returns";
 const END_BY_FREE: &str = "ack_freed";
 const DROP: &str = "packet_dropped";
+/// One in so many turns listens for ends.
+const TURNS: u32 = 8;
 
 /// What to measure.
 #[derive(Debug, Clone, Default)]
@@ -36,6 +39,8 @@ pub struct Settings {
     pub point: PointChoice,
     /// Count times longer than this.
     pub slow: Option<Duration>,
+    /// Time every ACK; otherwise one in 8 is, which costs far less. All are counted either way.
+    pub every_ack: bool,
 }
 
 /// What ends the processing of an ACK.
@@ -65,9 +70,9 @@ pub struct AlgorithmCounts {
     pub coalesced: u64,
     /// Duplicate ACKs (RFC 5681).
     pub duplicate_acks: u64,
-    /// ACKs without a time of arrival: from an interface without the clock, or too early.
+    /// ACKs without a stamp: not chosen, or from an interface without the clock.
     pub unstamped: u64,
-    /// Stamped ACKs by their number of SACK blocks.
+    /// ACKs by their number of SACK blocks.
     pub sack_blocks: [u64; ACK_SACK_KINDS as usize],
     /// From arrival to the start of TCP input.
     pub waiting: Times,
@@ -111,6 +116,15 @@ pub struct Clock {
     started: Instant,
     before: Vec<Softnet>,
     backlogs: BTreeMap<u32, Backlog>,
+    window: Window,
+}
+
+/// When the end is listened to: where every freed object of the machine is looked at, one in [`TURNS`] of the time.
+#[derive(Debug, Default)]
+struct Window {
+    always: bool,
+    turn: u32,
+    link: Option<BtfTracePointLinkId>,
 }
 
 impl Clock {
@@ -121,19 +135,22 @@ impl Clock {
         let btf = Btf::from_sys_fs().map_err(|_| Error::Kernel("BTF"))?;
         let types = KernelTypes::read()?;
         let mut object = load(&btf, settings, &types)?;
-        let end = attach_end(&mut object, &btf)?;
+        let end = load_end(&mut object, &btf)?;
         load_trace_point(&mut object, START, "tcp_probe", &btf)?;
         load_trace_point(&mut object, DROP, "kfree_skb", &btf)?;
         let arrivals = interfaces
             .iter()
-            .map(|interface| Arrival::attach(&btf, interface, settings.point))
+            .map(|interface| Arrival::attach(&btf, interface, settings.point, settings.every_ack))
             .collect::<Result<_>>()?;
         // All that takes time is done: what arrives between these lines is what the sums cannot agree on.
         let before = Softnet::read()?;
         attach_trace_point(&mut object, START)?;
         attach_trace_point(&mut object, DROP)?;
-        let backlogs = BTreeMap::new();
-        Ok(Self { arrivals, object, end, types, started: Instant::now(), before, backlogs })
+        let (started, backlogs) = (Instant::now(), BTreeMap::new());
+        let mut clock = Self { arrivals, object, end, types, started, before, backlogs, window: Window::default() };
+        clock.window.always = settings.every_ack || end == End::AckReturns;
+        clock.turn_end()?;
+        Ok(clock)
     }
 
     /// What ends the processing of an ACK on this kernel.
@@ -147,11 +164,28 @@ impl Clock {
         self.arrivals.iter().map(Arrival::attached)
     }
 
-    /// Looks at the backlogs; as often as their length is to be known.
+    /// Looks at the backlogs, and opens and closes the window for ends: to be called about 20 times a second.
     pub fn sample(&mut self) -> Result<()> {
+        self.turn_end()?;
         for softnet in Softnet::read()? {
             self.backlogs.entry(softnet.cpu).or_default().add(&softnet);
         }
+        Ok(())
+    }
+
+    /// The first turn of each round is the one with the window open.
+    fn turn_end(&mut self) -> Result<()> {
+        let wanted = self.window.always || self.window.turn.is_multiple_of(TURNS);
+        self.window.turn = self.window.turn.wrapping_add(1);
+        if self.end == End::AckReturns || wanted == self.window.link.is_some() {
+            return Ok(());
+        }
+        let program = trace_point_program(&mut self.object, END_BY_FREE)?;
+        if let Some(link) = self.window.link.take() {
+            return program.detach(link).map_err(|source| program_error("detach", END_BY_FREE, source));
+        }
+        let link = program.attach().map_err(|source| program_error("attach", END_BY_FREE, source))?;
+        self.window.link = Some(link);
         Ok(())
     }
 
@@ -174,14 +208,13 @@ impl Clock {
 
     fn algorithms(&self) -> Result<BTreeMap<String, AlgorithmCounts>> {
         let map = self.object.map("algorithms").ok_or(Error::Kernel("map of algorithms"))?;
-        let map: PerCpuHashMap<_, algorithm_name, algorithm_counts> =
-            map.try_into().map_err(Error::map("algorithms"))?;
-        let mut algorithms = BTreeMap::new();
-        for entry in &map {
-            let (key, values) = entry.map_err(Error::map("algorithms"))?;
-            let mut sum = AlgorithmCounts::default();
-            values.iter().for_each(|counts| sum.add(counts));
-            algorithms.insert(text(&key.name), sum);
+        let map: PerCpuArray<_, algorithm_counts> = map.try_into().map_err(Error::map("algorithms"))?;
+        let mut algorithms: BTreeMap<String, AlgorithmCounts> = BTreeMap::new();
+        for slot in 0..ACK_ALGORITHM_SLOTS {
+            let values = map.get(&slot, 0).map_err(Error::map("algorithms"))?;
+            for counts in values.iter().filter(|counts| counts.name[0] != 0) {
+                algorithms.entry(text(&counts.name)).or_default().add(counts);
+            }
         }
         Ok(algorithms)
     }
@@ -209,7 +242,10 @@ impl AlgorithmCounts {
         self.coalesced += counts.coalesced;
         self.duplicate_acks += counts.duplicate_acks;
         self.unstamped += counts.unstamped;
-        self.sack_blocks.iter_mut().zip(counts.sack_blocks).for_each(|(sum, count)| *sum += count);
+        // Without blocks not all are stamped: they are those that are left.
+        let blocks: u64 = counts.sack_blocks.iter().skip(1).sum();
+        self.sack_blocks[0] += counts.acks.saturating_sub(blocks);
+        self.sack_blocks.iter_mut().zip(counts.sack_blocks).skip(1).for_each(|(sum, count)| *sum += count);
         self.waiting.add(&counts.waiting);
         self.processing.add(&counts.processing);
     }
@@ -249,13 +285,12 @@ fn program_error(step: &'static str, program: &str, source: ProgramError) -> Err
     Error::Program { step, program: program.to_owned(), source: Box::new(source) }
 }
 
-/// fexit where the kernel lets it, which only trying tells.
-fn attach_end(object: &mut Ebpf, btf: &Btf) -> Result<End> {
+/// fexit where the kernel lets it, which only trying tells; the other end is attached by turns.
+fn load_end(object: &mut Ebpf, btf: &Btf) -> Result<End> {
     if attach_fexit(object, btf).is_ok() {
         return Ok(End::AckReturns);
     }
     load_trace_point(object, END_BY_FREE, "kmem_cache_free", btf)?;
-    attach_trace_point(object, END_BY_FREE)?;
     Ok(End::AckFreed)
 }
 

@@ -7,8 +7,8 @@ mod header {
 }
 
 pub use header::{
-    ack_times, algorithm_counts, algorithm_name, arrival_counts, clock_settings, drop_key, ACK_ALGORITHMS_MAX,
-    ACK_BUCKETS, ACK_BUCKETS_PER_OCTAVE, ACK_NAME_BYTES, ACK_SACK_KINDS,
+    ack_times, algorithm_counts, arrival_counts, clock_settings, drop_key, ACK_ALGORITHM_SLOTS, ACK_BUCKETS,
+    ACK_BUCKETS_PER_OCTAVE, ACK_NAME_BYTES, ACK_SACK_KINDS,
 };
 
 // SAFETY: integers and arrays of integers only, without padding (the layout tests of bindgen hold sizes and offsets):
@@ -16,8 +16,6 @@ pub use header::{
 unsafe impl aya::Pod for arrival_counts {}
 // SAFETY: as above.
 unsafe impl aya::Pod for algorithm_counts {}
-// SAFETY: as above.
-unsafe impl aya::Pod for algorithm_name {}
 // SAFETY: as above.
 unsafe impl aya::Pod for clock_settings {}
 // SAFETY: as above.

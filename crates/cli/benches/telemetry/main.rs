@@ -8,6 +8,7 @@
 mod measure;
 mod paced;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ccctl_lab::testbed::{within, Exclusive, Network, Offload};
@@ -19,7 +20,8 @@ const ALGORITHM: &str = "cubic";
 const RATE_MBIT: f64 = 800.0;
 const STATISTICS: &str = "/proc/sys/kernel/bpf_stats_enabled";
 const ON_AIM_PCT: f64 = 3.0;
-const OFF_AIM_PCT: f64 = 0.1;
+/// As in `ccctl acks`.
+const TICK: Duration = Duration::from_millis(50);
 
 struct Plan {
     rounds: usize,
@@ -31,33 +33,37 @@ struct Plan {
 enum Load {
     /// Nothing: how much two equal runs differ.
     Nothing,
-    Clock(PointChoice),
+    /// The clock at this place; timing every ACK or one in 8.
+    Clock(PointChoice, bool),
 }
+
+const LOADS: [(&str, Load); 5] = [
+    ("off", Load::Nothing),
+    ("tc ingress (auto on veth)", Load::Clock(PointChoice::Tc, false)),
+    ("tc ingress, every ACK timed", Load::Clock(PointChoice::Tc, true)),
+    ("native XDP", Load::Clock(PointChoice::Native, false)),
+    ("generic XDP", Load::Clock(PointChoice::Generic, false)),
+];
 
 fn main() {
     let plan = if is_smoke() {
         Plan { rounds: 2, run: Duration::from_millis(300) }
     } else {
-        Plan { rounds: 25, run: Duration::from_secs(2) }
+        Plan { rounds: 40, run: Duration::from_millis(700) }
     };
     let _exclusive = Exclusive::acquire().unwrap();
     within(Duration::from_secs(1500), "telemetry", || {
         println!("{}; one {ALGORITHM} connection over veth, {} pairs of {:?}.\n", machine(), plan.rounds, plan.run);
         println!("| setting | second run of the pair | CPU s/GB off | CPU s/GB on | more, % of each pair | Gbit/s off | Gbit/s on |");
         println!("| --- | --- | --- | --- | --- | --- | --- |");
-        let loads = [
-            ("off", Load::Nothing),
-            ("tc ingress (auto on veth)", Load::Clock(PointChoice::Tc)),
-            ("native XDP", Load::Clock(PointChoice::Native)),
-            ("generic XDP", Load::Clock(PointChoice::Generic)),
-        ];
-        let mut at_rate = Vec::new();
-        for (setting, offloads, rate) in [
+        let settings = [
             ("MTU 1500, no offloads, 800 Mbit/s", false, Some(RATE_MBIT)),
             ("offloads, as fast as it goes", true, None),
-        ] {
+        ];
+        let mut at_rate = Vec::new();
+        for (setting, offloads, rate) in settings {
             let network = network(offloads);
-            for (name, load) in loads {
+            for (name, load) in LOADS {
                 let more = compare(&network, &format!("{setting} | {name}"), load, rate, &plan);
                 if rate.is_some() {
                     at_rate.push((name, more));
@@ -67,11 +73,10 @@ fn main() {
         per_ack(&plan);
         aims();
         for (name, more) in at_rate {
-            match name {
-                "off" => {
-                    aim("CPU per GB, off against off: nothing is attached, this is the noise", more, OFF_AIM_PCT, " %")
-                }
-                _ => aim(&format!("CPU per GB, clock on: {name}"), more, ON_AIM_PCT, " %"),
+            if name == "off" {
+                println!("| CPU per GB, off against off | {more:.2} % | | nothing is attached: this is the noise |");
+            } else {
+                aim(&format!("CPU per GB, clock on: {name}"), more, ON_AIM_PCT, " %");
             }
         }
     });
@@ -86,19 +91,33 @@ fn network(offloads: bool) -> Network {
     network
 }
 
-fn start(network: &Network, point: PointChoice) -> Clock {
-    let settings = Settings { interfaces: vec!["veth0".to_owned()], point, slow: None };
+fn start(network: &Network, point: PointChoice, every_ack: bool) -> Clock {
+    let settings = Settings { interfaces: vec!["veth0".to_owned()], point, slow: None, every_ack };
     network.client.enter(|| Clock::start(&settings).unwrap()).unwrap()
 }
 
+/// Does `work` while the clock is looked after as `ccctl acks` does it.
+fn beside<T>(clock: &mut Clock, work: impl FnOnce() -> T) -> T {
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                std::thread::sleep(TICK);
+                clock.sample().unwrap();
+            }
+        });
+        let result = work();
+        done.store(true, Ordering::Relaxed);
+        result
+    })
+}
+
 fn one(network: &Network, load: Load, rate: Option<f64>, time: Duration) -> Cost {
-    let clock = match load {
-        Load::Nothing => None,
-        Load::Clock(point) => Some(start(network, point)),
-    };
-    let cost = paced::run(network, ALGORITHM, rate, time);
-    drop(clock);
-    cost
+    let run = || paced::run(network, ALGORITHM, rate, time);
+    match load {
+        Load::Nothing => run(),
+        Load::Clock(point, every_ack) => beside(&mut start(network, point, every_ack), run),
+    }
 }
 
 /// Pairs of runs, off first or on first in turns; the median of what on costs more, in percent.
@@ -120,14 +139,8 @@ fn compare(network: &Network, name: &str, load: Load, rate: Option<f64>, plan: &
         off_rate.add(off.gbit_per_s());
         on_rate.add(on.gbit_per_s());
     }
-    println!(
-        "| {name} | {} | {} | {} | {} | {} |",
-        off_cost.cell(3),
-        on_cost.cell(3),
-        more.cell(2),
-        off_rate.cell(2),
-        on_rate.cell(2)
-    );
+    let cells = [off_cost.cell(3), on_cost.cell(3), more.quartiles(2), off_rate.cell(2), on_rate.cell(2)];
+    println!("| {name} | {} |", cells.join(" | "));
     more.median()
 }
 
@@ -139,9 +152,9 @@ fn per_ack(plan: &Plan) {
         [("tc", PointChoice::Tc), ("native XDP", PointChoice::Native), ("generic XDP", PointChoice::Generic)]
     {
         let before = std::fs::read_to_string(STATISTICS).unwrap();
-        let clock = start(&network, point);
+        let mut clock = start(&network, point, false);
         std::fs::write(STATISTICS, "1").unwrap();
-        paced::run(&network, ALGORITHM, Some(RATE_MBIT), plan.run * 2);
+        beside(&mut clock, || paced::run(&network, ALGORITHM, Some(RATE_MBIT), plan.run * 2));
         std::fs::write(STATISTICS, &before).unwrap();
         let acks: u64 = clock.read().unwrap().interfaces.iter().map(|interface| interface.acks).sum();
         for program in clock.programs() {

@@ -45,7 +45,9 @@ pub struct Interface {
     pub acks: u64,
     /// Of those, by the number of SACK blocks.
     pub sack_blocks: [u64; SACK_KINDS],
-    /// ACKs that no stamp could be put on.
+    /// ACKs that were stamped.
+    pub stamped: u64,
+    /// ACKs that were to be stamped and could not be.
     pub unstamped: u64,
     /// Of the ACKs stamped by native XDP, those that reached tc ingress.
     pub reached_tc: Option<u64>,
@@ -60,9 +62,9 @@ pub struct Algorithm {
     pub coalesced: u64,
     /// Duplicate ACKs.
     pub duplicate_acks: u64,
-    /// ACKs without a time of arrival.
+    /// ACKs without a stamp: not chosen, or from an interface without the clock.
     pub unstamped: u64,
-    /// Stamped ACKs by their number of SACK blocks.
+    /// ACKs by their number of SACK blocks.
     pub sack_blocks: [u64; SACK_KINDS],
     /// From arrival to the start of TCP input.
     pub waiting: Histogram,
@@ -175,6 +177,7 @@ impl Interface {
             passed_over: attached.passed_over.iter().map(|(point, cause)| format!("{point}: {cause}")).collect(),
             acks: counts.acks,
             sack_blocks: kinds(&counts.sack_blocks),
+            stamped: counts.stamped,
             unstamped: counts.unstamped,
             reached_tc: counts.reached_tc,
         }

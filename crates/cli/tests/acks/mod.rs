@@ -31,7 +31,7 @@ impl Measurement {
     pub fn start(namespace: &Namespace, words: &[&str]) -> Self {
         let started = namespace.enter(|| {
             let mut command = Command::new(CCCTL);
-            command.args(["acks", "--json", "--for", "120s"]).args(words);
+            command.args(["acks", "--json", "--every-ack", "--for", "120s"]).args(words);
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
         });
         let mut measurement = Self(started.unwrap());

@@ -32,7 +32,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         enter(name)?;
     }
     let stop = Stop::listen()?;
-    let settings = Settings { interfaces: arguments.interfaces.clone(), point: choice(arguments.place), slow };
+    let settings = Settings {
+        interfaces: arguments.interfaces.clone(),
+        point: choice(arguments.place),
+        slow,
+        every_ack: arguments.every_ack,
+    };
     let mut clock = Clock::start(&settings)?;
     let slow_ns = slow.map(|slow| slow.as_nanos() as u64);
     let time = arguments.time.or((!arguments.watch).then_some(DEFAULT_TIME));

@@ -29,8 +29,8 @@ fn arrivals(interface: &Interface) -> String {
         let _ = write!(text, "; SACK blocks {sacks}"); // a String takes everything
     }
     if let Some(reached) = interface.reached_tc {
-        let missing = interface.acks.saturating_sub(interface.unstamped).saturating_sub(reached);
-        let _ = write!(text, "; {missing} not seen at tc ingress");
+        let missing = interface.stamped.saturating_sub(reached);
+        let _ = write!(text, "; {missing} of {} stamped ones not seen at tc ingress", interface.stamped);
     }
     if interface.unstamped > 0 {
         let _ = write!(text, "; {} without room for a stamp", interface.unstamped);
@@ -56,9 +56,6 @@ fn of_algorithm(name: &str, algorithm: &Algorithm, rate: Option<&Rate>) -> Strin
     if !sacks.is_empty() {
         let _ = write!(text, "; SACK blocks {sacks}");
     }
-    if algorithm.unstamped > 0 {
-        let _ = write!(text, "; {} without a time of arrival", algorithm.unstamped);
-    }
     text + "\n"
         + &histogram("waiting", &algorithm.waiting, rate)
         + &histogram("processing", &algorithm.processing, rate)
@@ -69,7 +66,8 @@ fn histogram(what: &str, times: &Histogram, rate: Option<&Rate>) -> String {
         return format!("  {what}: nothing\n");
     };
     let (mean, median, p99, max) = (time(mean), time(median), time(p99), time(times.max_ns));
-    let mut text = format!("  {what}: mean {mean}, median {median}, 99 % {p99}, longest {max}\n");
+    let count = times.count;
+    let mut text = format!("  {what} of {count}: mean {mean}, median {median}, 99 % {p99}, longest {max}\n");
     let octaves = octaves(times);
     let largest = octaves.iter().map(|(_, count)| *count).max().unwrap_or(1).max(1);
     for (from_ns, count) in octaves {
