@@ -29,9 +29,14 @@ pub struct Measurement(Child);
 impl Measurement {
     /// Starts it and waits until all of it is attached.
     pub fn start(namespace: &Namespace, words: &[&str]) -> Self {
+        Self::of_a_share(namespace, &[words, &["--every-ack"]].concat())
+    }
+
+    /// The same, timing as many ACKs as `ccctl acks` does unless it is told otherwise.
+    pub fn of_a_share(namespace: &Namespace, words: &[&str]) -> Self {
         let started = namespace.enter(|| {
             let mut command = Command::new(CCCTL);
-            command.args(["acks", "--json", "--every-ack", "--for", "120s"]).args(words);
+            command.args(["acks", "--json", "--for", "120s"]).args(words);
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
         });
         let mut measurement = Self(started.unwrap());
