@@ -257,7 +257,7 @@ fn refused(error: &ProgramError) -> Refusal {
     }
     Refusal::Attach(match errno.map(nix::errno::Errno::from_raw) {
         Some(nix::errno::Errno::EBUSY | nix::errno::Errno::EEXIST) => "another program is there, and stays".to_owned(),
-        Some(nix::errno::Errno::EOPNOTSUPP) => "the driver has none".to_owned(),
+        Some(nix::errno::Errno::EOPNOTSUPP) => "the driver has none, or none with its present offloads".to_owned(),
         Some(errno) => errno.desc().to_owned(),
         None => error.to_string(),
     })
