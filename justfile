@@ -50,7 +50,7 @@ lint:
 # bring Rust and C into shape
 fmt:
     cargo fmt --all
-    find bpf crates -name '*.[ch]' -not -path '*/target/*' -exec clang-format -i {} +
+    find bpf xdp crates -name '*.[ch]' -not -path '*/target/*' -exec clang-format -i {} +
 
 # CPU time per gigabyte and per hook call, against the kernel's own modules (root)
 bench-ack *ARGS:
@@ -67,6 +67,10 @@ bench-sockets *ARGS:
 # connections per second with 0 to 1,000 rules, against none (root)
 bench-policy *ARGS:
     cargo bench --package ccctl --bench policy -- {{ ARGS }}
+
+# what the ACK clock costs while it is on, against off (root)
+bench-telemetry *ARGS:
+    cargo bench --package ccctl --bench telemetry -- {{ ARGS }}
 
 # licences and sources of the dependencies (needs: cargo install cargo-deny)
 deny:

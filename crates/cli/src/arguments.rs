@@ -56,6 +56,8 @@ pub enum Command {
     Rules(Output),
     /// Tell why a socket uses the algorithm that it uses
     Why(Why),
+    /// Measure the ACK clock: arrival, waiting, processing, drops of ACKs, for each algorithm
+    Acks(Acks),
     /// Check what this host can do
     Doctor(Output),
     /// Bring the host to what a configuration file says
@@ -323,4 +325,47 @@ pub struct Daemon {
     /// The file [default: /etc/ccctl/ccctl.toml, if there is one]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+}
+
+/// `ccctl acks`
+#[derive(Debug, Args)]
+pub struct Acks {
+    /// Interface to measure; may be repeated [default: all that are up, loopback included]
+    #[arg(long = "interface", short, value_name = "IF")]
+    pub interfaces: Vec<String>,
+    /// Measure in this network namespace: a name in /run/netns or the path of a namespace file
+    #[arg(long, value_name = "NAME|PATH")]
+    pub netns: Option<String>,
+    /// How long [default: 10s; with --watch until Ctrl-C]
+    #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub time: Option<std::time::Duration>,
+    /// Count ACKs slower than the mean time between data packets of 1500 bytes at this rate (250mbit)
+    #[arg(long, value_name = "RATE")]
+    pub rate: Option<String>,
+    /// Where ACKs are stamped; auto takes native XDP on hardware and tc ingress elsewhere
+    #[arg(long = "at", value_name = "PLACE", value_enum, default_value_t)]
+    pub place: StampPlace,
+    /// Time every ACK; otherwise one in 8 is timed, at a fraction of the cost. All are counted either way
+    #[arg(long)]
+    pub every_ack: bool,
+    /// Show it live
+    #[arg(long, conflicts_with = "json")]
+    pub watch: bool,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Where ACKs are stamped.
+#[derive(Debug, Clone, Copy, std::default::Default, clap::ValueEnum)]
+pub enum StampPlace {
+    /// The earliest that costs little
+    #[default]
+    Auto,
+    /// XDP in the driver
+    Native,
+    /// XDP in the network stack
+    Generic,
+    /// tc ingress
+    Tc,
 }

@@ -1,5 +1,6 @@
 //! One file a command.
 
+pub mod acks;
 pub mod algorithms;
 pub mod apply;
 pub mod assign;

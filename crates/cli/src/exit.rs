@@ -71,6 +71,9 @@ impl Exit {
         if error.is::<UsageError>() {
             return Self::Usage;
         }
+        if let Some(error) = error.downcast_ref::<ccctl_telemetry::Error>() {
+            return Self::of_telemetry(error);
+        }
         match error.downcast_ref::<Error>() {
             Some(Error::Unknown { .. } | Error::BadName { .. } | Error::Parameter(_) | Error::Profile(_)) => {
                 Self::Usage
@@ -81,6 +84,16 @@ impl Exit {
             Some(Error::Refused { .. } | Error::Unwritable { since: None, .. }) => Self::Program,
             Some(Error::Locked { .. }) => Self::Locked,
             Some(Error::Kernel { answer, .. }) if is_wrong_path(answer.kind()) => Self::Usage,
+            _ => Self::Unexpected,
+        }
+    }
+
+    fn of_telemetry(error: &ccctl_telemetry::Error) -> Self {
+        use ccctl_telemetry::Error as Clock;
+        match error {
+            Clock::Interface { .. } => Self::Usage,
+            Clock::NoPlace { .. } | Clock::Privileges { .. } | Clock::Kernel(_) => Self::Host,
+            Clock::Program { .. } => Self::Program,
             _ => Self::Unexpected,
         }
     }
@@ -103,6 +116,9 @@ pub fn remedy(error: &anyhow::Error) -> Option<String> {
     }
     if let Some(fault) = error.downcast_ref::<Fault>() {
         return fault.remedy.clone();
+    }
+    if let Some(clock) = error.downcast_ref::<ccctl_telemetry::Error>() {
+        return clock.remedy();
     }
     error.downcast_ref::<Error>().and_then(Error::remedy)
 }

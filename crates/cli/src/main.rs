@@ -60,6 +60,7 @@ fn run(command: &Command) -> anyhow::Result<Exit> {
         Command::Unassign(unassign) => commands::unassign::run(unassign),
         Command::Rules(output) => commands::rules::run(output),
         Command::Why(why) => commands::why::run(why),
+        Command::Acks(acks) => commands::acks::run(acks),
         Command::Doctor(output) => commands::doctor::run(output),
     }
 }

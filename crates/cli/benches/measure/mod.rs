@@ -35,6 +35,12 @@ impl Sample {
         format!("{:.digits$} ({:.digits$} to {:.digits$})", self.median(), quartile(1), quartile(3))
     }
 
+    /// `median (first to third quartile)`: where single runs are hit by others on the machine.
+    pub fn quartiles(&self, digits: usize) -> String {
+        let at = |share: usize| self.0[(self.0.len() - 1) * share / 4];
+        format!("{:.digits$} (quartiles {:.digits$} to {:.digits$})", self.median(), at(1), at(3))
+    }
+
     /// `median (min to max)`.
     pub fn cell(&self, digits: usize) -> String {
         let (low, high) = (self.0[0], self.0[self.0.len() - 1]);

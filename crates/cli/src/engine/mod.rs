@@ -3,6 +3,7 @@
 //! A command makes a request of its arguments, asks for it, and prints the answer; `--json` is the answer itself. The
 //! same operation is a path of the daemon's API, so that asking over the API and doing it here give the same.
 
+pub mod acks;
 mod algorithms;
 mod apply;
 mod assign;

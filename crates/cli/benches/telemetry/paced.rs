@@ -1,0 +1,97 @@
+//! A connection that sends at a given rate, and the processor time of both of its ends.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use ccctl_lab::testbed::{connect, Network, SERVER_V4};
+use nix::sched::{sched_setaffinity, CpuSet};
+use nix::time::{clock_gettime, ClockId};
+use nix::unistd::Pid;
+
+const CHUNK_BYTES: usize = 32 * 1024;
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// What one run carried and cost.
+#[derive(Debug, Clone, Copy)]
+pub struct Cost {
+    pub bytes: u64,
+    pub elapsed: Duration,
+    /// Of both threads, with the softirqs that ran in them, and of ksoftirqd, which takes over when there are many.
+    pub cpu: Duration,
+}
+
+impl Cost {
+    pub fn seconds_per_gigabyte(&self) -> f64 {
+        self.cpu.as_secs_f64() * 1e9 / self.bytes as f64
+    }
+
+    pub fn gbit_per_s(&self) -> f64 {
+        self.bytes as f64 * 8e-9 / self.elapsed.as_secs_f64()
+    }
+}
+
+/// Sends for `time`; without a rate as fast as it goes.
+pub fn run(network: &Network, algorithm: &str, mbit_per_s: Option<f64>, time: Duration) -> Cost {
+    let listener = network.server.enter(|| TcpListener::bind((SERVER_V4, 0)).unwrap()).unwrap();
+    let to = listener.local_addr().unwrap().to_string();
+    let softirqs = ksoftirqd();
+    let receiver = std::thread::spawn(move || receive(&listener));
+    let started = Instant::now();
+    let sent = network.client.enter(|| send(connect(&to, Some(algorithm), LIMIT).unwrap(), mbit_per_s, time)).unwrap();
+    let (bytes, reading) = receiver.join().unwrap();
+    Cost { bytes, elapsed: started.elapsed(), cpu: sent + reading + ksoftirqd().saturating_sub(softirqs) }
+}
+
+fn send(mut stream: TcpStream, mbit_per_s: Option<f64>, time: Duration) -> Duration {
+    keep_to(0);
+    let buffer = vec![0x5a; CHUNK_BYTES];
+    let started = Instant::now();
+    let before = thread_time();
+    let mut bytes = 0.0;
+    while started.elapsed() < time {
+        stream.write_all(&buffer).unwrap();
+        bytes += CHUNK_BYTES as f64;
+        if let Some(rate) = mbit_per_s {
+            let due = Duration::from_secs_f64(bytes * 8.0 / (rate * 1e6));
+            std::thread::sleep(due.saturating_sub(started.elapsed()));
+        }
+    }
+    thread_time().saturating_sub(before)
+}
+
+fn receive(listener: &TcpListener) -> (u64, Duration) {
+    keep_to(1);
+    let (mut stream, _) = listener.accept().unwrap();
+    let before = thread_time();
+    let mut buffer = vec![0; 256 * 1024];
+    let mut bytes = 0;
+    loop {
+        match stream.read(&mut buffer).unwrap() {
+            0 => return (bytes, thread_time().saturating_sub(before)),
+            count => bytes += count as u64,
+        }
+    }
+}
+
+fn keep_to(processor: usize) {
+    let mut set = CpuSet::new();
+    set.set(processor).unwrap();
+    let _ = sched_setaffinity(Pid::from_raw(0), &set); // with one processor only there is nothing to choose
+}
+
+fn thread_time() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap().into()
+}
+
+/// Run time of all ksoftirqd threads, from their schedstat.
+fn ksoftirqd() -> Duration {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    let threads = processes
+        .filter(|path| std::fs::read_to_string(path.join("comm")).is_ok_and(|name| name.starts_with("ksoftirqd/")));
+    let times = threads.filter_map(|path| {
+        let text = std::fs::read_to_string(path.join("schedstat")).ok()?;
+        text.split(' ').next()?.parse().ok().map(Duration::from_nanos)
+    });
+    times.sum()
+}

@@ -1,0 +1,98 @@
+//! The pathology, on purpose: ACKs steered to another processor whose backlog is short. What `ccctl acks` says of the drops
+//! is what the kernel counts in `/proc/net/softnet_stat`, and what is missing between XDP and tc.
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+mod acks;
+mod kernel;
+
+use std::process::Command;
+use std::time::Duration;
+
+use acks::{Measurement, LIMIT};
+use ccctl_lab::testbed::{Amount, Flows, Namespace, Network, Offload, Receiver, Sending, SERVER_V4};
+
+const BACKLOG: &str = "/proc/sys/net/core/netdev_max_backlog";
+const STATISTICS: &str = "/proc/net/softnet_stat";
+const SHORT_PKTS: u32 = 4;
+
+/// The machine's backlog, short until dropped.
+struct ShortBacklog(String);
+
+impl ShortBacklog {
+    fn set() -> Self {
+        let before = std::fs::read_to_string(BACKLOG).unwrap();
+        std::fs::write(BACKLOG, SHORT_PKTS.to_string()).unwrap();
+        Self(before)
+    }
+}
+
+impl Drop for ShortBacklog {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::write(BACKLOG, &self.0) {
+            eprintln!("{BACKLOG}: {error}");
+        }
+    }
+}
+
+/// Drops of full backlogs on all processors: the second column, hexadecimal.
+fn dropped() -> u64 {
+    let text = std::fs::read_to_string(STATISTICS).unwrap();
+    let column = |line: &str| u64::from_str_radix(line.split_whitespace().nth(1).unwrap(), 16).unwrap();
+    text.lines().map(column).sum()
+}
+
+/// Every packet that arrives is handed to the first processor. `ip netns exec` shows the namespace's own /sys.
+fn steer(namespace: &Namespace) {
+    let write = "echo 1 > /sys/class/net/veth0/queues/rx-0/rps_cpus";
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", namespace.name(), "sh", "-c", write]);
+    ccctl_lab::testbed::run_ok(&mut command, LIMIT).unwrap();
+}
+
+#[test]
+fn drops_of_a_full_backlog_are_those_of_softnet_stat() {
+    kernel::test("full backlog", 120, || {
+        let network = Network::new().unwrap();
+        for offload in [Offload::Tso, Offload::Gso, Offload::Gro] {
+            network.set_offload(offload, false).unwrap(); // many ACKs
+        }
+        steer(&network.client);
+        let receiver = Receiver::start(&network.server, "::").unwrap();
+        // Native XDP takes the server's packets past its backlog: only ACKs are dropped.
+        let at_server = Measurement::start(&network.server, &["--interface", "veth0", "--at", "native"]);
+        let measurement = Measurement::start(&network.client, &["--interface", "veth0", "--at", "native"]);
+        let before = dropped();
+        let short = ShortBacklog::set();
+        let sending = Sending {
+            to: receiver.at(SERVER_V4),
+            algorithm: Some("cubic".to_owned()),
+            amount: Amount::Bytes(20_000_000),
+            pause: Duration::ZERO,
+        };
+        Flows::start(&network.client, &sending, 2).unwrap().wait().unwrap();
+        drop(short);
+        let counted = dropped() - before;
+        let report = measurement.stop();
+        drop(at_server);
+        check(&report, counted);
+    });
+}
+
+fn check(report: &serde_json::Value, counted: u64) {
+    let (interface, drops) = (&report["interfaces"][0], report["drops"].as_array().unwrap());
+    let backlog = drops.iter().find(|drops| drops["reason"] == "CPU_BACKLOG");
+    let backlog = backlog.unwrap_or_else(|| panic!("no CPU_BACKLOG: {report}"));
+    let here = backlog["here"].as_u64().unwrap();
+    let missing = interface["acks"].as_u64().unwrap() - interface["reached_tc"].as_u64().unwrap();
+    println!(
+        "{here} CPU_BACKLOG drops of {} ACKs; softnet_stat {counted}; not seen at tc {missing}",
+        interface["acks"]
+    );
+    assert!(here > 10, "{report}");
+    let both = &report["backlog_drops"];
+    assert_eq!((&both["by_trace_point"], &both["by_softnet_stat"]), (&counted.into(), &counted.into()), "{report}");
+    let by_cpu: Vec<u64> = backlog["by_cpu"].as_array().unwrap().iter().map(|count| count.as_u64().unwrap()).collect();
+    assert_eq!(by_cpu.iter().sum::<u64>(), here, "{report}");
+    // Of the few packets that are no ACKs (SYN, answer, FIN) some may have been dropped as well.
+    assert!((here.saturating_sub(8)..=here).contains(&missing), "{missing} missing, {here} dropped: {report}");
+}

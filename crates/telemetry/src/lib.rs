@@ -1,0 +1,29 @@
+//! What the host does with TCP's ACKs: when they arrive, how long they wait, how long TCP works on them, what is dropped.
+//!
+//! The programs in `xdp/` count in the kernel; [`Clock`] loads and attaches them for the network namespace of the calling
+//! thread, and [`Clock::read`] says what they have counted so far. Everything is attached through links: it goes with the
+//! process, however that ends. The one exception, clsact on kernels before 6.6 without room for XDP, is told in
+//! [`Point::Clsact`].
+//!
+//! This crate knows nothing of loading algorithms: it sees names, those of built-in algorithms as well.
+
+mod arrival;
+mod clock;
+mod cost;
+mod drops;
+mod error;
+mod histogram;
+mod interface;
+mod kernel_types;
+mod privileges;
+mod softnet;
+pub mod wire;
+
+pub use arrival::{Attached, InterfaceCounts, Point, PointChoice, ARRIVAL_OBJECT};
+pub use clock::{AlgorithmCounts, Clock, End, Reading, Settings};
+pub use cost::ProgramCost;
+pub use drops::Drops;
+pub use error::{Error, Result};
+pub use histogram::{Bucket, Times};
+pub use interface::Interface;
+pub use softnet::{Backlog, Softnet};

@@ -1,0 +1,42 @@
+//! May this process run the clock?
+
+use std::fs;
+
+use crate::error::{Error, Result};
+
+const NEEDED: &str = "CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN";
+/// Bits of include/uapi/linux/capability.h
+const SYS_ADMIN: u32 = 21;
+const CAPABILITIES: [(u32, &str); 3] = [(39, "CAP_BPF"), (38, "CAP_PERFMON"), (12, "CAP_NET_ADMIN")];
+
+/// Fails unless it may.
+pub(crate) fn require() -> Result<()> {
+    let status = fs::read_to_string("/proc/self/status").map_err(Error::io("read /proc/self/status"))?;
+    let lacking = lacking(&status);
+    if lacking.is_empty() {
+        return Ok(());
+    }
+    Err(Error::Privileges { needed: NEEDED, lacking: lacking.join(", ") })
+}
+
+/// `CAP_SYS_ADMIN` stands for `CAP_BPF` and `CAP_PERFMON`, not for `CAP_NET_ADMIN`.
+fn lacking(status: &str) -> Vec<&'static str> {
+    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:")).unwrap_or_default();
+    let held = u64::from_str_radix(line.trim(), 16).unwrap_or(0);
+    let has = |bit: u32| held >> bit & 1 == 1;
+    let missing = CAPABILITIES.iter().filter(|(bit, _)| !has(*bit) && (*bit == 12 || !has(SYS_ADMIN)));
+    missing.map(|(_, name)| *name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_named() {
+        assert_eq!(lacking("CapEff:\t000001ffffffffff\n"), [""; 0]);
+        assert_eq!(lacking("CapEff:\t0000000000000000\n"), ["CAP_BPF", "CAP_PERFMON", "CAP_NET_ADMIN"]);
+        assert_eq!(lacking(&format!("CapEff:\t{:016x}\n", 1 << 21)), ["CAP_NET_ADMIN"]);
+        assert_eq!(lacking(&format!("CapEff:\t{:016x}\n", 1u64 << 39 | 1 << 12)), ["CAP_PERFMON"]);
+    }
+}
