@@ -50,9 +50,12 @@ impl Rule {
 fn bits_if_in(prefix: &str, peer: IpAddr) -> Option<i32> {
     let (address, bits) = prefix.split_once('/').unwrap();
     let bits: usize = bits.parse().unwrap();
-    let digits = |address: IpAddr| match address {
-        IpAddr::V4(v4) => v4.octets().iter().map(|octet| format!("{octet:08b}")).collect::<String>(),
-        IpAddr::V6(v6) => v6.octets().iter().map(|octet| format!("{octet:08b}")).collect(),
+    let digits = |address: IpAddr| -> Vec<u8> {
+        let octets = match address {
+            IpAddr::V4(v4) => v4.octets().to_vec(),
+            IpAddr::V6(v6) => v6.octets().to_vec(),
+        };
+        octets.iter().flat_map(|octet| format!("{octet:08b}").into_bytes()).collect()
     };
     let address: IpAddr = address.parse().unwrap();
     let same = address.is_ipv4() == peer.is_ipv4() && digits(address)[..bits] == digits(peer)[..bits];
@@ -73,7 +76,7 @@ fn random_rules_on_real_connections() {
         let mut random = Random(0x5eed_0fcc_0c73);
         let (mut asked, mut ruled) = (0, 0);
         for _ in 0..SETS {
-            let rules = set_rules(&mut random, &cgroups, &listeners);
+            let table = set_rules(&mut random, &cgroups, &listeners);
             for cgroup in &cgroups {
                 for listener in &listeners {
                     for (server, client) in
@@ -81,8 +84,8 @@ fn random_rules_on_real_connections() {
                     {
                         let port = listener.local_addr().unwrap().port();
                         let peer = server.parse::<IpAddr>().unwrap().to_canonical();
-                        let made = winner(&rules, cgroup.path(), peer, port);
-                        let accepted = winner(&rules, cgroups[1].path(), client.parse().unwrap(), port);
+                        let made = winner(&table, cgroup.path(), peer, port);
+                        let accepted = winner(&table, cgroups[1].path(), client.parse().unwrap(), port);
                         let gives = |rule: Option<&Rule>| rule.map_or(DEFAULT, |rule| rule.gives).to_owned();
                         let connection = pair(cgroup, &network, listener, server);
                         let when = format!("{} -> {server} port {port}", cgroup.path());
