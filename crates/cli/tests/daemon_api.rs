@@ -328,18 +328,15 @@ fn requests_that_are_too_large_too_slow_or_too_many_get_a_clear_answer() {
         holder.args(["-e", HOLD, daemon.socket().to_str().unwrap()]);
         std::fs::set_permissions(daemon.folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let _holder = ccctl_lab::testbed::Background::start(&mut holder).unwrap();
-        let turned_away = eventually(Duration::from_secs(5), || match daemon.log().contains("turned away") {
-            true => Ok(()),
-            false => Err(daemon.log()),
-        });
-        turned_away.unwrap();
+        let is_turned_away = || daemon.log().contains("12345").then_some(()).ok_or_else(|| daemon.log());
+        eventually(Duration::from_secs(5), is_turned_away).unwrap();
         daemon.get("list").ok();
     });
 }
 
 /// Opens a hundred connections and keeps them.
 const HOLD: &str = "use Socket; my @held;
-    for (1 .. 100) { socket(my $one, PF_UNIX, SOCK_STREAM, 0) && connect($one, sockaddr_un($ARGV[0])) or die $!; push @held, $one }
+    for (1 .. 100) { my $one; socket($one, PF_UNIX, SOCK_STREAM, 0) && connect($one, sockaddr_un($ARGV[0])) or die $!; push @held, $one }
     print 'held'; $| = 1; sleep 20";
 
 #[test]

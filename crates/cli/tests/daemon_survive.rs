@@ -242,11 +242,8 @@ fn an_operators_rules_and_instances_are_left_alone() {
         succeeds(&["assign", "--cgroup", web.path(), "reno"]);
         let expected = |cgroup: &Cgroup, targets: &str| {
             let rule = format!("{} null {targets}", cgroup.path());
-            let waited = eventually(Duration::from_secs(10), || match rules_of().contains(&rule) {
-                true => Ok(()),
-                false => Err(format!("{:?}", rules_of())),
-            });
-            waited.unwrap();
+            let is_there = || rules_of().contains(&rule).then_some(()).ok_or_else(|| format!("{:?}", rules_of()));
+            eventually(Duration::from_secs(10), is_there).unwrap();
         };
         expected(&web, "sweb");
         succeeds(&["unassign", "--cgroup", backup.path()]);

@@ -45,8 +45,8 @@ struct Stranger(Child);
 impl Stranger {
     fn start(algorithm: &str) -> Self {
         const LISTEN: &str = "use Socket; $| = 1;
-            socket(my $listener, PF_INET, SOCK_STREAM, 0) && bind($listener, sockaddr_in(0, INADDR_LOOPBACK))
-                && setsockopt($listener, IPPROTO_TCP, 13, $ARGV[0]) && listen($listener, 1) or die $!;
+            my $listener; socket($listener, PF_INET, SOCK_STREAM, 0) && bind($listener, sockaddr_in(0, INADDR_LOOPBACK))
+                && setsockopt($listener, 6, 13, $ARGV[0]) && listen($listener, 1) or die $!;
             print 'ready'; sleep 60";
         let mut command = Command::new("unshare");
         command.args(["--net", "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]);
@@ -204,7 +204,7 @@ fn the_journal_gets_levels_and_no_flood() {
     kernel::test("journal", 120, || {
         assert!(!Path::new(JOURNAL).exists(), "the test plays the journal, and there is one");
         std::fs::create_dir_all(Path::new(JOURNAL).parent().unwrap()).unwrap();
-        let journal = UnixDatagram::bind(JOURNAL).unwrap();
+        let (journal, played) = (UnixDatagram::bind(JOURNAL).unwrap(), Removed(JOURNAL));
         let folder = Folder::new("journal");
         let config = format!("[api]\nsocket = \"{}/socket\"\n", folder.path().display());
         folder.file("ccctl.toml", &config);
@@ -213,7 +213,6 @@ fn the_journal_gets_levels_and_no_flood() {
         let stream = format!("{}:{}", log.dev(), log.ino());
         let mut daemon = Killed(kernel::daemon::spawn(&folder, Path::new(CCCTL), &[("JOURNAL_STREAM", &stream)]));
         let started = told(&journal, Duration::from_secs(2));
-        std::fs::remove_file(JOURNAL).unwrap();
         assert!(started.contains("PRIORITY\n5"), "{started}");
         assert!(started.contains("ccctl 0.1.0 serves") && started.contains("SYSLOG_IDENTIFIER\nccctl"), "{started}");
         std::fs::write(folder.path().join("ccctl.toml"), "x").unwrap();
@@ -224,7 +223,17 @@ fn the_journal_gets_levels_and_no_flood() {
         let errors = told(&journal, Duration::from_secs(1));
         assert_eq!(errors.matches("PRIORITY\n3").count(), 1, "the same again is counted, not written: {errors}");
         daemon.0.kill().unwrap();
+        drop(played);
     });
+}
+
+/// A file that does not outlive its test.
+struct Removed(&'static str);
+
+impl Drop for Removed {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(self.0); // it may be gone
+    }
 }
 
 /// A process that does not outlive its test.

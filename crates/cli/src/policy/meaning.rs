@@ -206,6 +206,30 @@ mod tests {
         assert_eq!(web.parameters.get("beta_q10"), Some(800));
     }
 
+    /// Without the comment signs of what is no sentence.
+    fn uncommented(shipped: &str) -> String {
+        let value = |line: &str| line.starts_with('[') || line.contains(" = ");
+        let lines = shipped.lines().filter_map(|line| line.strip_prefix("# ")).filter(|line| value(line));
+        lines.filter(|line| !line.ends_with('.')).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn the_shipped_file_is_all_comments_and_these_have_the_defaults() {
+        let shipped = include_str!("../../../../configs/ccctl.toml");
+        let as_it_is = Policy::of_text("ccctl.toml", shipped).expect("it is right");
+        assert!(as_it_is.instances.is_empty() && as_it_is.rules.is_empty() && as_it_is.default.is_none());
+        let text = uncommented(shipped);
+        // the default stands after tables, where TOML has no place for it
+        let (default, rest): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with("default"));
+        let policy =
+            Policy::of_text("ccctl.toml", &[default, rest].concat().join("\n")).expect("the examples are right");
+        assert_eq!((policy.api, policy.log), (file::Api::default(), file::Log::default()));
+        assert_eq!((policy.instances.len(), policy.rules.len(), policy.default.as_deref()), (2, 1, Some("web")));
+        let web = policy.instances.iter().find(|wanted| wanted.name == "web").expect("it is an example");
+        assert_eq!(web.parameters.get("beta_q10"), web.program.defaults().get("beta_q10"));
+        assert!(policy.rules[0].existing);
+    }
+
     #[test]
     fn names_that_do_not_exist_are_errors_with_line_and_suggestion() {
         for (text, place, hint) in [

@@ -95,10 +95,8 @@ impl Daemon {
         let before = self.status()["reloads"].clone();
         self.configure(config);
         self.signal("HUP");
-        let read = eventually(PATIENCE, || match self.status()["reloads"] == before {
-            true => Err("the file is not read".to_owned()),
-            false => Ok(()),
-        });
+        let is_read = || self.status()["reloads"] != before;
+        let read = eventually(PATIENCE, || is_read().then_some(()).ok_or("the file is not read".to_owned()));
         read.unwrap_or_else(|error| panic!("{error}\n{}", self.log()));
         self.status()
     }
