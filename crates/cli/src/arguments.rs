@@ -62,6 +62,8 @@ pub enum Command {
     Apply(Apply),
     /// Show the daemon, its file, and what does not work
     Status(Output),
+    /// Show what the guard watches and has taken out of use, or arm it again
+    Guard(Guard),
     /// Take everything back to what was there before, and end the daemon
     Down(Output),
     /// Serve the API, and keep the host as the configuration file has it
@@ -315,6 +317,31 @@ pub struct Apply {
     /// How to print.
     #[command(flatten)]
     pub output: Output,
+}
+
+/// `ccctl guard`
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Guard {
+    /// What to do; without, only show.
+    #[command(subcommand)]
+    pub command: Option<GuardCommand>,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `ccctl guard ...`
+#[derive(Debug, Subcommand)]
+pub enum GuardCommand {
+    /// Use and watch an instance again; connections that were moved stay where they are
+    Rearm {
+        /// Instance that is out of use
+        name: String,
+        /// How to print.
+        #[command(flatten)]
+        output: Output,
+    },
 }
 
 /// `ccctl daemon`

@@ -141,7 +141,13 @@ mod tests {
 
     #[test]
     fn a_mark_is_read_back_from_its_key() {
-        for mark in [Mark::Instance("fifteen_letters".to_owned()), Mark::Rule(7), Mark::Default(u64::MAX), Mark::Tripped("a.b".to_owned()), Mark::Diverted(9)] {
+        for mark in [
+            Mark::Instance("fifteen_letters".to_owned()),
+            Mark::Rule(7),
+            Mark::Default(u64::MAX),
+            Mark::Tripped("a.b".to_owned()),
+            Mark::Diverted(9),
+        ] {
             assert_eq!(Mark::of_key(&mark.key()), Some(mark));
         }
         assert_eq!(Mark::of_key(b"other 1\0"), None);
