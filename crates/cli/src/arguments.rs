@@ -1,5 +1,6 @@
 //! The command line: types only.
 
+mod guard;
 mod sockets;
 
 use std::net::SocketAddr;
@@ -7,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub use guard::{Guard, GuardCommand};
 pub use sockets::{Migrate, Sockets};
 
 const EXIT_CODES: &str =
@@ -317,31 +319,6 @@ pub struct Apply {
     /// How to print.
     #[command(flatten)]
     pub output: Output,
-}
-
-/// `ccctl guard`
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub struct Guard {
-    /// What to do; without, only show.
-    #[command(subcommand)]
-    pub command: Option<GuardCommand>,
-    /// How to print.
-    #[command(flatten)]
-    pub output: Output,
-}
-
-/// `ccctl guard ...`
-#[derive(Debug, Subcommand)]
-pub enum GuardCommand {
-    /// Use and watch an instance again; connections that were moved stay where they are
-    Rearm {
-        /// Instance that is out of use
-        name: String,
-        /// How to print.
-        #[command(flatten)]
-        output: Output,
-    },
 }
 
 /// `ccctl daemon`

@@ -2,8 +2,8 @@
 
 use ccctl_loader::marks::{self, Mark, Memo};
 use ccctl_loader::{
-    available_algorithms, current_default, guard, remove_all, retire, set_default, Instance, Lock, Moved,
-    NamespaceScan, RestoredDefault, Unloaded,
+    available_algorithms, current_default, remove_all, retire, set_default, Instance, Lock, Moved, NamespaceScan,
+    RestoredDefault, Unloaded,
 };
 
 /// What was taken back.
@@ -17,10 +17,6 @@ pub struct TakenBack {
 /// Takes back what files have asked for and what was made by hand. It may be killed at any point and run again.
 pub fn take_back(lock: &Lock) -> anyhow::Result<TakenBack> {
     let (rules, moved) = remove_all(lock, true)?;
-    // Defaults that the guard has changed are restored as those of the instance that they were.
-    for trip in guard::trips()? {
-        guard::rearm(lock, &trip.name)?;
-    }
     let restored = restore_defaults(lock)?;
     let mut unloaded = retire(lock, &Instance::names()?)?;
     unloaded.defaults_restored.splice(0..0, restored);

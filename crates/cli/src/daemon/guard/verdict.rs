@@ -52,7 +52,7 @@ impl Measure {
         ]
     }
 
-    /// Fractions are compared by their products: no rounding, and no overflow.
+    /// Fractions are compared by their products: no rounding, and no overflow below 2^59 segments.
     fn is_bad(&self, baseline_times: Option<u32>) -> bool {
         let ((part, whole), (part_of_fallback, whole_of_fallback)) = (wide(self.own), wide(self.fallback));
         let reaches_limit = part > 0 && part * 100 >= u128::from(self.limit_pct) * whole;
@@ -126,6 +126,8 @@ mod tests {
     }
 
     const NONE: Row = [0; 5];
+    /// The square of it times 1000, the largest `times_fallback`, still fits 128 bits.
+    const BOUND: u64 = (1 << 59) - 1;
 
     #[test]
     fn a_share_is_bad_from_its_limit_on() {
@@ -162,8 +164,8 @@ mod tests {
             // far above the fallback, and below the limit
             ([20, 0, 1000, 190, 40], [20, 0, 1000, 1, 0], false),
             // the largest numbers
-            ([u64::MAX; 5], [u64::MAX; 5], false),
-            ([u64::MAX; 5], [u64::MAX, 1, u64::MAX, 1, 1], true),
+            ([BOUND; 5], [BOUND; 5], false),
+            ([BOUND; 5], [BOUND, 1, BOUND, 1, 1], true),
         ] {
             let window = window(own, fallback);
             assert_eq!(!complaints(&limits(), &window).is_empty(), is_bad, "{window:?}");
