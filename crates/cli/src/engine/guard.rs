@@ -127,12 +127,11 @@ impl Operation for Guard {
     fn run(&self) -> anyhow::Result<GuardAnswer> {
         if let Some(name) = &self.rearm {
             require_tripped(name)?;
-            match daemon::here() {
-                Some(daemon) => daemon.rearm(name)?,
-                None => {
-                    daemon::require_none("arm the guard")?;
-                    rearm(&request::lock()?, name)?;
-                }
+            if let Some(daemon) = daemon::here() {
+                daemon.rearm(name)?;
+            } else {
+                daemon::require_none("arm the guard")?;
+                rearm(&request::lock()?, name)?;
             }
         }
         let guard = daemon::here().and_then(daemon::Daemon::guard);

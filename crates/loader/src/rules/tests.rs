@@ -56,7 +56,7 @@ impl Random {
 
     fn table(&mut self) -> RuleTable {
         let mut table = RuleTable::default();
-        for _ in 0..1 + self.below(60) {
+        for _ in 0..=self.below(60) {
             let reno = Choice { names: vec!["reno".to_owned()], weight: 1 };
             table.put(self.selector(), vec![reno], 0).expect("room");
         }

@@ -54,7 +54,7 @@ impl SocketWindows {
 
     /// What was done since the last look, by kernel name; None from the first one. A network namespace that cannot be
     /// entered is left out.
-    pub fn next(&mut self) -> Result<Option<BTreeMap<String, SocketWindow>>> {
+    pub fn look(&mut self) -> Result<Option<BTreeMap<String, SocketWindow>>> {
         let failed = |error: libbpf_rs::Error| Error::libbpf("read what sockets did", &error);
         let news = self.iterator.map("news")?;
         for key in news.keys() {

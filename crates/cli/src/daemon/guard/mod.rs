@@ -29,7 +29,7 @@ impl Guard {
     /// Begins to watch: the first window starts now.
     pub fn begin(guarding: &Guarding) -> anyhow::Result<Self> {
         let mut windows = SocketWindows::new()?;
-        windows.next()?;
+        windows.look()?;
         let due = Instant::now() + guarding.limits.every();
         let guarding = guarding.clone();
         Ok(Self { guarding, windows, histories: BTreeMap::new(), events: VecDeque::new(), due })
@@ -58,7 +58,7 @@ impl Guard {
         for trip in &trips {
             self.hold(trip)?;
         }
-        let Some(now) = self.windows.next()? else { return Ok(false) };
+        let Some(now) = self.windows.look()? else { return Ok(false) };
         let measures = |name: &str| now.get(name).copied().unwrap_or_default();
         let fallback = measures(&self.guarding.limits.fallback);
         let mut names = Instance::names()?;

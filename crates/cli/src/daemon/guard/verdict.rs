@@ -109,9 +109,17 @@ pub fn judge(limits: &Limits, windows: &[Window]) -> Verdict {
 mod tests {
     use super::*;
 
-    /// min_connections = 20, stalled_pct = 50, retransmit_pct = 20, timeouts_pct = 5, times_fallback = 3, windows = 3
     fn limits() -> Limits {
-        Limits::default()
+        Limits {
+            fallback: "cubic".to_owned(),
+            every_ms: 1000,
+            windows: 3,
+            min_connections: 20,
+            stalled_pct: 50,
+            retransmit_pct: 20,
+            timeouts_pct: 5,
+            times_fallback: 3,
+        }
     }
 
     /// active, stalled, data segments, retransmissions, timeouts
