@@ -10,6 +10,7 @@
 #define TCP_CONGESTION 13
 #define AF_INET 2
 #define TCP_LISTEN 10
+#define BPF_SK_STORAGE_GET_F_CREATE 1
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -74,6 +75,7 @@ struct minmax {
 struct tcp_sock___table {
 	u32 write_seq; /* the next byte that the application will write */
 	u32 segs_out;
+	u32 data_segs_out;
 	u32 total_retrans;
 	u32 rate_delivered;
 	u32 rate_interval_us;
@@ -82,7 +84,7 @@ struct tcp_sock___table {
 	u16 total_rto; /* 6.7 */
 };
 
-enum bpf_map_type { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_STRUCT_OPS = 26 };
+enum bpf_map_type { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_SK_STORAGE = 24, BPF_MAP_TYPE_STRUCT_OPS = 26 };
 
 struct bpf_map {
 	enum bpf_map_type map_type;

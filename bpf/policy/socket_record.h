@@ -81,6 +81,23 @@ struct socket_totals {
 	unsigned long long timeouts; /* since 6.7; before, 0 */
 };
 
+/* What a socket had counted when it was last looked at. */
+struct socket_seen {
+	unsigned int data_segments;
+	unsigned int retransmits_pkts;
+	unsigned short timeouts;
+	unsigned short unused;
+};
+
+/* What the sockets of one program did since the last look. */
+struct socket_window {
+	unsigned long long active; /* sent data since, or wait for an acknowledgement */
+	unsigned long long stalled; /* wait for one after a timeout */
+	unsigned long long data_segments;
+	unsigned long long retransmits_pkts;
+	unsigned long long timeouts; /* since 6.7; before, 0 */
+};
+
 /* A process that has a TCP socket open; once for each descriptor. */
 struct socket_owner {
 	unsigned long long cookie;

@@ -2,11 +2,11 @@
 /*
  * Every TCP socket of one network namespace: what it uses and how it fares, and moving it to something else.
  *
- * Three BPF iterators over TCP sockets (bpf_iter, 5.8; with the socket locked and bpf_setsockopt() allowed since 5.16),
+ * Four BPF iterators over TCP sockets (bpf_iter, 5.8; with the socket locked and bpf_setsockopt() allowed since 5.16),
  * of which the loader takes the one that it needs: `sockets` tells in short and moves, `details` tells all, `totals`
- * only adds up. They see listening sockets too, whose algorithm their accepted connections inherit when it was set on
+ * only adds up, `windows` adds up what was new since its last run. They see listening sockets too, whose algorithm their accepted connections inherit when it was set on
  * them, and not those in TIME_WAIT or SYN_RECV, which have none. Whoever opens the iterator decides the namespace: its
- * own. A fourth, `owners`, goes over the open files of all processes.
+ * own. A fifth, `owners`, goes over the open files of all processes.
  */
 #include "socket_match.h"
 
@@ -21,6 +21,22 @@ struct {
 	__type(key, struct socket_totals_key);
 	__type(value, struct socket_totals);
 } sums SEC(".maps");
+
+/* Goes with its socket: sums of what is new are right although sockets close. */
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct socket_seen);
+} seen SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, PROGRAMS_MOST);
+	__type(key, struct socket_totals_key);
+	__type(value, struct socket_window);
+} news SEC(".maps");
 
 static void move(struct tcp_sock *tp, struct socket_record *record)
 {
@@ -151,6 +167,61 @@ int totals(struct bpf_iter__tcp *ctx)
 	sum->retransmits_pkts += more->total_retrans;
 	if (bpf_core_field_exists(more->total_rto))
 		sum->timeouts += more->total_rto;
+	return 0;
+}
+
+static struct socket_window *window_of(const struct socket_record *record)
+{
+	static const struct socket_window none;
+	struct socket_totals_key key = { .map_id = record->map_id };
+	struct socket_window *found;
+
+	__builtin_memcpy(key.algorithm, record->algorithm, CCCTL_NAME_BYTES);
+	found = bpf_map_lookup_elem(&news, &key);
+	if (found)
+		return found;
+	bpf_map_update_elem(&news, &key, &none, 0);
+	return bpf_map_lookup_elem(&news, &key);
+}
+
+/* The counters wrap; so do their differences, and are right. */
+static void add_news(struct socket_window *window, const struct tcp_sock *tp, struct socket_seen *before)
+{
+	const struct inet_connection_sock___table *icsk = (const void *)tp;
+	const struct tcp_sock___table *more = (const void *)tp;
+	bool is_in_loss = BPF_CORE_READ_BITFIELD(icsk, icsk_ca_state) == TCP_CA_Loss || icsk->icsk_backoff;
+	struct socket_seen now = {};
+	u32 sent;
+
+	now.data_segments = more->data_segs_out;
+	now.retransmits_pkts = more->total_retrans;
+	if (bpf_core_field_exists(more->total_rto))
+		now.timeouts = more->total_rto;
+	sent = now.data_segments - before->data_segments;
+	window->active += sent || tp->packets_out;
+	window->stalled += tp->packets_out && is_in_loss;
+	window->data_segments += sent;
+	window->retransmits_pkts += now.retransmits_pkts - before->retransmits_pkts;
+	window->timeouts += (u16)(now.timeouts - before->timeouts);
+	*before = now;
+}
+
+/* A socket that is met for the first time has counted since it was made. */
+SEC("?iter/tcp")
+int windows(struct bpf_iter__tcp *ctx)
+{
+	struct sock_common *skc = ctx->sk_common;
+	struct tcp_sock *tp = full_socket(skc);
+	struct socket_record record = {};
+	struct socket_window *window;
+	struct socket_seen *before;
+
+	if (!tp || !matches(skc, tp, &record) || record.state == TCP_LISTEN)
+		return 0;
+	before = bpf_sk_storage_get(&seen, tp, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+	window = window_of(&record);
+	if (before && window)
+		add_news(window, tp, before);
 	return 0;
 }
 

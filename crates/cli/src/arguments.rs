@@ -1,5 +1,6 @@
 //! The command line: types only.
 
+mod guard;
 mod sockets;
 
 use std::net::SocketAddr;
@@ -7,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub use guard::{Guard, GuardCommand};
 pub use sockets::{Migrate, Sockets};
 
 const EXIT_CODES: &str =
@@ -64,6 +66,8 @@ pub enum Command {
     Apply(Apply),
     /// Show the daemon, its file, and what does not work
     Status(Output),
+    /// Show what the guard watches and has taken out of use, or arm it again
+    Guard(Guard),
     /// Take everything back to what was there before, and end the daemon
     Down(Output),
     /// Serve the API, and keep the host as the configuration file has it

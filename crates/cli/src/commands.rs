@@ -10,6 +10,7 @@ pub mod default;
 pub mod doctor;
 pub mod down;
 mod file;
+pub mod guard;
 pub mod key_value;
 pub mod list;
 pub mod load;

@@ -54,6 +54,7 @@ fn run(command: &Command) -> anyhow::Result<Exit> {
         Command::Default(default) => commands::default::run(default),
         Command::Apply(apply) => commands::apply::run(apply),
         Command::Status(output) => commands::status::run(output),
+        Command::Guard(guard) => commands::guard::run(guard),
         Command::Down(output) => commands::down::run(output),
         Command::Daemon(daemon) => commands::daemon::run(daemon),
         Command::Assign(assign) => commands::assign::run(assign),

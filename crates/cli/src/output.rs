@@ -53,6 +53,11 @@ pub fn settings(settings: &Settings) -> String {
     settings.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
 }
 
+/// A span of time as one says it: "5s", "1m 30s"
+pub fn span(span: std::time::Duration) -> String {
+    humantime::format_duration(span).to_string()
+}
+
 /// "1 socket", "2 sockets"
 pub fn count(number: usize, noun: &str) -> String {
     if number == 1 {

@@ -46,6 +46,8 @@ const COMMANDS: &[&[&str]] = &[
     &["assign", "--cgroup", "/apinone", "--absent-ok", "--to", "10.1.0.0/16", "apinone"],
     &["rules"],
     &["why", "--pid", "1"],
+    &["guard"],
+    &["guard", "rearm", "apione"],
     &["unassign", "--cgroup", "/apinone"],
     &["unassign", "--all"],
     &["sockets", "--instance", "apione"],
@@ -144,6 +146,7 @@ fn requests(default: &Value) -> Vec<(&'static str, Value)> {
         ("apply", json!({"file": "x", "text": "[instance.apidoc]\nalgorithm = \"reno\"", "dry_run": true})),
         ("unload", json!({"names": ["apidoc"]})),
         ("status", json!({})),
+        ("guard", json!({})),
     ]
 }
 
@@ -168,6 +171,7 @@ fn the_document_is_valid_and_every_answer_is_as_it_says() {
             "default",
             "doctor",
             "status",
+            "guard",
             "rules",
             "sockets?limit=3&filter[state]=listen&sort=cwnd",
         ] {

@@ -73,6 +73,16 @@ pub(crate) fn look_up_again(names: &[String]) -> Result<()> {
     Ok(())
 }
 
+/// Puts `to` in the place of `from` where that is the default, and keeps what was remembered from before it: for a time, and
+/// taken back by the same with the names exchanged. True where it was.
+pub(crate) fn replace(_lock: &Lock, namespace: &Namespace, from: &str, to: &str) -> Result<bool> {
+    let is_default = namespace.run(current)? == from;
+    if is_default {
+        namespace.run(|| write_current(to))?;
+    }
+    Ok(is_default)
+}
+
 /// Gives a namespace whose default is `instance` the one it had before. Returns the name, or None where the default is
 /// another one.
 pub(crate) fn restore(lock: &Lock, namespace: &Namespace, instance: &str) -> Result<Option<String>> {

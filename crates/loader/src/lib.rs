@@ -10,6 +10,7 @@ mod bpffs;
 mod default;
 mod error;
 mod features;
+pub mod guard;
 #[cfg(test)]
 mod guest_tests;
 mod identity;
@@ -47,12 +48,14 @@ pub use object::Program;
 pub use retire::retire;
 pub use rules::{
     assign, cgroup_of_unit, change_rules, consider, format_choices, is_unit_name, parse_targets, read_rules,
-    remove_all, rule_usage, set_rules, unassign, why, AssignRequest, Assigned, CgroupPath, CgroupTree, Choice, Event,
-    Explanation, Finding, Flow, Met, Moved, Now, Prefix, Rule, RuleTable, Selector, SocketQuery, Verdict,
+    remove_all, rename as rename_in_rules, rename_choices, rule_usage, set_rules, unassign, why, AssignRequest,
+    Assigned, CgroupPath, CgroupTree, Choice, Event, Explanation, Finding, Flow, Met, Moved, Now, Prefix, Rule,
+    RuleTable, Selector, SocketQuery, Verdict,
 };
 pub use sockets::{
     count as count_sockets, totals as socket_totals, AlgorithmTotals, CgroupPaths, Owner, Owners, ProgramLayouts,
-    Recovery, SocketCounts, SocketFilter, SocketProgram, SocketReader, SocketRecord, SocketState, Transport, Usage,
+    Recovery, SocketCounts, SocketFilter, SocketProgram, SocketReader, SocketRecord, SocketState, SocketWindow,
+    SocketWindows, Transport, Usage,
 };
 pub use swap::{swap, SwapRequest, Swapped};
 pub use tune::{tune, Tuned};

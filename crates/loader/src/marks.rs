@@ -14,7 +14,7 @@ use crate::netns::Namespace;
 use crate::sys;
 
 const KEY_BYTES: usize = 64;
-const VALUE_BYTES: usize = 16;
+const VALUE_BYTES: usize = 256;
 const MOST: u32 = 16384;
 
 /// What is marked.
@@ -26,6 +26,10 @@ pub enum Mark {
     Rule(u32),
     /// The default of the namespace with this cookie.
     Default(u64),
+    /// An instance, by its kernel name, that the guard has tripped for.
+    Tripped(String),
+    /// The default of the namespace with this cookie, which the guard has changed and no file had set.
+    Diverted(u64),
 }
 
 impl Mark {
@@ -39,6 +43,8 @@ impl Mark {
             Self::Instance(name) => format!("instance {name}"),
             Self::Rule(id) => format!("rule {id}"),
             Self::Default(cookie) => format!("default {cookie}"),
+            Self::Tripped(name) => format!("tripped {name}"),
+            Self::Diverted(cookie) => format!("diverted {cookie}"),
         };
         let mut key = [0; KEY_BYTES];
         key[..text.len()].copy_from_slice(text.as_bytes()); // a kernel name has 15 letters, a number 20
@@ -52,13 +58,15 @@ impl Mark {
             "instance" => Some(Self::Instance(rest.to_owned())),
             "rule" => rest.parse().ok().map(Self::Rule),
             "default" => rest.parse().ok().map(Self::Default),
+            "tripped" => Some(Self::Tripped(rest.to_owned())),
+            "diverted" => rest.parse().ok().map(Self::Diverted),
             _ => None,
         }
     }
 }
 
 /// What a mark remembers: for an instance, the id of its link or map, so that another one of its name is not taken for
-/// it; for a default, what was there before.
+/// it; for a default, what was there before; of the guard, what [`crate::guard`] writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Memo(pub String);
 
@@ -82,13 +90,13 @@ pub fn all() -> Result<BTreeMap<Mark, Memo>> {
 
 /// Sets a mark. What is marked is made after its mark: a kill in between leaves a mark of nothing, which does no harm.
 pub fn set(_lock: &Lock, mark: &Mark, memo: &Memo) -> Result<()> {
-    let mut value = [0; VALUE_BYTES];
-    let length = memo.0.len().min(VALUE_BYTES);
-    value[..length].copy_from_slice(&memo.0.as_bytes()[..length]);
     let table = match open()? {
         Some(table) => table,
         None => make()?,
     };
+    let mut value = vec![0; table.value_size() as usize]; // of a table that an older ccctl has made: 16
+    let length = memo.0.len().min(value.len());
+    value[..length].copy_from_slice(&memo.0.as_bytes()[..length]);
     table.update(&mark.key(), &value, MapFlags::ANY).map_err(|error| Error::libbpf("set a mark", &error))
 }
 
@@ -133,7 +141,13 @@ mod tests {
 
     #[test]
     fn a_mark_is_read_back_from_its_key() {
-        for mark in [Mark::Instance("fifteen_letters".to_owned()), Mark::Rule(7), Mark::Default(u64::MAX)] {
+        for mark in [
+            Mark::Instance("fifteen_letters".to_owned()),
+            Mark::Rule(7),
+            Mark::Default(u64::MAX),
+            Mark::Tripped("a.b".to_owned()),
+            Mark::Diverted(9),
+        ] {
             assert_eq!(Mark::of_key(&mark.key()), Some(mark));
         }
         assert_eq!(Mark::of_key(b"other 1\0"), None);

@@ -3,7 +3,9 @@
 
 use std::ptr;
 
-use crate::sockets::raw::{socket_detail, socket_owner, socket_query, socket_record, socket_totals, socket_totals_key};
+use crate::sockets::raw::{
+    socket_detail, socket_owner, socket_query, socket_record, socket_totals, socket_totals_key, socket_window,
+};
 
 /// A C struct of integers without padding: all bytes are valid for it, and all of its bytes are defined.
 ///
@@ -24,6 +26,8 @@ unsafe impl Plain for socket_totals_key {}
 unsafe impl Plain for socket_totals {}
 // SAFETY: as above.
 unsafe impl Plain for socket_owner {}
+// SAFETY: as above.
+unsafe impl Plain for socket_window {}
 
 /// The value as the bytes that C sees.
 pub(crate) fn bytes_of<T: Plain>(value: &T) -> &[u8] {
@@ -51,6 +55,7 @@ mod tests {
         assert_eq!(size_of::<socket_totals_key>(), 16 + 4);
         assert_eq!(size_of::<socket_totals>(), 7 * 8);
         assert_eq!(size_of::<socket_owner>(), 8 + 16 + 2 * 4);
+        assert_eq!(size_of::<socket_window>(), 5 * 8);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::marks::{self, Mark};
 use crate::migrate::{migrate, require_available, Migration};
 use crate::netns::NamespaceScan;
 use crate::sockets::{count, SocketFilter};
-use crate::{rules, sys};
+use crate::{guard, rules, sys};
 
 /// The kernel takes a link down after its last user is gone, on a work queue.
 const DEREGISTRATION_PATIENCE: Duration = Duration::from_secs(5);
@@ -85,6 +85,7 @@ pub fn unload(lock: &Lock, names: &[String], options: &UnloadOptions) -> Result<
     }
     let scan = NamespaceScan::all()?;
     for instance in instances {
+        guard::rearm(lock, &instance.name)?; // defaults that it has changed are restored as those of the instance, too
         for namespace in &scan.found {
             if let Some(name) = default::restore(lock, namespace, &instance.name)? {
                 result.defaults_restored.push(RestoredDefault { namespace: namespace.label.clone(), name });

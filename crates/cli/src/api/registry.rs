@@ -88,6 +88,7 @@ pub const OPERATIONS: &[Entry] = &[
     Entry::reads::<engine::Doctor>(),
     Entry::changes::<engine::Apply>(),
     Entry::reads::<engine::Status>(),
+    Entry::reads::<engine::Guard>(),
     Entry::changes::<engine::Down>(),
 ];
 

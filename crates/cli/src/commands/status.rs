@@ -13,6 +13,9 @@ pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
         None => output::line("no daemon runs; what is in the kernel stays as it is (ccctl list)")?,
         Some(daemon) => print(daemon)?,
     }
+    if !arguments.json {
+        super::guard::print_tripped(&status.tripped)?;
+    }
     Ok(Exit::Done)
 }
 

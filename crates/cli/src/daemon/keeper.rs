@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ccctl_loader::Seen;
+use ccctl_loader::{guard, Seen};
 use tokio::signal::unix::{signal, Signal, SignalKind};
 use tokio::sync::{mpsc, Notify};
 
+use super::guard::Guard;
 use super::log;
 use super::notify;
 use super::state::{now, Daemon, Order};
@@ -33,6 +34,7 @@ pub struct Keeper {
     seen: Seen,
     retry: Option<(Instant, Duration)>,
     stopped: bool,
+    guard: Option<Guard>,
 }
 
 /// Why kernel and file are compared; the word that the log has for what was done then.
@@ -42,6 +44,7 @@ enum Reason {
     Reload,
     Apply,
     Drift,
+    Guard,
 }
 
 impl Reason {
@@ -51,6 +54,7 @@ impl Reason {
             Self::Reload => "for the new file",
             Self::Apply => "as asked",
             Self::Drift => "put right",
+            Self::Guard => "for the guard",
         }
     }
 }
@@ -58,7 +62,7 @@ impl Reason {
 impl Keeper {
     /// One that keeps `policy`, which was read from `path`.
     pub fn new(daemon: &'static Daemon, path: PathBuf, policy: Arc<Policy>) -> Self {
-        Self { daemon, path, policy, seen: Seen::default(), retry: None, stopped: false }
+        Self { daemon, path, policy, seen: Seen::default(), retry: None, stopped: false, guard: None }
     }
 
     /// Runs until it is dropped.
@@ -81,6 +85,7 @@ impl Keeper {
         hangup: &mut Signal,
         pause: Duration,
     ) -> anyhow::Result<Self> {
+        let window_ends = self.guard.as_ref().map(Guard::due);
         tokio::select! {
             Some(order) = orders.recv() => self.blocking(move |keeper| keeper.obey(order)).await,
             Some(()) = hangup.recv() => {
@@ -91,6 +96,7 @@ impl Keeper {
                 Ok(keeper)
             }
             () = changed.notified() => self.blocking(Self::look).await,
+            () = until(window_ends) => self.blocking(Self::end_window).await,
             () = tokio::time::sleep(pause) => self.blocking(Self::look).await,
         }
     }
@@ -108,8 +114,13 @@ impl Keeper {
         match order {
             Order::Stop { reply } => {
                 self.stopped = true;
+                self.guard = None;
+                self.daemon.note_guard(None);
                 tracing::info!("nothing is kept any more: everything is being taken back");
                 let _ = reply.send(()); // who asked waits for it
+            }
+            Order::Rearm { name, reply } => {
+                let _ = reply.send(self.rearm(&name)); // who asked may be gone
             }
             Order::Apply { policy, dry_run: true, reply, .. } => {
                 let _ = reply.send(request::lock().and_then(|lock| policy::apply(&lock, &policy, true)));
@@ -155,6 +166,41 @@ impl Keeper {
         }
     }
 
+    fn rearm(&mut self, name: &str) -> anyhow::Result<()> {
+        guard::rearm(&request::lock()?, name)?;
+        tracing::info!("guard: {name} is used and watched again");
+        if let Some(guard) = &mut self.guard {
+            guard.forget(name);
+        }
+        self.daemon.note_guard(self.guard.as_ref().map(Guard::report));
+        self.compare(Reason::Guard).map(drop)
+    }
+
+    /// Watches what the file wants to be watched; without `[guard]`, nothing looks at any socket.
+    fn arm(&mut self) {
+        let wanted = self.policy.guard.as_ref();
+        if wanted.map_or(self.guard.is_none(), |wanted| self.guard.as_ref().is_some_and(|guard| guard.is_of(wanted))) {
+            return;
+        }
+        self.guard = wanted.map(Guard::begin).transpose().unwrap_or_else(|error| {
+            tracing::error!("guard: nothing can be watched: {}", cause(&error));
+            None
+        });
+        self.daemon.note_guard(self.guard.as_ref().map(Guard::report));
+    }
+
+    fn end_window(&mut self) {
+        let Some(guard) = &mut self.guard else { return };
+        let looked = guard.look(&self.policy);
+        self.daemon.note_guard(Some(guard.report()));
+        match looked {
+            Ok(false) => {}
+            Ok(true) => drop(self.compare(Reason::Guard)), // it is noted
+            Err(error) => tracing::error!("guard: {}", cause(&error)),
+        }
+        sys::return_memory();
+    }
+
     /// Compares where something has changed, or where it is time to try again what has failed.
     fn look(&mut self) {
         if self.stopped {
@@ -168,6 +214,7 @@ impl Keeper {
     }
 
     fn compare(&mut self, reason: Reason) -> anyhow::Result<Vec<Step>> {
+        self.arm();
         let result = request::lock().and_then(|lock| {
             let steps = policy::apply(&lock, &self.policy, false)?;
             self.seen = ccctl_loader::look(&self.seen)?;
@@ -212,5 +259,13 @@ impl Keeper {
                 status.error = None;
             }
         });
+    }
+}
+
+/// Waits for this moment; without one, for ever.
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment.into()).await,
+        None => std::future::pending().await,
     }
 }

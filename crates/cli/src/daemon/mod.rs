@@ -1,5 +1,6 @@
 //! `ccctl daemon`: serves the API and keeps the host as the file has it.
 
+mod guard;
 mod keeper;
 mod log;
 mod notify;

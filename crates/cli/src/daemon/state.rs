@@ -5,7 +5,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use tokio::sync::{mpsc, oneshot, Notify};
 
 use crate::api::VERSION;
-use crate::engine::DaemonStatus;
+use crate::engine::{DaemonStatus, GuardReport};
 use crate::policy::{Policy, Step};
 
 /// What the keeper is asked for.
@@ -15,6 +15,8 @@ pub enum Order {
     Apply { policy: Box<Policy>, file: String, dry_run: bool, reply: oneshot::Sender<anyhow::Result<Vec<Step>>> },
     /// Keep nothing any more.
     Stop { reply: oneshot::Sender<()> },
+    /// Use and watch an instance again that the guard had taken out of use.
+    Rearm { name: String, reply: oneshot::Sender<anyhow::Result<()>> },
 }
 
 /// The daemon of this process.
@@ -22,6 +24,7 @@ pub enum Order {
 pub struct Daemon {
     orders: mpsc::Sender<Order>,
     status: Mutex<DaemonStatus>,
+    guard: Mutex<Option<GuardReport>>,
     /// Told when the process is to end.
     pub ending: Notify,
 }
@@ -50,6 +53,7 @@ pub fn begin(orders: mpsc::Sender<Order>, file: String, in_force: Option<String>
             problems: Vec::new(),
             error: None,
         }),
+        guard: Mutex::new(None),
         ending: Notify::new(),
     })
 }
@@ -83,6 +87,23 @@ impl Daemon {
         let (reply, answer) = oneshot::channel();
         self.orders.blocking_send(Order::Stop { reply })?;
         Ok(answer.blocking_recv()?)
+    }
+
+    /// What its guard watches.
+    pub fn guard(&self) -> Option<GuardReport> {
+        self.guard.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes what its guard watches.
+    pub fn note_guard(&self, report: Option<GuardReport>) {
+        *self.guard.lock().unwrap_or_else(PoisonError::into_inner) = report;
+    }
+
+    /// Has the keeper use and watch an instance again. Called on a request's thread.
+    pub fn rearm(&self, name: &str) -> anyhow::Result<()> {
+        let (reply, answer) = oneshot::channel();
+        self.orders.blocking_send(Order::Rearm { name: name.to_owned(), reply })?;
+        answer.blocking_recv()?
     }
 
     /// Has the process end after the answer that is under way.

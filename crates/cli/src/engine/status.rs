@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Operation;
+use super::{tripped, Operation, Tripped};
 use crate::daemon;
 use crate::policy::Step;
 
@@ -17,6 +17,9 @@ pub struct Status {}
 pub struct StatusAnswer {
     /// None: no daemon runs. What is in the kernel stays as it is.
     pub daemon: Option<DaemonStatus>,
+    /// Instances that the guard has taken out of use.
+    #[serde(default)]
+    pub tripped: Vec<Tripped>,
 }
 
 /// The daemon.
@@ -59,6 +62,6 @@ impl Operation for Status {
         if daemon::here().is_none() {
             daemon::require_none("tell how the daemon is")?;
         }
-        Ok(StatusAnswer { daemon: daemon::here().map(daemon::Daemon::status) })
+        Ok(StatusAnswer { daemon: daemon::here().map(daemon::Daemon::status), tripped: tripped()? })
     }
 }

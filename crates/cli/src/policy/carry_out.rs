@@ -5,12 +5,15 @@ use ccctl_loader::{load, retire, set_default, swap, tune, Instance, LoadRequest,
 
 use super::difference::{memo_of, of_instances, of_the_rest, Act, Planned};
 use super::step::Step;
-use super::{rules, Policy, Wanted};
+use super::{divert, rules, Policy, Wanted};
 use crate::api::Fault;
 
 /// Brings the kernel to what the file says, or with `dry_run` only tells how it differs.
 pub fn apply(lock: &Lock, policy: &Policy, dry_run: bool) -> anyhow::Result<Vec<Step>> {
-    let mut steps = one_by_one(lock, of_instances(policy)?, dry_run)?;
+    let (trips, ended) = divert::sort_trips(policy)?;
+    let mut steps = divert::end(lock, &ended, dry_run);
+    let policy = &policy.diverted(&trips);
+    steps.extend(one_by_one(lock, of_instances(policy)?, dry_run)?);
     steps.extend(rules::apply(lock, policy, dry_run)?);
     steps.extend(one_by_one(lock, of_the_rest(policy)?, dry_run)?);
     Ok(steps)

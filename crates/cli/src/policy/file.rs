@@ -25,7 +25,7 @@ pub struct File {
     /// What is written to the log.
     pub log: Log,
     /// Moves connections away from an instance that harms them.
-    pub guard: Guard,
+    pub guard: Option<Spanned<Guard>>,
 }
 
 /// `[instance.NAME]`
@@ -39,6 +39,13 @@ pub struct Instance {
     /// Single parameters; they count more than the profile.
     #[serde(default)]
     pub set: BTreeMap<Spanned<String>, Spanned<Setting>>,
+    /// Is it watched, where there is a guard?
+    #[serde(default = "yes")]
+    pub guard: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// `[[rule]]`
@@ -100,10 +107,19 @@ pub enum Level {
     Debug,
 }
 
-/// `[guard]`
+/// `[guard]`; [`super::Limits`] has the defaults and says what each means.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Guard {}
+pub struct Guard {
+    pub fallback: Option<Spanned<String>>,
+    pub every: Option<Spanned<String>>,
+    pub windows: Option<Spanned<u32>>,
+    pub min_connections: Option<Spanned<u32>>,
+    pub stalled_pct: Option<Spanned<u32>>,
+    pub retransmit_pct: Option<Spanned<u32>>,
+    pub timeouts_pct: Option<Spanned<u32>>,
+    pub times_fallback: Option<Spanned<u32>>,
+}
 
 impl File {
     /// Reads the text of a file; `name` is how messages call it.
@@ -158,7 +174,7 @@ mod tests {
     fn an_empty_file_asks_for_nothing() {
         let file = File::of_text("f.toml", "").expect("it is right");
         assert!(file.default.is_none() && file.instance.is_empty() && file.rule.is_empty());
-        assert_eq!((file.api, file.log), (Api::default(), Log::default()));
+        assert_eq!((file.api, file.log, file.guard), (Api::default(), Log::default(), None));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What the file means: algorithms, parameters and rules that exist, or what is wrong with it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use ccctl_catalog::ParameterSet;
@@ -7,6 +8,7 @@ use ccctl_loader::{available_algorithms, parse_targets, CgroupPath, Prefix, Prog
 use toml::Spanned;
 
 use super::file::{self, wrong, File, Place};
+use super::limits::Limits;
 use crate::engine::{request, Setting, Settings, Who};
 use crate::exit::{cause, remedy};
 
@@ -66,6 +68,24 @@ pub struct Policy {
     pub api: file::Api,
     /// The log.
     pub log: file::Log,
+    /// The guard; none: nothing is watched.
+    pub guard: Option<Guard>,
+}
+
+/// What is watched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guard {
+    /// From when on an instance is out of use.
+    pub limits: Limits,
+    /// Instances that the file leaves out.
+    pub left_out: Vec<String>,
+}
+
+impl Guard {
+    /// Is an instance of this name watched?
+    pub fn watches(&self, name: &str) -> bool {
+        name != self.limits.fallback && self.left_out.iter().all(|known| known != name)
+    }
 }
 
 impl Policy {
@@ -78,9 +98,11 @@ impl Policy {
         let names: Vec<String> = instances.iter().map(|wanted| wanted.name.clone()).collect();
         let rules = check_rules(&place, &file.rule, &names)?;
         if let Some(default) = &file.default {
-            check_default(&place, default, &names)?;
+            check_known(&place, default.get_ref(), default.span().start, &names)?;
         }
-        Ok(Self { default: file.default.map(Spanned::into_inner), instances, rules, api: file.api, log: file.log })
+        let guard = file.guard.as_ref().map(|guard| check_guard(&place, guard, &file.instance, &names)).transpose()?;
+        let default = file.default.map(Spanned::into_inner);
+        Ok(Self { default, instances, rules, api: file.api, log: file.log, guard })
     }
 }
 
@@ -170,19 +192,31 @@ fn check_cgroup(place: &Place<'_>, rule: &file::Rule) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A default is an instance of the file, or something that the kernel has.
-fn check_default(place: &Place<'_>, default: &Spanned<String>, names: &[String]) -> anyhow::Result<()> {
+fn check_guard(
+    place: &Place<'_>,
+    guard: &Spanned<file::Guard>,
+    instances: &BTreeMap<Spanned<String>, file::Instance>,
+    names: &[String],
+) -> anyhow::Result<Guard> {
+    let limits = Limits::of_file(place, guard.get_ref())?;
+    let offset = guard.get_ref().fallback.as_ref().map_or(guard.span().start, |fallback| fallback.span().start);
+    check_known(place, &limits.fallback, offset, names)?;
+    let left_out = instances.iter().filter(|(_, instance)| !instance.guard);
+    Ok(Guard { limits, left_out: left_out.map(|(name, _)| name.get_ref().clone()).collect() })
+}
+
+/// A default and a fallback are an instance of the file, or something that the kernel has.
+fn check_known(place: &Place<'_>, name: &str, offset: usize, names: &[String]) -> anyhow::Result<()> {
     let mut known = available_algorithms()?;
     known.extend_from_slice(names);
-    let name = default.get_ref();
-    if known.contains(name) {
+    if known.iter().any(|known| known == name) {
         return Ok(());
     }
     let remedy = match ccctl_catalog::closest(name, known.iter().map(String::as_str)) {
         Some(similar) => format!("did you mean {similar}?"),
         None => format!("there are {}", known.join(", ")),
     };
-    Err(wrong(place, default.span().start, format!("neither the file nor the kernel has {name:?}"), remedy))
+    Err(wrong(place, offset, format!("neither the file nor the kernel has {name:?}"), remedy))
 }
 
 /// An error, at the place of the value that it is about.
@@ -218,6 +252,7 @@ mod tests {
         let shipped = include_str!("../../../../configs/ccctl.toml");
         let as_it_is = Policy::of_text("ccctl.toml", shipped).expect("it is right");
         assert!(as_it_is.instances.is_empty() && as_it_is.rules.is_empty() && as_it_is.default.is_none());
+        assert_eq!(as_it_is.guard, None);
         let text = uncommented(shipped);
         // the default stands after tables, where TOML has no place for it
         let (default, rest): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with("default"));
@@ -228,6 +263,8 @@ mod tests {
         let web = policy.instances.iter().find(|wanted| wanted.name == "web").expect("it is an example");
         assert_eq!(web.parameters.get("beta_q10"), web.program.defaults().get("beta_q10"));
         assert!(policy.rules[0].existing);
+        let guard = policy.guard.expect("it is in the file");
+        assert_eq!((guard.limits, guard.left_out), (Limits::default(), vec!["backup".to_owned()]));
     }
 
     #[test]
@@ -258,6 +295,16 @@ mod tests {
                 "f.toml:6:",
                 "second",
             ),
+            ("[guard]\nfallback = \"rneo\"", "f.toml:2: neither", "did you mean reno"),
+            ("[guard]\nfalback = \"reno\"", "f.toml:2:", "did you mean fallback"),
+            ("[guard]\nevery = \"5\"", "f.toml:2:", "\"1s\" to \"1h\""),
+            ("[guard]\nevery = \"999ms\"", "f.toml:2:", "\"1s\" to \"1h\""),
+            ("[guard]\n\nwindows = 0", "f.toml:3: windows = 0", "1 to 60"),
+            ("[guard]\nstalled_pct = 101", "f.toml:2: stalled_pct = 101", "1 to 100"),
+            ("[guard]\nretransmit_pct = 0", "f.toml:2:", "1 to 100"),
+            ("[guard]\ntimes_fallback = 1001", "f.toml:2:", "1 to 1000"),
+            ("[guard]\nmin_connections = -1", "f.toml:2:", "docs/daemon.md"),
+            ("[instance.web]\nalgorithm = \"cubic\"\ngaurd = false", "f.toml:3:", "did you mean guard"),
         ] {
             let error = Policy::of_text("f.toml", text).expect_err("it is wrong");
             let said = format!("{} {}", cause(&error), remedy(&error).unwrap_or_default());

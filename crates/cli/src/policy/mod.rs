@@ -2,15 +2,19 @@
 
 mod carry_out;
 mod difference;
+mod divert;
 mod file;
+mod limits;
 mod meaning;
 mod rules;
 mod step;
 mod take_back;
 
 pub use carry_out::apply;
+pub use divert::sort_trips;
 pub use file::Level;
-pub use meaning::{Policy, Wanted};
+pub use limits::Limits;
+pub use meaning::{Guard, Policy, Wanted};
 pub use step::Step;
 pub use take_back::{take_back, TakenBack};
 

@@ -36,6 +36,8 @@ pub enum Kind {
     Assign,
     /// Take a rule out that an earlier file had asked for; live connections keep what they have.
     Unassign,
+    /// Use an instance again that the guard had taken out of use.
+    Rearm,
     /// Set the default, or restore the one before.
     Default,
     /// Take an instance out that an earlier file had asked for; its sockets move to the default of their namespace.
@@ -58,6 +60,7 @@ impl std::fmt::Display for Step {
             Kind::Adopt => "adopt",
             Kind::Assign => "assign",
             Kind::Unassign => "unassign",
+            Kind::Rearm => "rearm",
             Kind::Default => "default",
             Kind::Unload => "unload",
         };

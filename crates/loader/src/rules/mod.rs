@@ -28,7 +28,7 @@ pub use cgroup::{CgroupPath, CgroupTree};
 pub use live::Moved;
 pub use matching::{consider, Flow, Verdict};
 pub use prefix::Prefix;
-pub use table::{format_choices, Choice, Rule, RuleTable, Selector};
+pub use table::{format_choices, rename_choices, Choice, Rule, RuleTable, Selector};
 pub use unit::{cgroup_of_unit, is_unit_name};
 pub use why::{why, Event, Explanation, Finding, Met, Now, SocketQuery};
 
@@ -224,8 +224,8 @@ pub(crate) fn rules_using(name: &str) -> Result<usize> {
     Ok(read_rules()?.users(name).count())
 }
 
-/// Puts another name where this one stands in rules.
-pub(crate) fn rename(lock: &Lock, from: &str, to: &str) -> Result<usize> {
+/// Puts another name where this one stands in rules. Gives the number of rules that have changed.
+pub fn rename(lock: &Lock, from: &str, to: &str) -> Result<usize> {
     let mut table = read_rules()?;
     let renamed = table.rename(from, to);
     if renamed > 0 {

@@ -124,14 +124,16 @@ impl RuleTable {
     pub fn rename(&mut self, from: &str, to: &str) -> usize {
         let users: Vec<u32> = self.users(from).map(|rule| rule.id).collect();
         for rule in self.rules.iter_mut().filter(|rule| users.contains(&rule.id)) {
-            rule.choices = renamed(&rule.choices, from, to);
+            rule.choices = rename_choices(&rule.choices, from, to);
         }
         users.len()
     }
 }
 
-/// Two names that become one in a fallback list are one, and two choices that begin with the same name are one choice.
-fn renamed(choices: &[Choice], from: &str, to: &str) -> Vec<Choice> {
+/// Puts another name where this one stands. Two names that become one in a fallback list are one, and two choices that
+/// begin with the same name are one choice.
+#[must_use]
+pub fn rename_choices(choices: &[Choice], from: &str, to: &str) -> Vec<Choice> {
     let mut result: Vec<Choice> = Vec::new();
     for choice in choices {
         let mut names: Vec<String> = Vec::new();

@@ -12,6 +12,7 @@ mod program;
 mod reader;
 mod record;
 mod totals;
+mod windows;
 
 pub use cgroup::CgroupPaths;
 pub use count::{count, SocketCounts, Usage};
@@ -21,6 +22,7 @@ pub use program::{ProgramLayouts, SocketProgram};
 pub use reader::SocketReader;
 pub use record::{Recovery, SocketRecord, Transport};
 pub use totals::{totals, AlgorithmTotals};
+pub use windows::{SocketWindow, SocketWindows};
 
 pub(crate) use iterator::SocketIterator;
 

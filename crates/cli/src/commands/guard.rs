@@ -1,0 +1,94 @@
+//! `ccctl guard`
+
+use crate::arguments::{Guard, GuardCommand};
+use crate::engine::{self, GuardAnswer, GuardReport, Tripped, WindowInfo};
+use crate::exit::Exit;
+use crate::output;
+
+pub fn run(arguments: &Guard) -> anyhow::Result<Exit> {
+    let rearm = arguments.command.as_ref().map(|GuardCommand::Rearm { name, .. }| name.clone());
+    let as_json =
+        arguments.output.json || matches!(&arguments.command, Some(GuardCommand::Rearm { output, .. }) if output.json);
+    let answer = engine::ask(&engine::Guard { rearm })?;
+    if as_json {
+        output::json(&answer)?;
+    } else {
+        print(&answer)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn print(answer: &GuardAnswer) -> anyhow::Result<()> {
+    if let Some(name) = &answer.rearmed {
+        let watched = answer.guard.is_some();
+        let rest = if watched { "used and watched again" } else { "used again where a file says so: ccctl apply" };
+        output::line(&format!("{name} is {rest}; connections that were moved stay where they are"))?;
+        return Ok(());
+    }
+    match &answer.guard {
+        None => output::line("nothing is watched: no daemon runs, or its file has no [guard]")?,
+        Some(guard) => print_guard(guard)?,
+    }
+    print_tripped(&answer.tripped)
+}
+
+fn print_guard(guard: &GuardReport) -> anyhow::Result<()> {
+    let limits = &guard.limits;
+    output::line(&format!(
+        "out of use after {} of {} with at least {} active connections each, and one of: stalled {} %, \
+         retransmissions {} %, timeouts {} %, also {} times what {} has",
+        output::count(limits.windows as usize, "bad window"),
+        output::span(limits.every()),
+        limits.min_connections,
+        limits.stalled_pct,
+        limits.retransmit_pct,
+        limits.timeouts_pct,
+        limits.times_fallback,
+        limits.fallback
+    ))?;
+    let mut rows = Vec::new();
+    if let Some(window) = &guard.fallback {
+        rows.push(row(&limits.fallback, window, "fallback".to_owned()));
+    }
+    for watched in &guard.watched {
+        let state = match (watched.is_judged, watched.bad_windows) {
+            (false, _) => "too few connections".to_owned(),
+            (true, 0) => "good".to_owned(),
+            (true, bad) => format!("bad, {bad} of {}", limits.windows),
+        };
+        rows.push(row(&watched.name, &watched.window, state));
+    }
+    output::table(&["NAME", "ACTIVE", "STALLED", "SEGMENTS", "RETRANSMITTED", "TIMEOUTS", ""], rows)?;
+    for name in &guard.left_out {
+        output::line(&format!("{name} is left out by the file"))?;
+    }
+    for event in &guard.events {
+        output::line(&format!("{} {}: {}", event.at, event.name, event.text))?;
+    }
+    Ok(())
+}
+
+fn row(name: &str, window: &WindowInfo, state: String) -> Vec<String> {
+    let percent = |part: u64, whole: u64| match whole {
+        0 => part.to_string(),
+        whole => format!("{part} ({} %)", part.saturating_mul(100) / whole),
+    };
+    vec![
+        name.to_owned(),
+        window.active.to_string(),
+        percent(window.stalled, window.active),
+        window.data_segments.to_string(),
+        percent(window.retransmits_pkts, window.data_segments),
+        percent(window.timeouts, window.data_segments),
+        state,
+    ]
+}
+
+/// Also for `ccctl status`.
+pub fn print_tripped(tripped: &[Tripped]) -> anyhow::Result<()> {
+    for Tripped { name, fallback, since, why } in tripped {
+        output::line(&format!("{name} is out of use for {}, {fallback} in its place: {why}", output::age(since)))?;
+        output::line(&format!("          ccctl guard rearm {name} uses and watches it again"))?;
+    }
+    Ok(())
+}

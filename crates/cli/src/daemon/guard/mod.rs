@@ -1,0 +1,175 @@
+//! The guard: looks at what the connections of each instance do, and takes one that harms them out of use.
+
+mod verdict;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Instant, SystemTime};
+
+use ccctl_loader::guard::{divert, set, Diverted, Trip};
+use ccctl_loader::{Instance, SocketWindow, SocketWindows};
+
+use crate::engine::{request, GuardEvent, GuardReport, GuardedInstance};
+use crate::output;
+use crate::policy::{sort_trips, Guard as Guarding, Policy};
+use verdict::{complaints, judge, Verdict, Window};
+
+/// So many of the latest are told.
+const EVENTS: usize = 50;
+
+/// One that watches as a file has it.
+pub struct Guard {
+    guarding: Guarding,
+    windows: SocketWindows,
+    histories: BTreeMap<String, VecDeque<Window>>,
+    events: VecDeque<GuardEvent>,
+    due: Instant,
+}
+
+impl Guard {
+    /// Begins to watch: the first window starts now.
+    pub fn begin(guarding: &Guarding) -> anyhow::Result<Self> {
+        let mut windows = SocketWindows::new()?;
+        windows.look()?;
+        let due = Instant::now() + guarding.limits.every();
+        let guarding = guarding.clone();
+        Ok(Self { guarding, windows, histories: BTreeMap::new(), events: VecDeque::new(), due })
+    }
+
+    /// Does it watch just this?
+    pub fn is_of(&self, guarding: &Guarding) -> bool {
+        self.guarding == *guarding
+    }
+
+    /// When the window ends.
+    pub fn due(&self) -> Instant {
+        self.due
+    }
+
+    /// Watches an instance as if for the first time.
+    pub fn forget(&mut self, name: &str) {
+        self.histories.remove(name);
+        self.note(name, "armed again".to_owned());
+    }
+
+    /// Ends a window; true where an instance was taken out of use.
+    pub fn look(&mut self, policy: &Policy) -> anyhow::Result<bool> {
+        self.due = Instant::now() + self.guarding.limits.every();
+        let (trips, _) = sort_trips(policy)?;
+        for trip in &trips {
+            self.hold(trip)?;
+        }
+        let Some(now) = self.windows.look()? else { return Ok(false) };
+        let measures = |name: &str| now.get(name).copied().unwrap_or_default();
+        let fallback = measures(&self.guarding.limits.fallback);
+        let mut names = Instance::names()?;
+        names.retain(|name| self.guarding.watches(name) && trips.iter().all(|trip| trip.name != *name));
+        self.histories.retain(|name, _| names.contains(name));
+        let mut has_tripped = false;
+        for name in names {
+            has_tripped |= self.judge(&name, Window { own: measures(&name), fallback })?;
+        }
+        Ok(has_tripped)
+    }
+
+    fn judge(&mut self, name: &str, window: Window) -> anyhow::Result<bool> {
+        let limits = &self.guarding.limits;
+        let history = self.histories.entry(name.to_owned()).or_default();
+        if history.len() >= limits.windows as usize {
+            history.pop_front();
+        }
+        history.push_back(window);
+        match judge(limits, history.make_contiguous()) {
+            Verdict::TooFew | Verdict::Good => Ok(false),
+            Verdict::Bad(in_a_row) => {
+                let why = complaints(limits, &window).join(", ");
+                let text = format!("bad window {in_a_row} of {}: {why}", limits.windows);
+                tracing::warn!("guard: {name}: {text}");
+                self.note(name, text);
+                Ok(false)
+            }
+            Verdict::Trip(complaints) => self.trip(name, &complaints.join(", ")).map(|()| true),
+        }
+    }
+
+    fn trip(&mut self, name: &str, why: &str) -> anyhow::Result<()> {
+        let limits = &self.guarding.limits;
+        let why = format!("{why} in window {} of {}", limits.windows, output::span(limits.every()));
+        let trip = Trip {
+            name: name.to_owned(),
+            fallback: limits.fallback.clone(),
+            since: SystemTime::now(),
+            why: why.clone(),
+        };
+        let lock = request::lock()?;
+        set(&lock, &trip)?;
+        self.histories.remove(name);
+        let done = divert(&lock, &trip);
+        drop(lock);
+        let what = done.as_ref().map_or_else(|error| format!("not all is moved: {error}"), told);
+        tracing::error!("guard: {name} is out of use, and {} in its place: {why}; {what}", trip.fallback);
+        self.note(name, format!("out of use, {} in its place: {why}; {what}", trip.fallback));
+        Ok(())
+    }
+
+    /// Applications may name the instance themselves, and a kill may have come before all was moved.
+    fn hold(&mut self, trip: &Trip) -> anyhow::Result<()> {
+        let done = divert(&request::lock()?, trip)?;
+        if done.rules + done.defaults + done.migration.moved > 0 {
+            let what = told(&done);
+            tracing::info!("guard: {} is still out of use: {what}", trip.name);
+            self.note(&trip.name, format!("still out of use: {what}"));
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, name: &str, text: String) {
+        if self.events.len() >= EVENTS {
+            self.events.pop_front();
+        }
+        self.events.push_back(GuardEvent { at: super::state::now(), name: name.to_owned(), text });
+    }
+
+    /// For `ccctl guard`.
+    pub fn report(&self) -> GuardReport {
+        let limits = &self.guarding.limits;
+        let fallback = self.histories.values().find_map(|history| history.back()).map(|window| window.fallback);
+        let one = |(name, history): (&String, &VecDeque<Window>)| {
+            let windows: Vec<Window> = history.iter().copied().collect();
+            let last = windows.last().map(|window| window.own).unwrap_or_default();
+            let bad = match judge(limits, &windows) {
+                Verdict::Bad(in_a_row) => in_a_row,
+                Verdict::Trip(_) => limits.windows,
+                Verdict::TooFew | Verdict::Good => 0,
+            };
+            GuardedInstance {
+                name: name.clone(),
+                is_judged: has_enough(last, limits.min_connections),
+                bad_windows: bad,
+                window: last.into(),
+            }
+        };
+        GuardReport {
+            limits: limits.clone(),
+            left_out: self.guarding.left_out.clone(),
+            fallback: fallback.map(Into::into),
+            watched: self.histories.iter().map(one).collect(),
+            events: self.events.iter().cloned().collect(),
+        }
+    }
+}
+
+fn has_enough(window: SocketWindow, min_connections: u32) -> bool {
+    window.active >= min_connections.into()
+}
+
+fn told(done: &Diverted) -> String {
+    let migration = &done.migration;
+    let mut parts = vec![format!("moved {} of {}", migration.moved, output::count(migration.found, "socket"))];
+    if done.rules > 0 {
+        parts.push(format!("changed {}", output::count(done.rules, "rule")));
+    }
+    if done.defaults > 0 {
+        parts.push(format!("changed {}", output::count(done.defaults, "default")));
+    }
+    parts.join(", ")
+}

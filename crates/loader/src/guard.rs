@@ -1,0 +1,130 @@
+//! Taking an instance out of use without taking it out of the kernel: its connections, its rules and its places as a
+//! default go to a fallback, and a [`Mark`] says so for as long as it is to hold.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::default::{self, available_algorithms};
+use crate::error::Result;
+use crate::lock::Lock;
+use crate::marks::{self, Mark, Memo};
+use crate::migrate::{migrate, require_available, Migration};
+use crate::netns::NamespaceScan;
+use crate::rules;
+use crate::sockets::SocketFilter;
+
+/// An instance that is out of use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trip {
+    /// Its kernel name.
+    pub name: String,
+    /// What is used instead.
+    pub fallback: String,
+    /// Since when, to the second.
+    pub since: SystemTime,
+    /// Why.
+    pub why: String,
+}
+
+/// What was done at once; what a mark keeps from coming back.
+#[derive(Debug, Default)]
+pub struct Diverted {
+    /// Connections.
+    pub migration: Migration,
+    /// Rules that name the fallback instead.
+    pub rules: usize,
+    /// Network namespaces whose default is the fallback instead.
+    pub defaults: usize,
+}
+
+impl Trip {
+    fn memo(&self) -> Memo {
+        let since_s = self.since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        Memo(format!("{} {since_s} {}", self.fallback, self.why))
+    }
+
+    fn of_memo(name: &str, memo: &Memo) -> Self {
+        let mut words = memo.0.splitn(3, ' ');
+        let mut next = || words.next().unwrap_or_default().to_owned();
+        let (fallback, since_s, why) = (next(), next(), next());
+        let since = UNIX_EPOCH + Duration::from_secs(since_s.parse().unwrap_or(0));
+        Self { name: name.to_owned(), fallback, since, why }
+    }
+}
+
+/// Those that are out of use, by name.
+pub fn trips() -> Result<Vec<Trip>> {
+    let marks = marks::all()?;
+    let of_mark = |(mark, memo): (&Mark, &Memo)| match mark {
+        Mark::Tripped(name) => Some(Trip::of_memo(name, memo)),
+        _ => None,
+    };
+    Ok(marks.iter().filter_map(of_mark).collect())
+}
+
+/// Marks an instance as out of use. Comes before [`divert`], so that a kill in between is made good by the next who looks.
+pub fn set(lock: &Lock, trip: &Trip) -> Result<()> {
+    require_available(&trip.fallback)?;
+    marks::set(lock, &Mark::Tripped(trip.name.clone()), &trip.memo())
+}
+
+/// Moves what uses the instance: rules and defaults first, so that nothing new comes after its connections have gone.
+/// It may be killed at any point and run again.
+pub fn divert(lock: &Lock, trip: &Trip) -> Result<Diverted> {
+    let (from, to) = (trip.name.as_str(), trip.fallback.as_str());
+    require_available(to)?;
+    let mut diverted = Diverted { rules: rules::rename(lock, from, to)?, ..Diverted::default() };
+    let known = marks::all()?;
+    for namespace in &NamespaceScan::all()?.found {
+        if namespace.run(default::current)? != from {
+            continue;
+        }
+        if !known.contains_key(&Mark::default_of(namespace)?) {
+            marks::set(lock, &Mark::Diverted(namespace.cookie()?), &Memo(from.to_owned()))?;
+        }
+        diverted.defaults += usize::from(default::replace(lock, namespace, from, to)?);
+    }
+    if available_algorithms()?.iter().any(|name| name == from) {
+        diverted.migration = migrate(lock, &SocketFilter::of_algorithm(from), to, false, |_, _| {})?;
+    }
+    Ok(diverted)
+}
+
+/// Ends it: defaults that no file had set are as they were. Those of a file, and its rules, are for who keeps the file;
+/// connections stay where they are. True where it was out of use.
+pub fn rearm(lock: &Lock, name: &str) -> Result<bool> {
+    let marks = marks::all()?;
+    let tripped = Mark::Tripped(name.to_owned());
+    let Some(memo) = marks.get(&tripped) else { return Ok(false) };
+    let fallback = Trip::of_memo(name, memo).fallback;
+    let is_there = available_algorithms()?.iter().any(|known| known == name);
+    for namespace in &NamespaceScan::all()?.found {
+        let diverted = Mark::Diverted(namespace.cookie()?);
+        if marks.get(&diverted) != Some(&Memo(name.to_owned())) {
+            continue;
+        }
+        if is_there {
+            default::replace(lock, namespace, &fallback, name)?;
+        }
+        marks::remove(lock, &diverted)?;
+    }
+    marks::remove(lock, &tripped)?;
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_memo_is_read_back_and_one_cut_short_still_names_the_fallback() {
+        let trip = Trip {
+            name: "web".to_owned(),
+            fallback: "fifteen_letters".to_owned(),
+            since: UNIX_EPOCH + Duration::from_secs(1_800_000_000),
+            why: "60 of 80 active connections are stalled".to_owned(),
+        };
+        assert_eq!(Trip::of_memo("web", &trip.memo()), trip);
+        let cut = Trip::of_memo("web", &Memo(trip.memo().0[..16].to_owned()));
+        assert_eq!((cut.fallback, cut.since), (trip.fallback, UNIX_EPOCH));
+    }
+}
