@@ -70,6 +70,14 @@ pub struct Completion {
     pub finished: Duration,
 }
 
+impl Completion {
+    /// How long it took.
+    #[must_use]
+    pub fn length(&self) -> Duration {
+        self.finished.saturating_sub(self.started)
+    }
+}
+
 /// Why a simulation cannot be made, or is not to be believed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SimulationError {

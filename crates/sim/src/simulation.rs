@@ -184,8 +184,14 @@ impl Simulation {
         sender.acked(packet, sack, &mut self.network);
         if sender.is_idle() {
             self.delivered(flow);
+            return self.schedule_sender(flow);
         }
-        self.schedule_sender(flow);
+        // the application has changed nothing
+        let due_ns = sender.due_ns();
+        if due_ns < sender.queued_ns {
+            sender.queued_ns = due_ns;
+            self.network.events.push(due_ns, Source::new(Kind::Sender, packet.flow));
+        }
     }
 
     /// All that the application has written is acknowledged.

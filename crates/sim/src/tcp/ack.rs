@@ -1,7 +1,7 @@
 //! An ACK's way through the sender: `tcp_ack`, `tcp_clean_rtx_queue`, `tcp_cong_control`.
 
 use super::rate::RateState;
-use super::sent::{EVER_RESENT, LOST, RESENT, SACKED, SAMPLED};
+use super::sent::{is_before, Sent, EVER_RESENT, LOST, RESENT, SACKED, SAMPLED};
 use super::Sender;
 use crate::network::Network;
 use crate::packet::{Packet, Sack, ECHO};
@@ -137,7 +137,9 @@ impl Sender {
             self.uncount(number, sent.flags);
             if !sent.has(SACKED) && self.spec.sack {
                 self.count_delivered(1, state.marked);
-                self.rack_advance(&sent, number);
+                if !was_resent_for_nothing(&sent, state) {
+                    self.rack_advance(&sent, number);
+                }
             }
             if !sent.has(SAMPLED) {
                 self.sample_rate(&sent, number, state);
@@ -252,4 +254,9 @@ impl Sender {
         }
         self.update_pacing_rate();
     }
+}
+
+/// `tcp_skb_spurious_retrans`: the ACK echoes a time stamp from before the retransmission.
+fn was_resent_for_nothing(sent: &Sent, state: &AckState) -> bool {
+    sent.has(EVER_RESENT) && state.echo_us.is_some_and(|echo_us| is_before(echo_us, sent.time_us))
 }
