@@ -60,6 +60,14 @@ bench-ack *ARGS:
 bench-load *ARGS:
     cargo bench --package ccctl --bench load -- {{ ARGS }}
 
+# packets per second and memory of the simulator, and ns-3 beside it (after scripts/compare-ns3 --build)
+bench-sim *ARGS:
+    cargo bench --package ccctl-sim --bench engine -- {{ ARGS }}
+
+# the simulator beside ns-3 on the same dumbbells (downloads ns-3)
+compare-ns3 *ARGS:
+    scripts/compare-ns3 {{ ARGS }}
+
 # licences and sources of the dependencies (needs: cargo install cargo-deny)
 deny:
     cargo deny check licenses bans sources

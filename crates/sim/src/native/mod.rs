@@ -7,11 +7,14 @@
 
 pub mod arithmetic;
 mod bindings;
+mod prefetch;
 
 use std::ffi::{c_void, CStr};
 use std::sync::{LazyLock, OnceLock};
 
 use ccctl_catalog::{Layout, ParameterSet};
+
+pub(crate) use prefetch::prefetch;
 
 pub(crate) use bindings::{
     ack_sample, rate_sample, tcp_ca_event, tcp_sock, TCP_CA_Disorder, TCP_CA_Loss, TCP_CA_Open, TCP_CA_Recovery,

@@ -183,6 +183,11 @@ impl Link {
         next
     }
 
+    /// A packet that will have crossed the link after so many others.
+    pub(crate) fn crossing(&self, after: usize) -> Option<&Packet> {
+        self.crossing.get(after)
+    }
+
     /// The first packet on the link has crossed it; when the next one will have.
     pub(crate) fn cross(&mut self) -> (Option<Packet>, Option<u64>) {
         let packet = self.crossing.pop_front();

@@ -196,6 +196,11 @@ impl Network {
         Place::Sender(packet)
     }
 
+    /// An ACK that will come back after so many others.
+    pub(crate) fn coming_back(&self, line: usize, after: usize) -> Option<&Packet> {
+        self.lines[line].packets.get(after)
+    }
+
     /// Counts what is inside now.
     pub(crate) fn balance(&self) -> PacketBalance {
         let on_the_way: usize = self.links.iter().map(|link| link.packets().count()).sum();

@@ -5,6 +5,7 @@
 
 mod ack;
 mod output;
+mod pacing;
 mod rack;
 mod rate;
 mod receiver;
@@ -14,12 +15,13 @@ mod sack;
 mod sent;
 mod spec;
 mod timer;
+mod undo;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::flow::{Flow, SSTHRESH_INFINITE_PKTS};
-use crate::native::{tcp_sock, Instance, SK_PACING_NEEDED, SK_PACING_NONE};
+use crate::native::{prefetch, tcp_sock, Instance, SK_PACING_NEEDED, SK_PACING_NONE};
 use crate::random::{Purpose, Random};
 use crate::ranges::RangeSet;
 use rack::Rack;
@@ -205,6 +207,12 @@ impl Sender {
 
     pub(crate) fn timeout_us(&self) -> u32 {
         self.rtt.timeout_us()
+    }
+
+    /// The records that the next ACK will read and write.
+    pub(crate) fn prefetch_packets(&self) {
+        prefetch(self.sent.get(self.una));
+        prefetch(self.sent.get(self.next));
     }
 
     /// What must hold after every event; a sentence where it does not.
