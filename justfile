@@ -31,7 +31,7 @@ test-native:
 test-sanitized:
     scripts/test-sanitized
 
-# fuzz every algorithm for so many seconds
+# fuzz every algorithm, and whole simulations, for so many seconds each
 fuzz SECONDS="60":
     scripts/fuzz {{ SECONDS }}
 

@@ -6,6 +6,7 @@ mod closed_forms;
 mod determinism;
 mod path;
 mod queues;
+mod random;
 mod recovery;
 
 use std::sync::Arc;
