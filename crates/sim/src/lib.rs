@@ -4,6 +4,8 @@
 //! contract, one verb per event. [`Simulation`] puts Linux's TCP around flows and a network of links between their ends, in
 //! virtual time: no clock, no thread, no floating point, and randomness only from its seed.
 
+#![cfg_attr(not(test), deny(clippy::float_arithmetic))]
+
 mod events;
 mod flow;
 pub mod native;

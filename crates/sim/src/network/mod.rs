@@ -7,7 +7,7 @@ pub(crate) mod loss;
 pub(crate) mod queue;
 pub(crate) mod red;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::events::{Events, Kind, Source};
 use crate::packet::{Packet, SackOptions, ACK};
@@ -71,6 +71,7 @@ pub(crate) struct Network {
     routes: Vec<Route>,
     hops: Vec<u32>,
     lines: Vec<Line>,
+    line_of_delay: BTreeMap<u64, u32>, // of those without jitter
 }
 
 impl Network {
@@ -85,6 +86,7 @@ impl Network {
             routes: Vec::new(),
             hops: Vec::new(),
             lines: Vec::new(),
+            line_of_delay: BTreeMap::new(),
         }
     }
 
@@ -99,14 +101,16 @@ impl Network {
     }
 
     fn line(&mut self, delay_ns: u64, jitter_ns: u64, seed: u64, flow: u32) -> u32 {
-        let same =
-            self.lines.iter().rposition(|line| jitter_ns == 0 && (line.delay_ns, line.jitter_ns) == (delay_ns, 0));
-        if let Some(index) = same {
-            return index as u32;
+        let next = self.lines.len() as u32;
+        if jitter_ns == 0 {
+            let index = *self.line_of_delay.entry(delay_ns).or_insert(next);
+            if index < next {
+                return index;
+            }
         }
         let random = Random::new(seed, Purpose::Access, flow);
         self.lines.push(Line { delay_ns, jitter_ns, random, last_ns: 0, packets: VecDeque::new() });
-        self.lines.len() as u32 - 1
+        next
     }
 
     /// An endpoint sends a packet.

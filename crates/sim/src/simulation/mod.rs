@@ -106,6 +106,21 @@ impl Simulation {
         self.check_sums()
     }
 
+    /// Lets time pass until then, and shows what there is to see after each interval: a time series.
+    pub fn run_sampled(
+        &mut self,
+        end: Duration,
+        interval: Duration,
+        mut see: impl FnMut(&Self),
+    ) -> Result<(), SimulationError> {
+        let interval = interval.max(Duration::from_nanos(1));
+        while self.now() < end {
+            self.run_until((self.now() + interval).min(end))?;
+            see(self);
+        }
+        Ok(())
+    }
+
     fn check_sums(&self) -> Result<(), SimulationError> {
         let balance = self.network.balance();
         if balance.sent_pkts != balance.arrived_pkts + balance.dropped_pkts + balance.inside_pkts {

@@ -112,12 +112,12 @@ fn windows(instances: &[Arc<Instance>]) -> Vec<Vec<u32>> {
         simulation.add_flow(&spec).expect("a valid flow");
     }
     let mut seen = vec![Vec::new(); instances.len()];
-    for step in 1..200 {
-        simulation.run_until(ms(100) * step).expect("a consistent simulation");
+    let see = |simulation: &Simulation| {
         for (flow, windows) in simulation.flows().zip(&mut seen) {
             windows.push(simulation.flow(flow).cwnd_pkts());
         }
-    }
+    };
+    simulation.run_sampled(Duration::from_secs(20), ms(100), see).expect("a consistent simulation");
     seen
 }
 
