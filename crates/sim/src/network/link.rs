@@ -141,7 +141,7 @@ impl Link {
         if service.start_ns > now_ns {
             self.backlog.push(service.start_ns, packet.size_bytes);
         }
-        self.counters.max_queue_pkts = self.counters.max_queue_pkts.max(self.backlog.len_at_most() as u64);
+        self.counters.max_queue_pkts = self.counters.max_queue_pkts.max(self.backlog.len() as u64);
         self.counters.waited_pkt_ns += u128::from(service.start_ns - now_ns);
         self.pkt_ns = service.end_ns - service.start_ns;
         self.send(service.end_ns, packet, dropped)

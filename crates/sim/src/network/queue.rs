@@ -59,7 +59,7 @@ impl Backlog {
     }
 
     /// How many wait at the time that was passed to last.
-    pub(crate) fn len_at_most(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.leaving.len()
     }
 
@@ -80,7 +80,7 @@ impl Backlog {
 
     fn has_room(&self, limit: Limit, size_bytes: u16) -> bool {
         match limit {
-            Limit::Packets(pkts) => self.leaving.len() < pkts as usize,
+            Limit::Packets(pkts) => self.len() < pkts as usize,
             Limit::Bytes(bytes) => self.bytes + u64::from(size_bytes) <= bytes,
         }
     }
@@ -120,7 +120,7 @@ impl Discipline {
     /// Whether a packet may wait, or be marked and wait. What finds the link idle need not wait.
     pub(crate) fn admits(&mut self, backlog: &Backlog, link: LinkState, packet: &mut Packet) -> Admission {
         let is_idle = link.busy_until_ns <= link.now_ns;
-        let queued_pkts = backlog.leaving.len();
+        let queued_pkts = backlog.len();
         let limit = match self {
             Self::DropTail(limit) => *limit,
             Self::Threshold { mark_above_pkts, limit } => {

@@ -134,7 +134,7 @@ impl Sender {
                 last_us = sent.time_us;
                 self.note_original(number, state);
             }
-            self.uncount(number, sent.flags);
+            self.uncount(sent.flags);
             if !sent.has(SACKED) && self.spec.sack {
                 self.count_delivered(1, state.marked);
                 if !was_resent_for_nothing(&sent, state) {
@@ -173,7 +173,7 @@ impl Sender {
     }
 
     /// A packet is no longer outstanding: out of the sums that it is part of.
-    fn uncount(&mut self, _number: u32, flags: u8) {
+    fn uncount(&mut self, flags: u8) {
         let tp = &mut self.flow.socket;
         if flags & (SACKED | LOST | RESENT) == 0 {
             return;

@@ -214,3 +214,98 @@ impl Receiver {
         self.next
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn receiver(accurate_echo: bool) -> Receiver {
+        Receiver::new(&TcpSpec { quick_acks: 0, ..TcpSpec::default() }, accurate_echo)
+    }
+
+    fn data(number: u32, flags: u8) -> Packet {
+        Packet { number, flags, stamp_us: 1000 + number, ..Packet::default() }
+    }
+
+    /// Receives packets a millisecond apart; the ACKs' numbers, with their blocks.
+    fn acks(receiver: &mut Receiver, numbers: &[u32]) -> Vec<(u32, Vec<(u32, u32)>)> {
+        let mut seen = Vec::new();
+        for (time, number) in numbers.iter().enumerate() {
+            let replies = receiver.receive(time as u64 * MS, &data(*number, 0));
+            for (packet, sack) in [replies.before, replies.now].into_iter().flatten() {
+                let blocks = sack.map(|sack| sack.blocks).unwrap_or_default();
+                let blocks = blocks.iter().filter(|block| !block.is_empty()).map(|block| (block.first, block.end));
+                seen.push((packet.number, blocks.collect()));
+            }
+        }
+        seen
+    }
+
+    /// RFC 1122 section 4.2.3.2, RFC 5681 section 4.2: every second packet, and at once what is out of order or fills a gap.
+    #[test]
+    fn packets_in_order_are_acknowledged_in_pairs_and_others_at_once() {
+        let seen = acks(&mut receiver(false), &[0, 1, 2, 4, 3, 5, 6]);
+        let expected = [(2, vec![]), (3, vec![(4, 5)]), (5, vec![]), (7, vec![])];
+        assert_eq!(seen, expected);
+    }
+
+    /// RFC 2018 section 4: the newest block first, then those reported before it.
+    #[test]
+    fn blocks_come_newest_first() {
+        let seen = acks(&mut receiver(false), &[2, 4, 8, 5, 10, 12]);
+        assert_eq!(seen[3].1, [(4, 6), (8, 9), (2, 3)]);
+        assert_eq!(seen[5].1, [(12, 13), (10, 11), (4, 6), (8, 9)]);
+    }
+
+    /// RFC 2883 section 4: what was there already goes first, below the acknowledgement or inside the next block.
+    #[test]
+    fn duplicates_are_reported() {
+        let mut receiver = receiver(false);
+        acks(&mut receiver, &[0, 1, 3]);
+        let again = |receiver: &mut Receiver, number| {
+            let (packet, sack) = receiver.receive(10 * MS, &data(number, 0)).now.expect("at once");
+            let sack = sack.expect("it is reported");
+            assert!(sack.is_duplicate);
+            (packet.number, sack.blocks[0], sack.blocks[1])
+        };
+        assert_eq!(again(&mut receiver, 0), (2, Range::one(0), Range::one(3)));
+        assert_eq!(again(&mut receiver, 3), (2, Range::one(3), Range::one(3)));
+    }
+
+    /// RFC 7323 section 4.3: the time stamp of the first packet that a delayed ACK is for, and of the one that fills a gap.
+    #[test]
+    fn the_echo_is_of_the_first_packet_not_acknowledged() {
+        let mut receiver = receiver(false);
+        let mut echo = |number| receiver.receive(0, &data(number, 0)).now.map(|(packet, _)| packet.echo_us);
+        assert_eq!([echo(0), echo(1), echo(2), echo(4), echo(3)], [None, Some(1000), None, Some(1002), Some(1003)]);
+    }
+
+    /// RFC 3168 section 6.1.3: from the mark until the sender says that it has reacted.
+    #[test]
+    fn a_mark_is_echoed_until_the_window_was_reduced() {
+        let mut receiver = receiver(false);
+        let flags = [0, MARKED, 0, 0, REDUCED, 0];
+        let mut echoes = Vec::new();
+        for (number, flags) in flags.into_iter().enumerate() {
+            let replies = receiver.receive(0, &data(number as u32, flags));
+            echoes.extend(replies.now.map(|(packet, _)| (packet.number, packet.has(ECHO))));
+        }
+        assert_eq!(echoes, [(2, true), (3, true), (5, false)]);
+    }
+
+    /// RFC 8257 section 3.2: each ACK is for packets with one and the same mark.
+    #[test]
+    fn where_the_mark_changes_the_packets_before_are_acknowledged_first() {
+        let mut receiver = receiver(true);
+        let mut told = Vec::new();
+        for (number, flags) in [0, 0, 0, MARKED, MARKED, MARKED, 0].into_iter().enumerate() {
+            let replies = receiver.receive(0, &data(number as u32, flags));
+            told.extend(
+                [replies.before, replies.now].into_iter().flatten().map(|(ack, _)| (ack.number, ack.has(ECHO))),
+            );
+        }
+        assert_eq!(told, [(2, false), (3, false), (4, true), (6, true), (7, false)]);
+    }
+}
