@@ -31,7 +31,7 @@ test-native:
 test-sanitized:
     scripts/test-sanitized
 
-# fuzz every algorithm for so many seconds
+# fuzz every algorithm, and whole simulations, for so many seconds each
 fuzz SECONDS="60":
     scripts/fuzz {{ SECONDS }}
 
@@ -71,6 +71,14 @@ bench-policy *ARGS:
 # what the ACK clock costs while it is on, against off (root)
 bench-telemetry *ARGS:
     cargo bench --package ccctl --bench telemetry -- {{ ARGS }}
+
+# packets per second and memory of the simulator, and ns-3 beside it (after scripts/compare-ns3 --build)
+bench-sim *ARGS:
+    cargo bench --package ccctl-sim --bench engine -- {{ ARGS }}
+
+# the simulator beside ns-3 on the same dumbbells (downloads ns-3)
+compare-ns3 *ARGS:
+    scripts/compare-ns3 {{ ARGS }}
 
 # licences and sources of the dependencies (needs: cargo install cargo-deny)
 deny:

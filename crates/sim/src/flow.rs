@@ -42,9 +42,11 @@ impl Ack {
 
 /// An algorithm at work on a socket. Each verb is one event of the kernel's contract with its congestion control
 /// (`tcp_input.c`, `tcp_output.c`): it calls the same hooks in the same order and keeps what the core keeps.
+///
+/// [`Simulation`](crate::Simulation)'s TCP keeps most of the socket itself and uses the same verbs, or their parts.
 pub struct Flow {
     instance: Arc<Instance>,
-    socket: tcp_sock,
+    pub(crate) socket: tcp_sock,
     prior_ssthresh_pkts: u32, // at the last reduction; 0: not to be undone
 }
 
@@ -73,6 +75,10 @@ impl Flow {
     #[must_use]
     pub fn open_connection(instance: Arc<Instance>) -> Self {
         Self::new(instance, INITIAL_CWND_PKTS, SSTHRESH_INFINITE_PKTS, Duration::ZERO)
+    }
+
+    pub(crate) fn instance(&self) -> Arc<Instance> {
+        Arc::clone(&self.instance)
     }
 
     /// Congestion window.
@@ -179,6 +185,11 @@ impl Flow {
     /// ECN was not negotiated. Algorithms ask when the connection begins.
     pub fn restart_without_ecn(&mut self) {
         self.socket.ecn_flags = 0;
+        self.restart();
+    }
+
+    /// `init` is called again, on a socket that has been changed.
+    pub(crate) fn restart(&mut self) {
         self.socket.inet_conn.icsk_ca_priv = Default::default();
         self.instance.init(&mut self.socket);
     }
@@ -202,9 +213,9 @@ impl Flow {
         self.sampled(ack);
         if self.instance.controls_cwnd() {
             let sample = self.rate_sample(ack);
-            self.instance.cong_control(&mut self.socket, &sample);
+            self.controlled(&sample);
         } else if !self.reducing() {
-            self.instance.cong_avoid(&mut self.socket, ack.pkts);
+            self.grown(ack.pkts);
         }
     }
 
@@ -218,13 +229,29 @@ impl Flow {
         if let Some(rtt_us) = rtt_us {
             self.smooth_rtt(rtt_us);
         }
-        let sample = ack_sample {
-            pkts_acked: ack.pkts,
-            rtt_us: rtt_us.map_or(-1, |rtt_us| rtt_us as i32),
-            in_flight: ack.in_flight_pkts.saturating_mul(MSS_BYTES),
-        };
-        self.instance.pkts_acked(&mut self.socket, &sample);
+        self.told_of_acked(ack.pkts, rtt_us.map_or(-1, |rtt_us| rtt_us as i32), ack.in_flight_pkts);
+        self.told_of_ack();
+    }
+
+    /// `pkts_acked`, at the end of `tcp_clean_rtx_queue`
+    pub(crate) fn told_of_acked(&mut self, pkts: u32, rtt_us: i32, in_flight_pkts: u32) {
+        let in_flight = in_flight_pkts.saturating_mul(self.socket.mss_cache);
+        self.instance.pkts_acked(&mut self.socket, &ack_sample { pkts_acked: pkts, rtt_us, in_flight });
+    }
+
+    /// `tcp_in_ack_event`
+    pub(crate) fn told_of_ack(&mut self) {
         self.instance.in_ack_event(&mut self.socket);
+    }
+
+    /// `tcp_cong_control` of an algorithm that controls its window
+    pub(crate) fn controlled(&mut self, sample: &rate_sample) {
+        self.instance.cong_control(&mut self.socket, sample);
+    }
+
+    /// `tcp_cong_avoid`
+    pub(crate) fn grown(&mut self, pkts: u32) {
+        self.instance.cong_avoid(&mut self.socket, pkts);
     }
 
     /// What the core would have measured if the packets in flight were delivered evenly over the last RTT.
@@ -254,8 +281,14 @@ impl Flow {
 
     /// Loss found by duplicate ACKs, SACK or RACK (`tcp_enter_recovery`).
     pub fn lost(&mut self) {
+        self.enter_recovery(false);
+    }
+
+    pub(crate) fn enter_recovery(&mut self, marked: bool) {
         if !self.reducing() {
-            self.prior_ssthresh_pkts = self.current_ssthresh_pkts();
+            if !marked {
+                self.prior_ssthresh_pkts = self.current_ssthresh_pkts();
+            }
             self.start_reduction();
         }
         self.enter(TCP_CA_Recovery);
@@ -270,35 +303,59 @@ impl Flow {
         }
     }
 
+    /// A probe has repaired a loss (`tcp_process_tlp_ack`): a reduction that is over at once.
+    pub(crate) fn reduced_by_probe(&mut self) {
+        self.start_reduction();
+        self.enter(TCP_CA_CWR);
+        self.end_reduction(true);
+    }
+
     /// All that was outstanding at the reduction is acknowledged (`tcp_end_cwnd_reduction`, which leaves the window to an
     /// algorithm that controls it).
     pub fn recovered(&mut self) {
-        if self.instance.controls_cwnd() {
-            self.enter(TCP_CA_Open);
-            return;
-        }
         let in_cwr = self.ca_state() == TCP_CA_CWR as u8;
         if !in_cwr {
             self.enter(TCP_CA_Open);
         }
-        self.socket.snd_cwnd = self.socket.snd_ssthresh;
-        self.event(CA_EVENT_COMPLETE_CWR);
+        self.end_reduction(true);
         if in_cwr {
             self.enter(TCP_CA_Open);
         }
     }
 
+    /// `tcp_end_cwnd_reduction`; the window stays where the reduction was undone.
+    pub(crate) fn end_reduction(&mut self, to_ssthresh: bool) {
+        if self.instance.controls_cwnd() {
+            return;
+        }
+        if to_ssthresh && self.socket.snd_ssthresh < SSTHRESH_INFINITE_PKTS {
+            self.socket.snd_cwnd = self.socket.snd_ssthresh;
+        }
+        self.event(CA_EVENT_COMPLETE_CWR);
+    }
+
     /// Retransmission timeout (`tcp_enter_loss`). Only the first of a window changes ssthresh.
     pub fn timed_out(&mut self) {
-        if self.ca_state() <= TCP_CA_Disorder as u8 {
+        self.timed_out_in_window(self.ca_state() <= TCP_CA_Disorder as u8);
+    }
+
+    /// The same, with the core's own knowledge of whether it is the first.
+    pub(crate) fn timed_out_in_window(&mut self, is_first: bool) {
+        if is_first {
             self.prior_ssthresh_pkts = self.current_ssthresh_pkts();
             self.socket.prior_cwnd = self.socket.snd_cwnd;
             self.socket.snd_ssthresh = self.instance.ssthresh(&mut self.socket);
             self.event(CA_EVENT_LOSS);
         }
-        self.socket.snd_cwnd = 1;
+        self.socket.snd_cwnd = self.in_flight_pkts() + 1;
         self.socket.snd_cwnd_cnt = 0;
         self.enter(TCP_CA_Loss);
+    }
+
+    /// `tcp_packets_in_flight`
+    pub(crate) fn in_flight_pkts(&self) -> u32 {
+        let tp = &self.socket;
+        (tp.packets_out + tp.retrans_out).saturating_sub(tp.sacked_out + tp.lost_out)
     }
 
     /// Back to Open: recovery from a timeout, or from reordering, is over.
@@ -308,11 +365,20 @@ impl Flow {
 
     /// The reduction was for nothing (`tcp_undo_cwnd_reduction`).
     pub fn undone(&mut self) {
+        self.undo_reduction();
+        self.enter(TCP_CA_Open);
+    }
+
+    pub(crate) fn undo_reduction(&mut self) {
         if self.prior_ssthresh_pkts != 0 {
             self.socket.snd_cwnd = self.instance.undo_cwnd(&mut self.socket);
             self.socket.snd_ssthresh = self.socket.snd_ssthresh.max(self.prior_ssthresh_pkts);
         }
-        self.enter(TCP_CA_Open);
+    }
+
+    /// What follows of this window cannot be undone: there was a congestion mark.
+    pub(crate) fn forbid_undo(&mut self) {
+        self.prior_ssthresh_pkts = 0;
     }
 
     /// First send with nothing in flight. From 7.1 on this is a hook of its own, which is preferred here.
@@ -328,6 +394,11 @@ impl Flow {
     /// Sending again after an idle time of at least one RTO (`tcp_cwnd_restart`): the window is halved for each RTO, unless
     /// the algorithm controls it.
     pub fn restarted(&mut self, idle_rtos: u32) {
+        self.restarted_from(idle_rtos, INITIAL_CWND_PKTS);
+    }
+
+    /// The same with an initial window of another size.
+    pub(crate) fn restarted_from(&mut self, idle_rtos: u32, initial_pkts: u32) {
         if self.instance.controls_cwnd() {
             return;
         }
@@ -335,7 +406,7 @@ impl Flow {
         self.restart_announced();
         self.socket.snd_ssthresh = self.current_ssthresh_pkts();
         let halved = cwnd.checked_shr(idle_rtos).unwrap_or(0);
-        self.socket.snd_cwnd = halved.max(cwnd.min(INITIAL_CWND_PKTS));
+        self.socket.snd_cwnd = halved.max(cwnd.min(initial_pkts));
     }
 
     /// The event alone that `restarted` begins with.
@@ -343,7 +414,7 @@ impl Flow {
         self.event(CA_EVENT_CWND_RESTART);
     }
 
-    fn start_reduction(&mut self) {
+    pub(crate) fn start_reduction(&mut self) {
         self.socket.snd_cwnd_cnt = 0;
         self.socket.prior_cwnd = self.socket.snd_cwnd;
         self.socket.snd_ssthresh = self.instance.ssthresh(&mut self.socket);
@@ -354,18 +425,18 @@ impl Flow {
     }
 
     /// The hook sees the old state still in the socket.
-    fn enter(&mut self, state: u32) {
+    pub(crate) fn enter(&mut self, state: u32) {
         self.instance.set_state(&mut self.socket, state as u8);
         self.socket.inet_conn.set_icsk_ca_state(state as u8);
     }
 
     /// `tcp_in_cwnd_reduction`
-    fn reducing(&self) -> bool {
+    pub(crate) fn reducing(&self) -> bool {
         [TCP_CA_CWR, TCP_CA_Recovery].contains(&u32::from(self.ca_state()))
     }
 
     /// `tcp_current_ssthresh`
-    fn current_ssthresh_pkts(&self) -> u32 {
+    pub(crate) fn current_ssthresh_pkts(&self) -> u32 {
         let cwnd = self.socket.snd_cwnd;
         let ssthresh = self.socket.snd_ssthresh;
         if self.reducing() {
@@ -382,7 +453,7 @@ impl Flow {
     }
 
     /// `tcp_rtt_estimator`: the average moves by an eighth of the distance.
-    fn smooth_rtt(&mut self, rtt_us: u32) {
+    pub(crate) fn smooth_rtt(&mut self, rtt_us: u32) {
         let srtt_us = self.socket.srtt_us;
         self.socket.srtt_us = if srtt_us == 0 { rtt_us << 3 } else { srtt_us - (srtt_us >> 3) + rtt_us }.max(1);
     }

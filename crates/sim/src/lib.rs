@@ -1,10 +1,36 @@
-//! The simulator's ground: congestion control algorithms run from their own C source, without a kernel.
+//! The simulator: congestion control algorithms run from their own C source, without a kernel.
 //!
 //! [`native`] compiles `bpf/algorithms/*.bpf.c` for this machine; [`Flow`] drives one of them through the kernel's
-//! contract, one verb per event. There is no clock here, no thread and no randomness: the caller says what happens.
+//! contract, one verb per event. [`Simulation`] puts Linux's TCP around flows and a network of links between their ends, in
+//! virtual time: no clock, no thread, no floating point, and randomness only from its seed.
 
+#![cfg_attr(not(test), deny(clippy::float_arithmetic))]
+
+mod events;
 mod flow;
 pub mod native;
+mod network;
+mod packet;
+mod random;
+mod ranges;
+mod scenario;
+mod simulation;
+mod tcp;
+mod traffic;
+mod view;
 
 pub use flow::{Ack, Flow, SSTHRESH_INFINITE_PKTS};
 pub use native::{Instance, InstanceError};
+pub use network::clock::{BitRate, LinkRate, RateTrace, TraceError};
+pub use network::codel::Codel;
+pub use network::link::{LinkCounters, LinkSpec, Reordering};
+pub use network::loss::Loss;
+pub use network::queue::{Limit, Queue};
+pub use network::red::Red;
+pub use network::PacketBalance;
+pub use random::Probability;
+pub use scenario::{Completion, FlowId, FlowSpec, LinkId, SimulationError};
+pub use simulation::Simulation;
+pub use tcp::{FlowCounters, TcpSpec};
+pub use traffic::{Application, WebUser};
+pub use view::{FlowView, LinkView};

@@ -7,16 +7,19 @@
 
 pub mod arithmetic;
 mod bindings;
+mod prefetch;
 
 use std::ffi::{c_void, CStr};
 use std::sync::{LazyLock, OnceLock};
 
 use ccctl_catalog::{Layout, ParameterSet};
 
+pub(crate) use prefetch::prefetch;
+
 pub(crate) use bindings::{
     ack_sample, rate_sample, tcp_ca_event, tcp_sock, TCP_CA_Disorder, TCP_CA_Loss, TCP_CA_Open, TCP_CA_Recovery,
-    CA_EVENT_COMPLETE_CWR, CA_EVENT_CWND_RESTART, CA_EVENT_LOSS, CA_EVENT_TX_START, SK_PACING_NONE, TCP_CA_CWR,
-    TCP_ECN_OK,
+    CA_EVENT_COMPLETE_CWR, CA_EVENT_CWND_RESTART, CA_EVENT_LOSS, CA_EVENT_TX_START, SK_PACING_NEEDED, SK_PACING_NONE,
+    TCP_CA_CWR, TCP_ECN_OK,
 };
 use bindings::{sock, tcp_congestion_ops};
 
@@ -185,6 +188,11 @@ impl Instance {
     /// The algorithm has `cong_control`: it sets the window itself, in every state, and `cong_avoid` is not called.
     pub(crate) fn controls_cwnd(&self) -> bool {
         self.native.ops.cong_control.is_some()
+    }
+
+    /// The algorithm is of no use without congestion marks, and wants to know of each.
+    pub(crate) fn needs_ecn(&self) -> bool {
+        self.native.ops.flags & bindings::TCP_CONG_NEEDS_ECN != 0
     }
 
     pub(crate) fn cong_control(&self, tp: &mut tcp_sock, sample: &rate_sample) {

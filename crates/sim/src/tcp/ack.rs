@@ -1,0 +1,262 @@
+//! An ACK's way through the sender: `tcp_ack`, `tcp_clean_rtx_queue`, `tcp_cong_control`.
+
+use super::rate::RateState;
+use super::sent::{is_before, Sent, EVER_RESENT, LOST, RESENT, SACKED, SAMPLED};
+use super::Sender;
+use crate::network::Network;
+use crate::packet::{Packet, Sack, ECHO};
+
+/// What has been learned of one ACK: the flags of `tcp_ack` and `struct tcp_sacktag_state`.
+#[derive(Debug, Default)]
+#[allow(clippy::struct_excessive_bools)] // the kernel's flags
+pub(super) struct AckState {
+    pub(super) prior_una: u32,
+    pub(super) advanced: bool,
+    pub(super) data_acked: bool,
+    pub(super) data_sacked: bool,
+    pub(super) resent_acked: bool,
+    /// What was sent once and before the timeout has been delivered.
+    pub(super) original_acked: bool,
+    pub(super) marked: bool,
+    pub(super) is_dsack: bool,
+    pub(super) lost_retransmission: bool,
+    pub(super) is_duplicate: bool,
+    pub(super) sets_timer: bool,
+    pub(super) maybe_delayed: bool,
+    pub(super) first_sacked_us: Option<u32>,
+    pub(super) last_sacked_us: u32,
+    /// Lowest packet that came after a later one without having been sent again.
+    pub(super) reordered_from: Option<u32>,
+    pub(super) prior_fack: u32,
+    pub(super) prior_in_flight_pkts: u32,
+    pub(super) prior_delivered_pkts: u32,
+    pub(super) prior_lost_pkts: u32,
+    pub(super) newly_sacked_pkts: u32,
+    pub(super) pkts_acked: u32,
+    pub(super) rate: RateState,
+    pub(super) echo_us: Option<u32>,
+    pub(super) rtt_us: Option<u32>,
+}
+
+/// What is to be sent once the window is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Resend {
+    Nothing,
+    Lost,
+    New,
+}
+
+impl Sender {
+    /// `tcp_ack`, then `tcp_data_snd_check`
+    pub(crate) fn acked(&mut self, packet: &Packet, sack: Option<Sack>, network: &mut Network) {
+        let ack = packet.number;
+        if packet.connection() != self.connection() || ack > self.next {
+            return;
+        }
+        if self.next == self.una {
+            self.flow.told_of_ack();
+            return self.push(network);
+        }
+        let mut state = self.ack_state(packet);
+        if ack < self.una {
+            self.old_acked(sack, &mut state, network);
+            return self.push(network);
+        }
+        self.advance_una(ack, &mut state);
+        if let Some(sack) = sack {
+            self.sack_received(&sack, &mut state);
+        }
+        self.clean(state.prior_una, ack, &mut state);
+        self.update_reordering_window(&state);
+        self.flow.told_of_ack();
+        self.process_probe_ack(ack, &state);
+        let resend = if self.is_dubious(&state) { self.alerted(&mut state) } else { Resend::Nothing };
+        if state.sets_timer {
+            self.set_transmit_timer();
+        }
+        self.control_congestion(&mut state);
+        self.resend(resend, network);
+        self.push(network);
+    }
+
+    fn ack_state(&mut self, packet: &Packet) -> AckState {
+        if self.spec.time_stamps {
+            self.flow.set_time_stamps(packet.stamp_us, packet.echo_us);
+        }
+        AckState {
+            prior_una: self.una,
+            marked: packet.has(ECHO),
+            prior_fack: self.highest_sacked(),
+            prior_delivered_pkts: self.tp().delivered,
+            prior_lost_pkts: self.tp().lost,
+            echo_us: self.spec.time_stamps.then_some(packet.echo_us),
+            prior_in_flight_pkts: self.flow.in_flight_pkts(),
+            ..AckState::default()
+        }
+    }
+
+    fn advance_una(&mut self, ack: u32, state: &mut AckState) {
+        if ack == self.una {
+            return;
+        }
+        state.advanced = true;
+        self.timeouts_in_row = 0;
+        self.counters.acked_pkts += u64::from(ack - self.una);
+        let bytes = (ack - self.una).wrapping_mul(self.flow.socket.mss_cache);
+        self.flow.socket.snd_una = self.flow.socket.snd_una.wrapping_add(bytes);
+        self.una = ack;
+    }
+
+    /// An ACK that was overtaken by a later one.
+    fn old_acked(&mut self, sack: Option<Sack>, state: &mut AckState, network: &mut Network) {
+        let Some(sack) = sack else { return };
+        self.sack_received(&sack, state);
+        let resend = self.alerted(state);
+        self.resend(resend, network);
+    }
+
+    /// `tcp_ack_is_dubious`
+    fn is_dubious(&self, state: &AckState) -> bool {
+        !state.data_acked || state.data_sacked || state.marked || state.is_dsack || self.flow.ca_state() != 0
+    }
+
+    /// `tcp_clean_rtx_queue`
+    fn clean(&mut self, una: u32, ack: u32, state: &mut AckState) {
+        let now_us = self.now_us();
+        let prior_sacked_pkts = self.flow.socket.sacked_out;
+        let (mut first_us, mut last_us) = (None, 0);
+        for number in una..ack {
+            let sent = *self.sent.get(number);
+            if sent.has(EVER_RESENT) {
+                state.resent_acked = true;
+            } else if !sent.has(SACKED) {
+                first_us.get_or_insert(sent.time_us);
+                last_us = sent.time_us;
+                self.note_original(number, state);
+            }
+            self.uncount(sent.flags);
+            if !sent.has(SACKED) && self.spec.sack {
+                self.count_delivered(1, state.marked);
+                if !was_resent_for_nothing(&sent, state) {
+                    self.rack_advance(&sent, number);
+                }
+            }
+            if !sent.has(SAMPLED) {
+                self.sample_rate(&sent, number, state);
+            }
+        }
+        let pkts = ack - una;
+        state.pkts_acked = pkts;
+        state.data_acked = pkts > 0;
+        self.flow.socket.packets_out -= pkts;
+        self.forget_below(ack);
+        let own_rtt_us = first_us
+            .filter(|_| !state.resent_acked)
+            .map(|first| (now_us.wrapping_sub(first), now_us.wrapping_sub(last_us)));
+        state.maybe_delayed = pkts == 1
+            && own_rtt_us.is_some()
+            && prior_sacked_pkts == 0
+            && state.rate.prior_delivered_pkts.wrapping_add(1) == self.flow.socket.delivered
+            && !(state.data_sacked || state.marked || state.is_dsack);
+        let rtt_updated = self.update_rtt(own_rtt_us, state);
+        self.after_clean(rtt_updated, state);
+    }
+
+    fn note_original(&mut self, number: u32, state: &mut AckState) {
+        if number < state.prior_fack {
+            let from = state.reordered_from.map_or(number, |from| from.min(number));
+            state.reordered_from = Some(from);
+        }
+        if number < self.high_seq {
+            state.original_acked = true;
+        }
+    }
+
+    /// A packet is no longer outstanding: out of the sums that it is part of.
+    fn uncount(&mut self, flags: u8) {
+        let tp = &mut self.flow.socket;
+        if flags & (SACKED | LOST | RESENT) == 0 {
+            return;
+        }
+        tp.retrans_out -= u32::from(flags & RESENT != 0);
+        tp.sacked_out -= u32::from(flags & SACKED != 0);
+        tp.lost_out -= u32::from(flags & LOST != 0);
+    }
+
+    fn forget_below(&mut self, number: u32) {
+        if !self.sacked.is_empty() {
+            self.sacked.remove_below(number);
+        }
+        if !self.lost.is_empty() {
+            self.lost.remove_below(number);
+        }
+        self.rack.forget_below(number);
+    }
+
+    /// `tcp_ack_update_rtt`: of what was acknowledged in order, of what was sacked, or by the time stamp.
+    fn update_rtt(&mut self, own_us: Option<(u32, u32)>, state: &mut AckState) -> bool {
+        let now_us = self.now_us();
+        let sacked_us =
+            state.first_sacked_us.map(|first| (now_us.wrapping_sub(first), now_us.wrapping_sub(state.last_sacked_us)));
+        let stamped_us = state
+            .echo_us
+            .filter(|_| state.data_acked)
+            .map(|echo| (now_us.wrapping_sub(echo), now_us.wrapping_sub(echo)));
+        let sample = own_us.or(sacked_us).or(stamped_us);
+        state.rtt_us = sacked_us.filter(|_| own_us.is_some()).or(sample).map(|(_, last_us)| last_us);
+        let (Some((rtt_us, _)), Some(last_us)) = (sample, state.rtt_us) else { return false };
+        self.rtt.min_us = self.rtt.min_us.min(last_us.max(1));
+        self.rtt.sample(rtt_us, self.flow.socket.srtt_us, self.una, self.next);
+        self.flow.smooth_rtt(rtt_us);
+        self.rtt.set_timeout(self.flow.socket.srtt_us);
+        true
+    }
+
+    fn after_clean(&mut self, rtt_updated: bool, state: &mut AckState) {
+        if state.data_acked {
+            state.sets_timer = true;
+            if !self.spec.sack {
+                self.remove_reno_sacks(state.pkts_acked, state.marked);
+                if state.resent_acked {
+                    state.original_acked = false;
+                }
+            } else if let Some(from) = state.reordered_from.filter(|from| *from < state.prior_fack) {
+                self.note_reordering(from);
+            }
+        } else if rtt_updated && state.first_sacked_us.is_some() && self.next > self.una {
+            let head_us = self.sent.get(self.una).time_us;
+            let sack_rtt_us = state.first_sacked_us.map_or(0, |first| self.now_us().wrapping_sub(first));
+            state.sets_timer = sack_rtt_us > self.now_us().wrapping_sub(head_us);
+        }
+        let in_flight_pkts = self.flow.socket.delivered.wrapping_sub(state.rate.prior_delivered_pkts);
+        self.flow.told_of_acked(state.pkts_acked, state.rtt_us.map_or(-1, |rtt_us| rtt_us as i32), in_flight_pkts);
+    }
+
+    /// `tcp_count_delivered`
+    pub(super) fn count_delivered(&mut self, pkts: u32, marked: bool) {
+        let tp = &mut self.flow.socket;
+        tp.delivered = tp.delivered.wrapping_add(pkts);
+        if marked {
+            tp.delivered_ce = tp.delivered_ce.wrapping_add(pkts);
+        }
+    }
+
+    /// `tcp_cong_control`
+    fn control_congestion(&mut self, state: &mut AckState) {
+        let sample = self.rate_sample(state);
+        if self.flow.controls_cwnd() {
+            return self.flow.controlled(&sample);
+        }
+        if self.flow.reducing() {
+            self.reduce_window(sample.acked_sacked, sample.losses as u32, state.advanced);
+        } else if state.data_acked || (self.reordering > super::rack::DUPLICATES && state.data_sacked) {
+            self.flow.grown(sample.acked_sacked);
+        }
+        self.update_pacing_rate();
+    }
+}
+
+/// `tcp_skb_spurious_retrans`: the ACK echoes a time stamp from before the retransmission.
+fn was_resent_for_nothing(sent: &Sent, state: &AckState) -> bool {
+    sent.has(EVER_RESENT) && state.echo_us.is_some_and(|echo_us| is_before(echo_us, sent.time_us))
+}

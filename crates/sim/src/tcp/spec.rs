@@ -1,0 +1,80 @@
+//! How a connection is set.
+
+use std::time::Duration;
+
+use crate::native::CWND_MAX_PKTS;
+
+/// How a connection's two ends are set. The default is Linux's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)] // options of a connection
+pub struct TcpSpec {
+    /// Data in a packet.
+    pub mss_bytes: u16,
+    /// Headers of a packet; also the size of an ACK.
+    pub header_bytes: u16,
+    /// First congestion window.
+    pub initial_window_pkts: u32,
+    /// First slow start threshold; none: infinite.
+    pub initial_ssthresh_pkts: Option<u32>,
+    /// The receiver's window, which the congestion window does not exceed either.
+    pub max_window_pkts: u32,
+    /// Selective acknowledgements, with RACK; without: `NewReno`.
+    pub sack: bool,
+    /// Explicit congestion notification; also negotiated where the algorithm needs it.
+    pub ecn: bool,
+    /// Time stamps, by which unnecessary retransmissions are known.
+    pub time_stamps: bool,
+    /// A probe before the retransmission timeout (RFC 8985 section 7).
+    pub tail_loss_probe: bool,
+    /// The window falls after idle time (RFC 5681 section 4.1).
+    pub slow_start_after_idle: bool,
+    /// Least retransmission timeout.
+    pub min_timeout: Duration,
+    /// The receiver acknowledges every so many packets; more than 2: stretch ACKs.
+    pub ack_every_pkts: u16,
+    /// And fewer after so long.
+    pub ack_delay: Duration,
+    /// The first packets are acknowledged one by one.
+    pub quick_acks: u16,
+    /// Paces at 2 (slow start) or 1.2 times window over RTT, as Linux does on request; some algorithms set a rate themselves.
+    pub pacing: bool,
+}
+
+impl Default for TcpSpec {
+    fn default() -> Self {
+        Self {
+            mss_bytes: 1448,
+            header_bytes: 52,
+            initial_window_pkts: 10,
+            initial_ssthresh_pkts: None,
+            max_window_pkts: CWND_MAX_PKTS,
+            sack: true,
+            ecn: false,
+            time_stamps: true,
+            tail_loss_probe: true,
+            slow_start_after_idle: true,
+            min_timeout: Duration::from_millis(200),
+            ack_every_pkts: 2,
+            ack_delay: Duration::from_millis(40),
+            quick_acks: 16,
+            pacing: false,
+        }
+    }
+}
+
+impl TcpSpec {
+    /// What makes no connection of it.
+    pub(crate) fn fault(&self) -> Option<&'static str> {
+        match () {
+            () if self.mss_bytes == 0 => Some("mss_bytes is 0"),
+            () if self.mss_bytes.checked_add(self.header_bytes).is_none() => Some("a packet has at most 65535 bytes"),
+            () if self.initial_window_pkts == 0 => Some("initial_window_pkts is 0"),
+            () if !(1..=CWND_MAX_PKTS).contains(&self.max_window_pkts) => Some("max_window_pkts is not 1 to 2^20"),
+            () if self.initial_ssthresh_pkts.is_some_and(|pkts| pkts < 2) => Some("initial_ssthresh_pkts is below 2"),
+            () if self.min_timeout.is_zero() || self.min_timeout.as_secs() > 60 => {
+                Some("min_timeout is not up to 60 s")
+            }
+            () => None,
+        }
+    }
+}
