@@ -9,7 +9,7 @@
  * Why      Delay rises before packets are lost. Who gives way then, and waits whether that helped, leaves the path to
  *          flows that only know losses; who finds the path still busy gives way entirely.
  * Differs  From the paper: a range of delays below min_range_us indicates nothing (min_range_us=0: as in the paper). From
- *          Linux: d_min and d_max are kept after an indication (Linux takes new ones from the present delay); ssthresh is
+ *          Linux: d_min and d_max are kept after an indication (relearn_range=on: as in Linux); ssthresh is
  *          lowered with the window, which in Linux climbs back by slow start; the phase lasts 3 RTT of the smoothed RTT;
  *          the peer's tick is rounded to a nominal one; without time stamps, or where these are too coarse, the RTT
  *          stands for the one-way delay.

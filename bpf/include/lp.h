@@ -7,6 +7,9 @@
  * Indication smoothed delay (weight 1/8) > d_min + delta (d_max - d_min), delta = 15 %
  * Reaction   the first one begins an inference phase of itt = 3 RTT without growth; one inside it: W = 1, and the phase
  *            begins anew
+ * Range      d_min and d_max are those of the connection, as in the paper. A range learned from little can indicate for
+ *            ever then: at W = 1 the peer's delayed ACKs alone exceed it. relearn_range=on (Linux): after an indication
+ *            d_min is the smoothed delay of that moment and d_max twice that
  *
  * The delay from here to the peer is the peer's time stamp minus our own that it echoes, where the difference of the
  * two clocks does not matter, only their pace: the peer's tick is measured and taken for one of the nominal ones, so that
@@ -31,12 +34,14 @@ enum lowprio_source { LOWPRIO_AUTO, LOWPRIO_TIME_STAMPS, LOWPRIO_RTT };
 		CC_PARAM(inference_rtts, 3, 1, 10, "RTTs", "itt: no growth for so long after an indication"),          \
 		CC_CHOICE(delay_source, 0, 2, "auto|timestamps|rtt", "what the delay is taken from"),                  \
 		CC_PARAM(peer_tick_us, 0, 0, 1000000, "us", "length of the peer's time stamp tick; 0 = measure it"),   \
-		CC_PARAM(min_range_us, 100, 0, 1000000, "us", "a range of delays smaller than this is noise")
+		CC_PARAM(min_range_us, 100, 0, 1000000, "us", "a range of delays smaller than this is noise"),         \
+		CC_SWITCH(relearn_range, 0, "learn the range of delays anew after an indication (Linux: on)")
 
 #define LOWPRIO_LAW(p)                                                                                                 \
 	{                                                                                                              \
 		.delta_pct = (p)->delta_pct, .inference_rtts = (p)->inference_rtts, .source = (p)->delay_source,       \
 		.peer_tick_us = (p)->peer_tick_us, .min_range_us = (p)->min_range_us,                                  \
+		.relearn_range = (p)->relearn_range,                                                                   \
 	}
 
 struct lowprio_law {
@@ -45,6 +50,7 @@ struct lowprio_law {
 	u32 source;
 	u32 peer_tick_us;
 	u32 min_range_us;
+	u32 relearn_range;
 };
 
 struct lowprio_delay {
@@ -198,6 +204,10 @@ CC_INLINE void lowprio_yield(struct lowprio_delay *d, struct sock *sk, const str
 	cc_set_cwnd(tp, lowprio_is_inferring(d, sk) ? 1 : cwnd_pkts);
 	tp->snd_ssthresh = cc_min(tp->snd_ssthresh, cc_ssthresh_floor(tp->snd_cwnd));
 	d->phase_end_us = cc_now_us(sk) + (u64)law->inference_rtts * cc_srtt_us(sk);
+	if (law->relearn_range) {
+		d->min_us = d->smooth_q3us >> 3;
+		d->max_us = d->smooth_q3us >> 2;
+	}
 }
 
 #endif
