@@ -7,9 +7,10 @@
  * Indication smoothed delay (weight 1/8) > d_min + delta (d_max - d_min), delta = 15 %
  * Reaction   the first one begins an inference phase of itt = 3 RTT without growth; one inside it: W = 1, and the phase
  *            begins anew
- * Range      d_min and d_max are those of the connection, as in the paper. A range learned from little can indicate for
- *            ever then: at W = 1 the peer's delayed ACKs alone exceed it. relearn_range=on (Linux): after an indication
- *            d_min is the smoothed delay of that moment and d_max twice that
+ * Range      d_min and d_max are those of the connection, as in the paper. relearn_range=on (Linux): after an indication
+ *            d_min is the smoothed delay of that moment and d_max twice that.
+ * Weak       Delays that the peer adds pass for congestion: at W = 1 its delayed ACKs (40 ms) indicate again and again where
+ *            the path's own range of delays is smaller, and the window stays there.
  *
  * The delay from here to the peer is the peer's time stamp minus our own that it echoes, where the difference of the
  * two clocks does not matter, only their pace: the peer's tick is measured and taken for one of the nominal ones, so that
