@@ -127,7 +127,10 @@ fn one_ack_in_eight_is_timed_and_all_are_counted() {
         println!("{arrived} arrived, {stamped} stamped, {told} processed or merged");
         assert_eq!(cubic["coalesced"], merged, "{report}");
         assert!((arrived - 2 * CONNECTIONS..=arrived).contains(&told), "{told} of {arrived}: {report}");
-        assert!(arrived > 500 && stamped * 10 > arrived && stamped * 6 < arrived, "{stamped} of {arrived} stamped");
+        // Where the machine is late packets are lost: ACKs with SACK blocks are all stamped.
+        let with_blocks: u64 = counts(&interface["sack_blocks"])[1..].iter().sum();
+        let (others, chosen) = (arrived - with_blocks, stamped - with_blocks);
+        assert!(others > 500 && chosen * 10 > others && chosen * 6 < others, "{stamped} of {report}");
         assert_eq!(interface["reached_tc"], stamped, "{report}");
     });
 }
