@@ -1,4 +1,4 @@
-//! How a BPF program is compiled; the build scripts of this crate and of the lab share it.
+//! How a BPF program is compiled; the build scripts of this crate, of the lab and of the telemetry share it.
 
 use std::env;
 use std::error::Error;

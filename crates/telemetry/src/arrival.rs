@@ -14,7 +14,7 @@ use crate::interface::Interface;
 use crate::wire::{arrival_counts, ACK_SACK_KINDS};
 
 /// `xdp/arrival.bpf.c`, compiled. Aligned as ELF wants it.
-pub static ARRIVAL_OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/arrival.o"));
+pub static ARRIVAL_OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/arrival.bpf.o"));
 
 const XDP: &str = "stamp_at_xdp";
 const TC: &str = "stamp_at_tc";

@@ -21,7 +21,7 @@ use crate::privileges;
 use crate::softnet::{Backlog, Softnet};
 use crate::wire::{algorithm_counts, clock_settings, drop_key, text, ACK_ALGORITHM_SLOTS, ACK_SACK_KINDS};
 
-static CLOCK_OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/clock.o"));
+static CLOCK_OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/clock.bpf.o"));
 
 const START: &str = "input_starts";
 const END_BY_RETURN: &str = "ack_returns";
