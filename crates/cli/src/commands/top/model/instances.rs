@@ -30,19 +30,6 @@ pub enum InstanceColumn {
 }
 
 impl InstanceColumn {
-    /// In the order of `s`.
-    pub const SORTED: [Self; 9] = [
-        Self::Name,
-        Self::Algorithm,
-        Self::Program,
-        Self::Sockets,
-        Self::Throughput,
-        Self::Retransmits,
-        Self::Rtt,
-        Self::Cwnd,
-        Self::AckTime,
-    ];
-
     fn is_text(self) -> bool {
         matches!(self, Self::Name | Self::Algorithm)
     }
@@ -86,6 +73,8 @@ pub struct InstanceTable {
     pub height: usize,
     /// The first of them.
     pub offset: usize,
+    /// Columns that the screen has room for: `s` goes through them.
+    pub shown: Vec<InstanceColumn>,
     all: Vec<InstanceRow>,
     histories: BTreeMap<String, History>,
     total_history: History,
@@ -102,6 +91,7 @@ impl Default for InstanceTable {
             is_descending: true,
             height: 0,
             offset: 0,
+            shown: vec![InstanceColumn::Throughput],
             all: Vec::new(),
             histories: BTreeMap::new(),
             total_history: History::default(),
@@ -150,9 +140,8 @@ impl InstanceTable {
 
     /// Sorts by the next column.
     pub fn next_column(&mut self) {
-        let all = InstanceColumn::SORTED;
-        let place = all.iter().position(|column| *column == self.column).map_or(0, |place| place + 1);
-        self.column = all[place % all.len()];
+        let place = self.shown.iter().position(|column| *column == self.column).map_or(0, |place| place + 1);
+        self.column = self.shown.get(place).or(self.shown.first()).copied().unwrap_or(self.column);
         self.is_descending = !self.column.is_text();
         self.arrange();
     }
@@ -190,9 +179,11 @@ impl InstanceTable {
         self.scroll();
     }
 
-    /// Gives it as many rows as the screen has room for.
-    pub fn fit(&mut self, height: usize) {
+    /// Gives it as many rows and columns as the screen has room for.
+    pub fn fit(&mut self, height: usize, mut shown: Vec<InstanceColumn>) {
         self.height = height;
+        shown.retain(|column| *column != InstanceColumn::Trend);
+        self.shown = shown;
         self.scroll();
     }
 

@@ -26,21 +26,6 @@ pub enum SocketColumn {
 }
 
 impl SocketColumn {
-    /// In the order of `s`.
-    pub const SORTED: [Self; 11] = [
-        Self::Local,
-        Self::Remote,
-        Self::Process,
-        Self::Cgroup,
-        Self::Cwnd,
-        Self::Ssthresh,
-        Self::Rtt,
-        Self::Throughput,
-        Self::Retransmits,
-        Self::State,
-        Self::Namespace,
-    ];
-
     fn is_text(self) -> bool {
         matches!(
             self,
@@ -62,6 +47,8 @@ pub struct SocketTable {
     pub height: usize,
     /// The first of them.
     pub offset: usize,
+    /// Columns that the screen has room for: `s` goes through them.
+    pub shown: Vec<SocketColumn>,
     /// A sample has come.
     pub is_known: bool,
     instance: String,
@@ -89,6 +76,7 @@ impl SocketTable {
             is_descending: true,
             height: 0,
             offset: 0,
+            shown: vec![SocketColumn::Throughput],
             is_known: false,
             instance: instance.to_owned(),
             all: Vec::new(),
@@ -182,9 +170,8 @@ impl SocketTable {
 
     /// Sorts by the next column.
     pub fn next_column(&mut self) {
-        let all = SocketColumn::SORTED;
-        let place = all.iter().position(|column| *column == self.column).map_or(0, |place| place + 1);
-        self.column = all[place % all.len()];
+        let place = self.shown.iter().position(|column| *column == self.column).map_or(0, |place| place + 1);
+        self.column = self.shown.get(place).or(self.shown.first()).copied().unwrap_or(self.column);
         self.is_descending = !self.column.is_text();
         self.arrange_here();
     }

@@ -25,6 +25,11 @@ fn columns() -> Vec<Column<InstanceColumn>> {
     ]
 }
 
+/// Columns that there is room for.
+pub fn shown(width: usize) -> Vec<InstanceColumn> {
+    fit(columns(), width).into_iter().map(|(column, _)| column.key).collect()
+}
+
 /// Header and rows.
 pub fn draw(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
     let table = &model.instances;

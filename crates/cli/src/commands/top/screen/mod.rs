@@ -56,12 +56,14 @@ fn split(area: Rect) -> [Rect; 4] {
     Layout::vertical(rows).areas(area)
 }
 
-/// Tells the tables how many rows there is room for: below their header.
+/// Tells the tables how many rows there is room for below their header, and which columns.
 pub fn fit(model: &mut Model, area: Rect) {
     let [_, table, _, _] = split(area);
     let height = table.height.saturating_sub(1).into();
-    model.instances.fit(height);
+    let width = table.width.into();
+    model.instances.fit(height, instances::shown(width));
     model.sockets.fit(height);
+    model.sockets.shown = sockets::shown(&model.sockets, width);
 }
 
 /// Draws all of it.
@@ -130,8 +132,8 @@ fn draw_last_line(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
 
 fn keys_text(view: &View) -> &'static str {
     match view {
-        View::Instances => "Enter sockets  s/S sort  / filter  m move all  a ACK clock  p pause  ? help  q quit",
-        View::Sockets(_) => "Enter one  Space mark  m move  s/S sort  / filter  p pause  Esc back  ? help  q quit",
+        View::Instances => "Enter sockets  s/S sort  / filter  m move all  a ACK clock  ? help  q quit",
+        View::Sockets(_) => "Enter one  Space mark  m move  s/S sort  / filter  Esc back  ? help  q quit",
         View::Socket(..) => "s/S field drawn  m move  p pause  Esc back  ? help  q quit",
     }
 }

@@ -45,7 +45,9 @@ pub fn draw(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
 }
 
 fn draw_charts(history: &SocketHistory, look: Look, area: Rect, buffer: &mut Buffer) {
-    let Some(now) = history.points.back().map(|point| point.at) else { return };
+    let Some(now) = history.points.back().map(|point| point.at) else {
+        return line(buffer, area, "a listening socket has no window", Style::new());
+    };
     let values = |value: fn(&Point) -> Option<f64>| {
         let points = history.points.iter();
         points.filter_map(|point| Some((seconds(point.at, now), value(point)?))).collect()

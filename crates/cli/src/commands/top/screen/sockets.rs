@@ -33,6 +33,11 @@ fn columns(table: &SocketTable) -> Vec<Column<SocketColumn>> {
     ]
 }
 
+/// Columns that there is room for.
+pub fn shown(table: &SocketTable, width: usize) -> Vec<SocketColumn> {
+    fit(columns(table), width).into_iter().map(|(column, _)| column.key).collect()
+}
+
 /// Header and rows.
 pub fn draw(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
     let table = &model.sockets;
