@@ -21,6 +21,8 @@ pub enum Chosen {
     Instance(String, u64),
     /// Sockets of an algorithm, by their cookies.
     Sockets(String, Vec<u64>),
+    /// One of them, by its cookie, and its addresses.
+    Socket(String, u64, String),
 }
 
 impl Migration {
@@ -32,14 +34,13 @@ impl Migration {
     /// What the engine is asked for.
     pub fn requests(&self) -> Vec<Migrate> {
         let request = |filter| Migrate { filter, all: false, to: self.to.clone(), dry_run: false };
+        let by_cookie = |cookie: &u64| request(SocketFilter { cookie: Some(*cookie), ..SocketFilter::default() });
         match &self.what {
             Chosen::Instance(name, _) => {
                 vec![request(SocketFilter { instance: Some(name.clone()), ..SocketFilter::default() })]
             }
-            Chosen::Sockets(_, cookies) => {
-                let one = |cookie: &u64| request(SocketFilter { cookie: Some(*cookie), ..SocketFilter::default() });
-                cookies.iter().map(one).collect()
-            }
+            Chosen::Sockets(_, cookies) => cookies.iter().map(by_cookie).collect(),
+            Chosen::Socket(_, cookie, _) => vec![by_cookie(cookie)],
         }
     }
 }
@@ -50,12 +51,29 @@ impl Chosen {
         match self {
             Self::Instance(name, count) => format!("{} of {name} (all)", output::count(*count as usize, "socket")),
             Self::Sockets(name, cookies) => format!("{} of {name}", output::count(cookies.len(), "socket")),
+            Self::Socket(name, ..) => format!("1 socket of {name}"),
+        }
+    }
+
+    /// Of one socket, its addresses.
+    pub fn addresses(&self) -> &str {
+        match self {
+            Self::Socket(_, _, addresses) => addresses,
+            Self::Instance(..) | Self::Sockets(..) => "",
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Instance(_, count) => *count == 0,
+            Self::Sockets(_, cookies) => cookies.is_empty(),
+            Self::Socket(..) => false,
         }
     }
 
     fn from(&self) -> &str {
         match self {
-            Self::Instance(name, _) | Self::Sockets(name, _) => name,
+            Self::Instance(name, _) | Self::Sockets(name, _) | Self::Socket(name, ..) => name,
         }
     }
 }
@@ -91,18 +109,20 @@ impl Question {
                 let row = model.instances.selected().ok_or("nothing is selected")?;
                 Chosen::Instance(row.sample.name.clone(), row.sample.sockets)
             }
-            View::Sockets(name) => Chosen::Sockets(name.clone(), model.sockets.chosen()),
-            View::Socket(_, _) if model.socket.is_closed => return Err("this socket is closed".to_owned()),
-            View::Socket(name, cookie) => {
-                let now = model.socket.latest.as_ref().map(|socket| socket.algorithm.clone());
-                Chosen::Sockets(now.unwrap_or_else(|| name.clone()), vec![*cookie])
+            View::Sockets(name) => match (model.sockets.marked(), model.sockets.selected()) {
+                (0, Some(row)) => {
+                    Chosen::Socket(name.clone(), row.cookie, format!("{} -> {}", row.source, row.destination))
+                }
+                _ => Chosen::Sockets(name.clone(), model.sockets.marks()),
+            },
+            View::Socket(..) if model.socket.is_closed => return Err("this socket is closed".to_owned()),
+            View::Socket(_, cookie) => {
+                let socket = model.socket.latest.as_ref().ok_or("nothing is known of this socket yet")?;
+                let addresses = format!("{} -> {}", socket.source, socket.destination);
+                Chosen::Socket(socket.algorithm.clone(), *cookie, addresses)
             }
         };
-        let is_empty = match &what {
-            Chosen::Instance(_, count) => *count == 0,
-            Chosen::Sockets(_, cookies) => cookies.is_empty(),
-        };
-        if is_empty {
+        if what.is_empty() {
             return Err(format!("{} has no socket to move", what.from()));
         }
         let targets: Vec<String> = model.targets.iter().filter(|name| *name != what.from()).cloned().collect();

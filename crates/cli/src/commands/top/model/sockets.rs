@@ -59,6 +59,8 @@ pub struct SocketTable {
     order: Vec<usize>,
     marked: BTreeSet<u64>,
     cursor: usize,
+    /// The cursor was moved: from then on it stays with its socket; before, at the top.
+    is_moved: bool,
 }
 
 impl Default for SocketTable {
@@ -85,6 +87,7 @@ impl SocketTable {
             order: Vec::new(),
             marked: BTreeSet::new(),
             cursor: 0,
+            is_moved: false,
         }
     }
 
@@ -131,6 +134,7 @@ impl SocketTable {
 
     /// Moves the cursor.
     pub fn move_by(&mut self, rows: isize) {
+        self.is_moved = true;
         self.cursor = self.cursor.saturating_add_signed(rows).min(self.order.len().saturating_sub(1));
         self.scroll();
     }
@@ -160,11 +164,8 @@ impl SocketTable {
         self.marked.len()
     }
 
-    /// Marked sockets; without marks, the one under the cursor.
-    pub fn chosen(&self) -> Vec<u64> {
-        if self.marked.is_empty() {
-            return self.selected().map(|row| row.cookie).into_iter().collect();
-        }
+    /// Which.
+    pub fn marks(&self) -> Vec<u64> {
         self.marked.iter().copied().collect()
     }
 
@@ -199,7 +200,6 @@ impl SocketTable {
         self.arrange(cursor);
     }
 
-    /// The cursor stays with its socket.
     fn arrange(&mut self, cursor: Option<u64>) {
         let filter = self.filter.to_lowercase();
         let is_of_all = self.instance.to_lowercase().contains(&filter);
@@ -212,7 +212,7 @@ impl SocketTable {
             let order = if is_descending { order.reverse() } else { order };
             order.then_with(|| a.cookie.cmp(&b.cookie))
         });
-        let place = cursor.and_then(|cookie| self.order.iter().position(|place| all[*place].cookie == cookie));
+        let place = cursor.filter(|_| self.is_moved).and_then(|cookie| self.order.iter().position(|place| all[*place].cookie == cookie));
         self.cursor = place.unwrap_or(self.cursor).min(self.order.len().saturating_sub(1));
         self.scroll();
     }

@@ -21,7 +21,7 @@ pub fn question(question: &Question, look: Look, area: Rect, buffer: &mut Buffer
     if question.is_chosen {
         let lines = [
             Line::from(format!("Move {}?", question.migration().label())),
-            Line::from(""),
+            Line::from(question.what.addresses()),
             Line::from("y: move them     n: leave them"),
         ];
         return show("move", &lines, look, area, buffer);
