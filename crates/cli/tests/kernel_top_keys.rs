@@ -85,7 +85,7 @@ fn sockets_are_sorted_hidden_and_moved() {
         screen.wait("two that are left", |text| text.contains("2 in all"));
 
         screen.press(&["Escape"]);
-        screen.wait("the instance", |text| Screen::row(text, FROM).is_some_and(|row| row[2] == "2"));
+        screen.wait("the instance", |text| Screen::row(text, FROM).is_some_and(|row| row[3] == "2"));
         screen.press(&["m"]);
         choose(&screen, TO);
         screen.wait("the question", |text| text.contains(&format!("Move 2 sockets of {FROM} (all) to {TO}?")));
@@ -129,6 +129,7 @@ fn any_size_and_any_end() {
         let held = Connections::open(&network, SERVER_V4, Some(FROM), 30).unwrap();
         let screen = Screen::open(80, 24, "--every 200ms");
         go_into(&screen, FROM);
+        screen.wait("the list", |text| text.contains("30 in all"));
         for (columns, rows) in [(200, 50), (40, 8), (10, 3), (1, 1), (80, 24)] {
             for key in ["?", "Escape", "m", "Escape", "Enter", "Escape"] {
                 screen.resize(columns, rows);

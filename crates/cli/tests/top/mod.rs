@@ -76,11 +76,14 @@ impl Screen {
         self.tmux(&["capture-pane", "-p", "-e"])
     }
 
-    /// Presses keys, by tmux's names.
+    /// Presses keys, by tmux's names. A key right behind Escape would be read as one with Alt, as from a keyboard.
     #[track_caller]
     pub fn press(&self, keys: &[&str]) {
         for key in keys {
             self.tmux(&["send-keys", key]);
+            if *key == "Escape" {
+                std::thread::sleep(Duration::from_millis(150));
+            }
         }
     }
 
