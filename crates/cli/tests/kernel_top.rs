@@ -53,7 +53,9 @@ fn throughput_is_what_was_sent_and_one_can_look_into_it() {
             pause: Duration::ZERO,
         };
         let flows = Flows::start(&network.client, &sending, 1).unwrap();
-        screen.wait_for("traffic", |text| throughput(text).and_then(|rate| if rate > 10e6 { Ok(()) } else { Err("slow".to_owned()) }));
+        screen.wait_for("traffic", |text| {
+            throughput(text).and_then(|rate| if rate > 10e6 { Ok(()) } else { Err("slow".to_owned()) })
+        });
         let ((acked_before, began), sent_before) = (acked(&network), flows.bytes());
         let mut shown = Vec::new();
         for _ in 0..5 {
@@ -98,10 +100,13 @@ fn looks_into(screen: &Screen, network: &Network, port: u16) {
         declared.as_array().unwrap().iter().map(|field| field["name"].as_str().unwrap().to_owned()).collect();
     assert!(fields.len() > 2, "{fields:?}");
     let text = screen.wait("fields of the state", |text| fields.iter().all(|field| text.contains(field.as_str())));
-    for part in ["cwnd, ssthresh: pkts", "smoothed RTT: ms", "cubic keeps", &format!("{} -> {remote}", line.local)] {
+    for part in
+        ["cwnd, ssthresh (dotted): pkts", "smoothed RTT: ms", "cubic keeps", &format!("{} -> {remote}", line.local)]
+    {
         assert!(text.contains(part), "{part}\n{text}");
     }
-    let drawn = |text: &str, field: &str| text.lines().any(|line| line.contains("(s: next field)") && line.contains(field));
+    let drawn =
+        |text: &str, field: &str| text.lines().any(|line| line.contains("(s: next field)") && line.contains(field));
     screen.wait("the first field", |text| drawn(text, &fields[0]));
     screen.press(&["s"]);
     screen.wait("the second field", |text| drawn(text, &fields[1]));
@@ -156,7 +161,11 @@ fn ratio_rtt_and_window_of_one_socket_are_those_of_ss() {
             let [pct, rtt, cwnd] = by_ss(&line);
             let right = ["1", &pct, &rtt, &cwnd].map(str::to_owned);
             let shown = [&row[2], &row[5], &row[6], &row[7]].map(Clone::clone);
-            if shown == right { Ok(()) } else { Err(format!("ss {right:?}")) }
+            if shown == right {
+                Ok(())
+            } else {
+                Err(format!("ss {right:?}"))
+            }
         });
         screen.enter("/");
         screen.enter(NAME);
@@ -164,7 +173,11 @@ fn ratio_rtt_and_window_of_one_socket_are_those_of_ss() {
         let line = ss(&network.client).into_values().find(|line| line.remote == to).unwrap();
         let row = screen.wait_for("the socket, looked at twice", |text| {
             let row = Screen::row(text, &line.local).ok_or("no row")?;
-            if row.len() > 6 { Ok(row) } else { Err("no throughput".to_owned()) }
+            if row.len() > 6 {
+                Ok(row)
+            } else {
+                Err("no throughput".to_owned())
+            }
         });
         let (_, retransmits) = line.pair("retrans").unwrap();
         assert_eq!([&row[2], &row[3], &row[6]], [line.value("cwnd").unwrap(), &rtt_ms(&line), retransmits], "{row:?}");

@@ -67,7 +67,8 @@ fn readers_see_through_the_daemon_what_root_sees() {
         screen.press(&["Enter", "Enter"]);
         screen.wait("its sockets", |text| text.contains("2 in all") && text.contains("10.77.0.2:"));
         screen.press(&["Enter"]);
-        screen.wait("one of them", |text| text.contains("cwnd, ssthresh: pkts") && text.contains("cubic keeps"));
+        screen
+            .wait("one of them", |text| text.contains("cwnd, ssthresh (dotted): pkts") && text.contains("cubic keeps"));
         screen.press(&["m", "Enter"]);
         screen.wait("the question", |text| text.contains("Move 1 socket of"));
         screen.press(&["y"]);

@@ -26,7 +26,8 @@ fn go_into(screen: &Screen, name: &str) {
     screen.enter("/");
     screen.enter(name);
     screen.wait("only the name", |text| {
-        Screen::row(text, name).is_some() && [FROM, TO].iter().all(|other| *other == name || Screen::row(text, other).is_none())
+        Screen::row(text, name).is_some()
+            && [FROM, TO].iter().all(|other| *other == name || Screen::row(text, other).is_none())
     });
     screen.press(&["Enter", "Enter"]);
     screen.wait("the sockets", |text| text.contains(&format!("ccctl top > {name}")));
@@ -45,7 +46,11 @@ fn choose(screen: &Screen, target: &str) {
 
 fn moved(network: &Network, from: usize, to: usize) -> Result<(), String> {
     let now = (established(&network.client, FROM), established(&network.client, TO));
-    if now == (from, to) { Ok(()) } else { Err(format!("{now:?}")) }
+    if now == (from, to) {
+        Ok(())
+    } else {
+        Err(format!("{now:?}"))
+    }
 }
 
 #[test]
@@ -138,7 +143,7 @@ fn any_size_and_any_end() {
         }
         let text = screen.wait("the list again", |text| text.contains("30 in all"));
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        assert_eq!(locals(&text).len(), 21, "24 rows less title, header, sums: {text}");
+        assert_eq!(locals(&text).len(), 20, "24 rows less title, header, sums, keys: {text}");
         screen.press(&["End"]);
         screen.wait("the last one", |text| text.contains("30 of 30 shown"));
         assert!(screen.is_alternate());
@@ -170,7 +175,9 @@ fn an_instance_that_goes_while_it_is_looked_at() {
         succeeds(&["swap", FROM, "--with", "htcp"]);
         screen.wait("sockets of before", |text| text.contains("(2 on an old program)"));
         succeeds(&["unload", FROM, "--force"]);
-        screen.wait("sockets that stay", |text| text.contains("(unloaded; these sockets keep it)") && text.contains("2 in all"));
+        screen.wait("sockets that stay", |text| {
+            text.contains("(unloaded; these sockets keep it)") && text.contains("2 in all")
+        });
         screen.press(&["Enter"]);
         screen.wait("one of them", |text| text.contains("(old program)"));
         drop((held, network));
@@ -187,9 +194,10 @@ fn an_instance_that_goes_while_it_is_looked_at() {
 /// A marker of colour in what tmux gives: foreground colours are 30 to 37 and 90 to 97.
 fn has_colour(text: &str) -> bool {
     let codes = text.split("\u{1b}[").skip(1).filter_map(|rest| rest.split('m').next());
-    codes.flat_map(|codes| codes.split(';')).filter_map(|code| code.parse::<u32>().ok()).any(|code| {
-        (30..=38).contains(&code) || (90..=97).contains(&code)
-    })
+    codes
+        .flat_map(|codes| codes.split(';'))
+        .filter_map(|code| code.parse::<u32>().ok())
+        .any(|code| (30..=38).contains(&code) || (90..=97).contains(&code))
 }
 
 #[test]
@@ -199,13 +207,15 @@ fn terminals_that_can_do_less() {
         let network = Network::new().unwrap();
         let held = Connections::open(&network, SERVER_V4, Some(FROM), 1).unwrap();
         let usual = "LC_ALL=C.UTF-8 TERM=screen-256color";
-        let looks = [(usual, true, true), ("LC_ALL=C.UTF-8 NO_COLOR=1", true, false), ("LC_ALL=C TERM=vt100", false, false)];
+        let looks =
+            [(usual, true, true), ("LC_ALL=C.UTF-8 NO_COLOR=1", true, false), ("LC_ALL=C TERM=vt100", false, false)];
         for (variables, is_unicode, is_coloured) in looks {
             let screen = Screen::open_with(80, 24, variables, "--every 200ms");
             go_into(&screen, FROM);
             screen.wait("the socket", |text| text.contains("1 in all"));
             screen.press(&["Enter"]);
-            let text = screen.wait("charts", |text| text.contains("cwnd, ssthresh: pkts") && text.contains("now"));
+            let text =
+                screen.wait("charts", |text| text.contains("cwnd, ssthresh (dotted): pkts") && text.contains("now"));
             assert_eq!(text.is_ascii(), !is_unicode, "{variables}\n{text}");
             assert_eq!(has_colour(&screen.text_with_attributes()), is_coloured, "{variables}");
             screen.press(&["q"]);

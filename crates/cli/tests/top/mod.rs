@@ -151,7 +151,8 @@ impl Drop for Screen {
             eprintln!("{}", self.written("stderr"));
         }
         let mut command = Command::new("tmux");
-        let _ = run(command.args(["-L", &self.server, "kill-server"]), PATIENCE); // it may be gone
+        let _ = run(command.args(["-L", &self.server, "kill-server"]), PATIENCE);
+        // it may be gone
     }
 }
 

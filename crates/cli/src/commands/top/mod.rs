@@ -3,6 +3,7 @@
 //! A worker looks ([`worker`], [`source`]), a model keeps what was seen and what is selected ([`model`]), and drawing
 //! turns it into cells ([`screen`]). Only [`terminal`] touches the terminal.
 
+mod backend;
 mod clock;
 mod keys;
 mod listing;

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use nix::sys::signal::Signal;
 use ratatui::crossterm::event::{self, Event};
-use ratatui::DefaultTerminal;
+use ratatui::Terminal;
 
+use super::backend::Quiet;
 use super::keys;
 use super::model::{Effect, Model};
 use super::sample::Sample;
@@ -24,11 +25,12 @@ const NEWS_WAITING: usize = 4;
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Gives the terminal back when dropped; a panic gives it back before its message is printed.
-struct Screen(DefaultTerminal);
+struct Screen(Terminal<Quiet>);
 
 impl Screen {
     fn take() -> anyhow::Result<Self> {
-        match ratatui::try_init() {
+        let taken = ratatui::try_init().and_then(|_| Terminal::new(Quiet::new()));
+        match taken {
             Ok(terminal) => Ok(Self(terminal)),
             Err(error) => {
                 let _ = ratatui::try_restore(); // half of it may have been done
@@ -76,7 +78,7 @@ struct Channels {
 
 fn turn(
     model: &mut Model,
-    terminal: &mut DefaultTerminal,
+    terminal: &mut Terminal<Quiet>,
     stop: &Stop,
     look: Look,
     channels: &Channels,

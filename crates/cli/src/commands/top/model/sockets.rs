@@ -27,10 +27,7 @@ pub enum SocketColumn {
 
 impl SocketColumn {
     fn is_text(self) -> bool {
-        matches!(
-            self,
-            Self::Local | Self::Remote | Self::Process | Self::Cgroup | Self::State | Self::Namespace
-        )
+        matches!(self, Self::Local | Self::Remote | Self::Process | Self::Cgroup | Self::State | Self::Namespace)
     }
 }
 
@@ -212,7 +209,9 @@ impl SocketTable {
             let order = if is_descending { order.reverse() } else { order };
             order.then_with(|| a.cookie.cmp(&b.cookie))
         });
-        let place = cursor.filter(|_| self.is_moved).and_then(|cookie| self.order.iter().position(|place| all[*place].cookie == cookie));
+        let place = cursor
+            .filter(|_| self.is_moved)
+            .and_then(|cookie| self.order.iter().position(|place| all[*place].cookie == cookie));
         self.cursor = place.unwrap_or(self.cursor).min(self.order.len().saturating_sub(1));
         self.scroll();
     }

@@ -1,7 +1,7 @@
 //! A field of what an algorithm keeps for a socket: its unit is the end of its name (house style).
 
 /// Longest ends first: `_bytes_per_s` is no `_s`.
-const UNITS: [(&str, &str); 10] = [
+const UNITS: [(&str, &str); 11] = [
     ("_bytes_per_s", "bytes/s"),
     ("_pkts_per_s", "pkts/s"),
     ("_pkts", "pkts"),
@@ -12,6 +12,7 @@ const UNITS: [(&str, &str); 10] = [
     ("_ms", "ms"),
     ("_us", "us"),
     ("_ns", "ns"),
+    ("_s", "s"),
 ];
 
 /// A field at one moment.
@@ -30,9 +31,9 @@ pub struct StateField {
 impl StateField {
     /// What this name and number mean.
     pub fn new(name: &str, raw: f64) -> Self {
-        let (stem, fraction_bits) = without_fraction(name);
         // an array's field has its index behind the unit
-        let stem = stem.split('[').next().unwrap_or(stem);
+        let plain = name.split('[').next().unwrap_or(name);
+        let (stem, fraction_bits) = without_fraction(plain);
         let unit = UNITS.iter().find(|(end, _)| stem.ends_with(end)).map_or("", |(_, unit)| unit);
         Self { name: name.to_owned(), value: raw / 2_f64.powi(fraction_bits as i32), unit, fraction_bits }
     }
@@ -44,10 +45,15 @@ impl StateField {
     }
 }
 
-/// `alpha_q10`: the value times 2 to the 10th; the unit, if any, is before that.
-fn without_fraction(name: &str) -> (&str, u32) {
-    let parts = name.rsplit_once("_q").and_then(|(stem, bits)| Some((stem, bits.parse().ok()?)));
-    parts.filter(|(_, bits)| *bits < 64).unwrap_or((name, 0))
+/// `alpha_q10`: the value times 2 to the 10th. A unit stands before that (`alpha_pkts_q10`) or right behind (`k_q10s`).
+fn without_fraction(name: &str) -> (String, u32) {
+    let parts = name.rsplit_once("_q").and_then(|(stem, rest)| {
+        let unit = rest.trim_start_matches(|character: char| character.is_ascii_digit());
+        let bits: u32 = rest[..rest.len() - unit.len()].parse().ok()?;
+        let stem = if unit.is_empty() { stem.to_owned() } else { format!("{stem}_{unit}") };
+        (bits < 64).then_some((stem, bits))
+    });
+    parts.unwrap_or((name.to_owned(), 0))
 }
 
 #[cfg(test)]
@@ -62,6 +68,8 @@ mod tests {
         assert_eq!(told("alpha_q10", 512.0), "0.500");
         assert_eq!(told("alpha_pkts_q10", 1536.0), "1.500 pkts");
         assert_eq!(told("bandwidth_bytes_per_s", 7.0), "7 bytes/s");
+        assert_eq!(told("k_q10s", 2560.0), "2.500 s");
+        assert_eq!(told("offset_q3us", 12.0), "1.500 us");
         assert_eq!(told("is_reset", 1.0), "1");
         assert_eq!(told("half_us[2]", 3.0), "3 us");
         assert_eq!(told("seq_quit", 3.0), "3");

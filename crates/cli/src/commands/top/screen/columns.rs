@@ -29,15 +29,25 @@ impl<K: Copy> Column<K> {
     }
 }
 
-/// Columns that fit into `width` with a space between them, each with its width. What is left over goes to those that
-/// can use it, the most important first.
-pub fn fit<K: Copy>(mut columns: Vec<Column<K>>, width: usize) -> Vec<(Column<K>, usize)> {
-    let taken = |columns: &[Column<K>]| columns.iter().map(|column| column.least + 1).sum::<usize>();
-    while taken(&columns) > width + 1 && columns.len() > 1 {
-        let last = columns.iter().enumerate().max_by_key(|(_, column)| column.rank).map_or(0, |(place, _)| place);
-        columns.remove(last);
-    }
-    let mut left = (width + 1).saturating_sub(taken(&columns));
+/// Columns that fit into `width` with a space between them, each with its width: the most important for which there is
+/// room, in their order. What is left over goes to those that can use it, the most important first.
+pub fn fit<K: Copy>(columns: Vec<Column<K>>, width: usize) -> Vec<(Column<K>, usize)> {
+    let mut by_rank: Vec<usize> = (0..columns.len()).collect();
+    by_rank.sort_by_key(|place| columns[*place].rank);
+    let mut taken = 0;
+    by_rank.retain(|place| {
+        let fits = taken == 0 || taken + columns[*place].least <= width; // the first is always there
+        if fits {
+            taken += columns[*place].least + 1;
+        }
+        fits
+    });
+    by_rank.sort_unstable();
+    let columns: Vec<Column<K>> = by_rank.into_iter().map(|place| columns[place].clone()).collect();
+    widen(columns, (width + 1).saturating_sub(taken))
+}
+
+fn widen<K: Copy>(columns: Vec<Column<K>>, mut left: usize) -> Vec<(Column<K>, usize)> {
     let mut widths: Vec<usize> = columns.iter().map(|column| column.least).collect();
     let mut by_rank: Vec<usize> = (0..columns.len()).collect();
     by_rank.sort_by_key(|place| columns[*place].rank);
@@ -54,11 +64,8 @@ mod tests {
     use super::*;
 
     fn fitted(width: usize) -> Vec<(char, usize)> {
-        let columns = vec![
-            Column::text('a', "A", 5, 10, 0),
-            Column::number('b', "B", 4, 2),
-            Column::text('c', "C", 5, 7, 1),
-        ];
+        let columns =
+            vec![Column::text('a', "A", 5, 10, 0), Column::number('b', "B", 4, 2), Column::text('c', "C", 5, 7, 1)];
         fit(columns, width).into_iter().map(|(column, width)| (column.key, width)).collect()
     }
 
@@ -66,7 +73,8 @@ mod tests {
     fn the_least_important_goes_first_and_the_most_important_grows_first() {
         assert_eq!(fitted(16), [('a', 5), ('b', 4), ('c', 5)]);
         assert_eq!(fitted(15), [('a', 9), ('c', 5)]);
-        assert_eq!(fitted(10), [('a', 10)]);
+        assert_eq!(fitted(10), [('a', 5), ('b', 4)], "what still fits is not left out");
+        assert_eq!(fitted(9), [('a', 9)]);
         assert_eq!(fitted(2), [('a', 5)], "one is always there");
         assert_eq!(fitted(80), [('a', 10), ('b', 4), ('c', 7)]);
     }

@@ -72,8 +72,16 @@ mod tests {
         let told = |rate| bit_per_s(Some(rate));
         let rates = [0.0, 640.0, 999.4, 999.6, 38_240_000.0, 9_996_000.0, 999_600_000.0, 1.5e12];
         let texts = rates.map(told);
-        let right =
-            ["0 bit/s", "640 bit/s", "999 bit/s", "1.00 kbit/s", "38.2 Mbit/s", "10.0 Mbit/s", "1.00 Gbit/s", "1.50 Tbit/s"];
+        let right = [
+            "0 bit/s",
+            "640 bit/s",
+            "999 bit/s",
+            "1.00 kbit/s",
+            "38.2 Mbit/s",
+            "10.0 Mbit/s",
+            "1.00 Gbit/s",
+            "1.50 Tbit/s",
+        ];
         assert_eq!(texts, right);
         assert_eq!(bit_per_s(None), "-");
     }

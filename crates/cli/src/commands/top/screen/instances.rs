@@ -73,11 +73,9 @@ pub fn header<K: Copy + PartialEq>(
     buffer: &mut Buffer,
 ) {
     let area = Rect { height: area.height.min(1), ..area };
-    cells(columns, area, look.header(), buffer, |column, _| {
-        match sorted.filter(|(key, _)| *key == column.key) {
-            Some((_, is_descending)) => format!("{}{}", column.title, if is_descending { 'v' } else { '^' }),
-            None => column.title.to_owned(),
-        }
+    cells(columns, area, look.header(), buffer, |column, _| match sorted.filter(|(key, _)| *key == column.key) {
+        Some((_, is_descending)) => format!("{}{}", column.title, if is_descending { 'v' } else { '^' }),
+        None => column.title.to_owned(),
     });
 }
 

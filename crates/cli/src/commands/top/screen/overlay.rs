@@ -33,10 +33,8 @@ pub fn question(question: &Question, look: Look, area: Rect, buffer: &mut Buffer
         Line::styled(format!(" {name} "), style)
     });
     let title = Line::from(format!("Move {} to:", question.what.label()));
-    let lines: Vec<Line> = std::iter::once(title)
-        .chain(targets)
-        .chain([Line::from("Enter: this one     Esc: leave them")])
-        .collect();
+    let lines: Vec<Line> =
+        std::iter::once(title).chain(targets).chain([Line::from("Enter: this one     Esc: leave them")]).collect();
     show("move", &lines, look, area, buffer);
 }
 

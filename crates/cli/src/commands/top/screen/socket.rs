@@ -7,7 +7,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style};
 use ratatui::symbols::Marker;
 use ratatui::text::Line;
-use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType, LegendPosition, Widget as _};
+use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType, Widget as _};
 
 use super::{format, line, Look, STRONG};
 use crate::commands::top::model::{Model, Point, SocketHistory};
@@ -22,8 +22,9 @@ type Values = Vec<(f64, f64)>;
 
 /// One curve.
 struct Curve {
-    name: String,
     values: Values,
+    /// Told from the other one without colour.
+    is_dotted: bool,
     colour: Color,
 }
 
@@ -52,17 +53,17 @@ fn draw_charts(history: &SocketHistory, look: Look, area: Rect, buffer: &mut Buf
         let points = history.points.iter();
         points.filter_map(|point| Some((seconds(point.at, now), value(point)?))).collect()
     };
-    let curve = |name: &str, values, colour| Curve { name: name.to_owned(), values, colour };
+    let curve = |values, is_dotted, colour| Curve { values, is_dotted, colour };
     let windows = vec![
-        curve("cwnd", values(|point| Some(point.cwnd_pkts)), Color::Green),
-        curve("ssthresh", values(|point| point.ssthresh_pkts), Color::Yellow),
+        curve(values(|point| point.ssthresh_pkts), true, Color::Yellow),
+        curve(values(|point| Some(point.cwnd_pkts)), false, Color::Green),
     ];
-    let rtt = vec![curve("srtt", values(|point| point.srtt_ms), Color::Magenta)];
-    let mut charts = vec![("cwnd, ssthresh: pkts".to_owned(), windows), ("smoothed RTT: ms".to_owned(), rtt)];
+    let rtt = vec![curve(values(|point| point.srtt_ms), false, Color::Magenta)];
+    let mut charts = vec![("cwnd, ssthresh (dotted): pkts".to_owned(), windows), ("smoothed RTT: ms".to_owned(), rtt)];
     if let Some(field) = history.field() {
         let unit = if field.unit.is_empty() { String::new() } else { format!(": {}", field.unit) };
         let drawn = history.drawn_field().into_iter().map(|(at, value)| (seconds(at, now), value)).collect();
-        charts.push((format!("{}{unit}  (s: next field)", field.name), vec![curve(&field.name, drawn, Color::Cyan)]));
+        charts.push((format!("{}{unit}  (s: next field)", field.name), vec![curve(drawn, false, Color::Cyan)]));
     }
     let rooms = Layout::vertical(vec![Constraint::Fill(1); charts.len()]).split(area);
     for ((title, curves), room) in charts.iter().zip(rooms.iter()) {
@@ -79,20 +80,21 @@ fn draw_chart(title: &str, curves: &[Curve], look: Look, area: Rect, buffer: &mu
     let all = || curves.iter().flat_map(|curve| &curve.values);
     let first = all().map(|(at, _)| *at).fold(-LEAST_SECONDS, f64::min);
     let (least, most) = bounds(all().map(|(_, value)| *value));
-    let marker = if look.has_unicode { Marker::Braille } else { Marker::Custom('*') };
     let datasets = curves.iter().map(|curve| {
+        let marker = match (look.has_unicode, curve.is_dotted) {
+            (true, false) => Marker::Braille,
+            (true, true) => Marker::Dot,
+            (false, false) => Marker::Custom('*'),
+            (false, true) => Marker::Custom('.'),
+        };
         let dataset = Dataset::default().marker(marker).graph_type(GraphType::Line).data(&curve.values);
-        let dataset = dataset.style(look.coloured(curve.colour));
-        if curves.len() > 1 && !curve.values.is_empty() {
-            return dataset.name(curve.name.clone());
-        }
-        dataset
+        dataset.style(look.coloured(curve.colour))
     });
     let time = [Line::from(format!("{first:.0} s")), Line::from("now")];
     let scale = [Line::from(short(least)), Line::from(short(most))];
     Chart::new(datasets.collect())
         .block(Block::bordered().title(title))
-        .legend_position(Some(LegendPosition::TopLeft))
+        .legend_position(None)
         .x_axis(Axis::default().bounds([first, 0.0]).labels(time))
         .y_axis(Axis::default().bounds([least, most]).labels(scale))
         .render(area, buffer);

@@ -170,7 +170,9 @@ fn one_socket_with_the_state_in_its_units() {
     let mut model = with_one_socket();
     let (lines, _) = drawn(&mut model, PLAIN, 100, 40);
     let all = lines.join("\n");
-    for part in ["cwnd, ssthresh: pkts", "smoothed RTT: ms", "min_rtt_us: us  (s: next field)", "- cubic keeps -"] {
+    for part in
+        ["cwnd, ssthresh (dotted): pkts", "smoothed RTT: ms", "min_rtt_us: us  (s: next field)", "- cubic keeps -"]
+    {
         assert!(all.contains(part), "{part}\n{all}");
     }
     let value = |name: &str| lines.iter().any(|line| line.contains(name) && line.ends_with(name));
