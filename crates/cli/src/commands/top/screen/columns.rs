@@ -31,7 +31,7 @@ impl<K: Copy> Column<K> {
 
 /// Columns that fit into `width` with a space between them, each with its width: the most important for which there is
 /// room, in their order. What is left over goes to those that can use it, the most important first.
-pub fn fit<K: Copy>(columns: Vec<Column<K>>, width: usize) -> Vec<(Column<K>, usize)> {
+pub fn fit<K: Copy>(columns: &[Column<K>], width: usize) -> Vec<(Column<K>, usize)> {
     let mut by_rank: Vec<usize> = (0..columns.len()).collect();
     by_rank.sort_by_key(|place| columns[*place].rank);
     let mut taken = 0;
@@ -66,7 +66,7 @@ mod tests {
     fn fitted(width: usize) -> Vec<(char, usize)> {
         let columns =
             vec![Column::text('a', "A", 5, 10, 0), Column::number('b', "B", 4, 2), Column::text('c', "C", 5, 7, 1)];
-        fit(columns, width).into_iter().map(|(column, width)| (column.key, width)).collect()
+        fit(&columns, width).into_iter().map(|(column, width)| (column.key, width)).collect()
     }
 
     #[test]

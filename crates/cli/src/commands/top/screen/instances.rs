@@ -27,13 +27,13 @@ fn columns() -> Vec<Column<InstanceColumn>> {
 
 /// Columns that there is room for.
 pub fn shown(width: usize) -> Vec<InstanceColumn> {
-    fit(columns(), width).into_iter().map(|(column, _)| column.key).collect()
+    fit(&columns(), width).into_iter().map(|(column, _)| column.key).collect()
 }
 
 /// Header and rows.
 pub fn draw(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
     let table = &model.instances;
-    let columns = fit(columns(), area.width.into());
+    let columns = fit(&columns(), area.width.into());
     let sorted = Some((table.column, table.is_descending));
     header(&columns, sorted, look, area, buffer);
     let rows = table.rows.iter().enumerate().skip(table.offset).take(table.height);
@@ -51,7 +51,7 @@ pub fn draw(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
 
 /// The line of sums.
 pub fn draw_total(model: &Model, _look: Look, area: Rect, buffer: &mut Buffer) {
-    let columns = fit(columns(), area.width.into());
+    let columns = fit(&columns(), area.width.into());
     let total = &model.instances.total;
     cells(&columns, area, STRONG, buffer, |column, width| match column.key {
         InstanceColumn::Name => "all".to_owned(),

@@ -35,13 +35,13 @@ fn columns(table: &SocketTable) -> Vec<Column<SocketColumn>> {
 
 /// Columns that there is room for.
 pub fn shown(table: &SocketTable, width: usize) -> Vec<SocketColumn> {
-    fit(columns(table), width).into_iter().map(|(column, _)| column.key).collect()
+    fit(&columns(table), width).into_iter().map(|(column, _)| column.key).collect()
 }
 
 /// Header and rows.
 pub fn draw(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
     let table = &model.sockets;
-    let columns = fit(columns(table), area.width.into());
+    let columns = fit(&columns(table), area.width.into());
     header(&columns, Some((table.column, table.is_descending)), look, area, buffer);
     for ((index, row), y) in table.visible().enumerate().zip(area.y + 1..area.bottom()) {
         let style = if table.offset + index == table.cursor() { SELECTED } else { Style::new() };
