@@ -77,6 +77,7 @@ struct tcp_sock___table {
 	u32 segs_out;
 	u32 data_segs_out;
 	u32 total_retrans;
+	u64 bytes_acked;
 	u32 rate_delivered;
 	u32 rate_interval_us;
 	struct minmax rtt_min;

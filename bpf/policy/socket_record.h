@@ -43,6 +43,7 @@ struct socket_detail {
 	struct socket_record socket;
 	unsigned long long cgroup_id; /* where the socket was made; 0: not known */
 	unsigned long long pacing_rate_bytes_per_s; /* ~0: no limit */
+	unsigned long long acked_bytes; /* since the connection began */
 	unsigned char algorithm_state[CCCTL_STATE_BYTES]; /* icsk_ca_priv */
 	unsigned int cwnd_pkts;
 	unsigned int ssthresh_pkts; /* 0x7fffffff: none yet */
@@ -54,6 +55,8 @@ struct socket_detail {
 	unsigned int retransmits_out_pkts; /* in flight now */
 	unsigned int retransmits_pkts; /* since the connection began */
 	unsigned int segments_out;
+	unsigned int data_segments; /* of these, those with data */
+	unsigned int timeouts; /* of retransmission, since 6.7; before, 0 */
 	unsigned int delivered_pkts;
 	unsigned int lost_pkts;
 	unsigned int packets_out;
@@ -96,6 +99,25 @@ struct socket_window {
 	unsigned long long data_segments;
 	unsigned long long retransmits_pkts;
 	unsigned long long timeouts; /* since 6.7; before, 0 */
+};
+
+/* What a socket had counted when its rates were last looked at. */
+struct socket_counted {
+	unsigned long long acked_bytes;
+	unsigned int data_segments;
+	unsigned int retransmits_pkts;
+};
+
+/* What the sockets of one program did since the last look, and how they are. */
+struct socket_rates {
+	unsigned long long sockets; /* all, listening ones included */
+	unsigned long long connections; /* without those */
+	unsigned long long acked_bytes; /* since the last look, like the next two */
+	unsigned long long data_segments;
+	unsigned long long retransmits_pkts;
+	unsigned long long cwnd_pkts; /* of all connections together, now */
+	unsigned long long measured; /* connections with an RTT */
+	unsigned long long srtt_us; /* of these together, now */
 };
 
 /* A process that has a TCP socket open; once for each descriptor. */

@@ -2,11 +2,12 @@
 /*
  * Every TCP socket of one network namespace: what it uses and how it fares, and moving it to something else.
  *
- * Four BPF iterators over TCP sockets (bpf_iter, 5.8; with the socket locked and bpf_setsockopt() allowed since 5.16),
+ * Five BPF iterators over TCP sockets (bpf_iter, 5.8; with the socket locked and bpf_setsockopt() allowed since 5.16),
  * of which the loader takes the one that it needs: `sockets` tells in short and moves, `details` tells all, `totals`
- * only adds up, `windows` adds up what was new since its last run. They see listening sockets too, whose algorithm their accepted connections inherit when it was set on
- * them, and not those in TIME_WAIT or SYN_RECV, which have none. Whoever opens the iterator decides the namespace: its
- * own. A fifth, `owners`, goes over the open files of all processes.
+ * only adds up, `windows` adds up what was new since its last run, for the guard, and `rates` does so for a live screen.
+ * They see listening sockets too, whose algorithm their accepted connections inherit when it was set on them, and not
+ * those in TIME_WAIT or SYN_RECV, which have none. Whoever opens the iterator decides the namespace: its own. A sixth,
+ * `owners`, goes over the open files of all processes.
  */
 #include "socket_match.h"
 
@@ -37,6 +38,21 @@ struct {
 	__type(key, struct socket_totals_key);
 	__type(value, struct socket_window);
 } news SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct socket_counted);
+} counted SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, PROGRAMS_MOST);
+	__type(key, struct socket_totals_key);
+	__type(value, struct socket_rates);
+} rated SEC(".maps");
 
 static void move(struct tcp_sock *tp, struct socket_record *record)
 {
@@ -105,7 +121,11 @@ static void read_measures(struct socket_detail *detail, const struct tcp_sock *t
 	detail->is_rate_app_limited = BPF_CORE_READ_BITFIELD(more, rate_app_limited);
 	detail->retransmits_out_pkts = tp->retrans_out;
 	detail->retransmits_pkts = more->total_retrans;
+	detail->acked_bytes = more->bytes_acked;
 	detail->segments_out = more->segs_out;
+	detail->data_segments = more->data_segs_out;
+	if (bpf_core_field_exists(more->total_rto))
+		detail->timeouts = more->total_rto;
 	detail->delivered_pkts = tp->delivered;
 	detail->lost_pkts = tp->lost;
 	detail->unsent_bytes = unsent_bytes > 0 ? unsent_bytes : 0;
@@ -222,6 +242,66 @@ int windows(struct bpf_iter__tcp *ctx)
 	window = window_of(&record);
 	if (before && window)
 		add_news(window, tp, before);
+	return 0;
+}
+
+static struct socket_rates *rates_of(const struct socket_record *record)
+{
+	static const struct socket_rates none;
+	struct socket_totals_key key = { .map_id = record->map_id };
+	struct socket_rates *found;
+
+	__builtin_memcpy(key.algorithm, record->algorithm, CCCTL_NAME_BYTES);
+	found = bpf_map_lookup_elem(&rated, &key);
+	if (found)
+		return found;
+	bpf_map_update_elem(&rated, &key, &none, 0);
+	return bpf_map_lookup_elem(&rated, &key);
+}
+
+/* The counters of 32 bits wrap; so do their differences, and are right. */
+static void add_rates(struct socket_rates *rates, const struct tcp_sock *tp, struct socket_counted *before)
+{
+	const struct tcp_sock___table *more = (const void *)tp;
+	struct socket_counted now = {};
+	u32 segments, retransmits;
+
+	now.acked_bytes = more->bytes_acked;
+	now.data_segments = more->data_segs_out;
+	now.retransmits_pkts = more->total_retrans;
+	segments = now.data_segments - before->data_segments;
+	retransmits = now.retransmits_pkts - before->retransmits_pkts;
+	rates->acked_bytes += now.acked_bytes - before->acked_bytes;
+	rates->data_segments += segments;
+	rates->retransmits_pkts += retransmits;
+	*before = now;
+}
+
+/* Like `windows`, with what people look at. */
+SEC("?iter/tcp")
+int rates(struct bpf_iter__tcp *ctx)
+{
+	struct sock_common *skc = ctx->sk_common;
+	struct tcp_sock *tp = full_socket(skc);
+	struct socket_record record = {};
+	struct socket_counted *before;
+	struct socket_rates *sum;
+
+	if (!tp || !matches(skc, tp, &record))
+		return 0;
+	sum = rates_of(&record);
+	if (!sum)
+		return 0;
+	sum->sockets++;
+	if (record.state == TCP_LISTEN)
+		return 0;
+	sum->connections++;
+	sum->cwnd_pkts += tp->snd_cwnd;
+	sum->measured += tp->srtt_us > 0;
+	sum->srtt_us += tp->srtt_us >> 3;
+	before = bpf_sk_storage_get(&counted, tp, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+	if (before)
+		add_rates(sum, tp, before);
 	return 0;
 }
 

@@ -20,6 +20,7 @@ pub mod show;
 pub mod sockets;
 pub mod status;
 pub mod swap;
+pub mod top;
 pub mod tune;
 pub mod unassign;
 pub mod unload;

@@ -62,6 +62,7 @@ fn run(command: &Command) -> anyhow::Result<Exit> {
         Command::Rules(output) => commands::rules::run(output),
         Command::Why(why) => commands::why::run(why),
         Command::Acks(acks) => commands::acks::run(acks),
+        Command::Top(top) => commands::top::run(top),
         Command::Doctor(output) => commands::doctor::run(output),
     }
 }

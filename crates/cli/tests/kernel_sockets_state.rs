@@ -51,7 +51,9 @@ fn by_ss(line: &Line) -> Value {
         "unsent_bytes": whole("notsent").unwrap_or(0),
         "retransmits_in_flight_pkts": retransmits.0.parse::<u64>().unwrap(),
         "retransmits_pkts": retransmits.1.parse::<u64>().unwrap(),
+        "acked_bytes": whole("bytes_acked").unwrap_or(0),
         "segments_sent_pkts": whole("segs_out").unwrap_or(0),
+        "data_segments_sent_pkts": whole("data_segs_out").unwrap_or(0),
         "delivered_pkts": whole("delivered").unwrap_or(0),
     })
 }

@@ -29,8 +29,8 @@ impl<T> SocketProgramName<T> {
 
 const SHORT: SocketProgramName<socket_record> = SocketProgramName::new("sockets");
 const OWNERS: &str = "owners";
-/// The program that needs them, and maps that are not even made for the others.
-const OF_WINDOWS: (&str, [&str; 2]) = ("windows", ["seen", "news"]);
+/// Programs, and maps that are not even made for the others.
+const MAPS_OF_ONE: [(&str, [&str; 2]); 2] = [("windows", ["seen", "news"]), ("rates", ["counted", "rated"])];
 
 /// An iterator over TCP sockets; opened once in each namespace.
 pub(crate) struct SocketIterator<T = socket_record> {
@@ -107,8 +107,8 @@ fn prepare(query: &socket_query, programs: &[&str]) -> libbpf_rs::Result<OpenObj
             map.set_initial_value(bytes_of(query))?;
         } else if name == "selected" && query.pid != 0 {
             map.set_max_entries(SELECTED_MOST)?;
-        } else if OF_WINDOWS.1.contains(&name.as_str()) {
-            map.set_autocreate(programs.contains(&OF_WINDOWS.0))?;
+        } else if let Some((program, _)) = MAPS_OF_ONE.iter().find(|(_, maps)| maps.contains(&name.as_str())) {
+            map.set_autocreate(programs.contains(program))?;
         }
     }
     for mut program in open.progs_mut() {

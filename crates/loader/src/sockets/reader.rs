@@ -16,6 +16,7 @@ pub struct SocketReader {
     iterator: SocketIterator<socket_detail>,
     scan: NamespaceScan,
     one_namespace: bool,
+    filter: SocketFilter,
 }
 
 impl SocketReader {
@@ -23,7 +24,13 @@ impl SocketReader {
     pub fn new(filter: &SocketFilter) -> Result<Self> {
         let scan = filter.scan()?;
         let iterator = SocketIterator::of(&DETAILS, filter, "")?;
-        Ok(Self { iterator, scan, one_namespace: filter.namespace.is_some() })
+        Ok(Self { iterator, scan, one_namespace: filter.namespace.is_some(), filter: filter.clone() })
+    }
+
+    /// From now on in the network namespaces that there are now.
+    pub fn scan_again(&mut self) -> Result<()> {
+        self.scan = self.filter.scan()?;
+        Ok(())
     }
 
     /// Tells of each socket once, as the kernel shows it, with the label of its namespace. A socket that is opened or

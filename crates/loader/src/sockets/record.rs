@@ -59,8 +59,14 @@ pub struct Transport {
     pub retransmits_out_pkts: u32,
     /// Retransmissions so far.
     pub retransmits_pkts: u32,
+    /// Bytes acknowledged so far.
+    pub acked_bytes: u64,
     /// Segments sent so far.
     pub segments_out: u32,
+    /// Of these, those with data.
+    pub data_segments: u32,
+    /// Retransmission timeouts so far; 0 before Linux 6.7.
+    pub timeouts: u32,
     /// Packets delivered so far.
     pub delivered_pkts: u32,
     /// Packets ever marked lost.
@@ -141,7 +147,10 @@ impl SocketRecord {
             unsent_bytes: detail.unsent_bytes,
             retransmits_out_pkts: detail.retransmits_out_pkts,
             retransmits_pkts: detail.retransmits_pkts,
+            acked_bytes: detail.acked_bytes,
             segments_out: detail.segments_out,
+            data_segments: detail.data_segments,
+            timeouts: detail.timeouts,
             delivered_pkts: detail.delivered_pkts,
             lost_pkts: detail.lost_pkts,
             recovery: Recovery::of_kernel(detail.recovery),

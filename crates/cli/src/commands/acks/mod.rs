@@ -1,7 +1,7 @@
 //! `ccctl acks`
 
 mod rate;
-mod stop;
+pub mod stop;
 mod text;
 
 use std::fs::File;
@@ -71,8 +71,8 @@ fn choice(place: StampPlace) -> PointChoice {
     }
 }
 
-/// This process has one thread: it goes as a whole.
-fn enter(name: &str) -> anyhow::Result<()> {
+/// The thread that asks goes; that of the command is the only one of its process.
+pub fn enter(name: &str) -> anyhow::Result<()> {
     let path = if name.contains('/') { Path::new(name).to_owned() } else { Path::new("/run/netns").join(name) };
     let failed = |error: std::io::Error| {
         UsageError::new(format!("cannot enter the network namespace {}: {error}", path.display()), "ip netns list")

@@ -5,12 +5,18 @@ use std::io;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
-/// Takes both signals, which then no longer end the process.
+/// Takes signals, which then no longer end the process.
 pub struct Stop(SignalFd);
 
 impl Stop {
+    /// Takes both.
     pub fn listen() -> anyhow::Result<Self> {
-        let signals: SigSet = [Signal::SIGINT, Signal::SIGTERM].into_iter().collect();
+        Self::listen_to(&[Signal::SIGINT, Signal::SIGTERM])
+    }
+
+    /// Takes these; in threads that are started later, too.
+    pub fn listen_to(signals: &[Signal]) -> anyhow::Result<Self> {
+        let signals: SigSet = signals.iter().copied().collect();
         signals.thread_block().map_err(io::Error::from)?;
         let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
         Ok(Self(SignalFd::with_flags(&signals, flags).map_err(io::Error::from)?))

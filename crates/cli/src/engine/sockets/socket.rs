@@ -76,8 +76,17 @@ pub struct Transport {
     pub retransmits_in_flight_pkts: u32,
     /// Retransmissions since the connection began.
     pub retransmits_pkts: u32,
+    /// Bytes acknowledged since then.
+    #[serde(default)]
+    pub acked_bytes: u64,
     /// Segments sent since then, ACKs and retransmissions included.
     pub segments_sent_pkts: u32,
+    /// Of these, those with data.
+    #[serde(default)]
+    pub data_segments_sent_pkts: u32,
+    /// Retransmission timeouts since then; 0 before Linux 6.7.
+    #[serde(default)]
+    pub timeouts: u32,
     /// Packets delivered since then.
     pub delivered_pkts: u32,
     /// Packets marked lost since then.
@@ -157,7 +166,10 @@ fn transport(transport: &ccctl_loader::Transport) -> Transport {
         unsent_bytes: transport.unsent_bytes,
         retransmits_in_flight_pkts: transport.retransmits_out_pkts,
         retransmits_pkts: transport.retransmits_pkts,
+        acked_bytes: transport.acked_bytes,
         segments_sent_pkts: transport.segments_out,
+        data_segments_sent_pkts: transport.data_segments,
+        timeouts: transport.timeouts,
         delivered_pkts: transport.delivered_pkts,
         lost_pkts: transport.lost_pkts,
         recovery: transport.recovery.name().to_owned(),

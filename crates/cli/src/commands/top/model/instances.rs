@@ -1,0 +1,258 @@
+//! The table of algorithms.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use super::scrolled;
+use crate::commands::top::rates::bit_per_s;
+use crate::commands::top::sample::{Counters, InstanceSample, Instances, Kind};
+
+/// Throughputs kept for the trend.
+pub const TREND_SAMPLES: usize = 60;
+/// The retransmit ratio is over so much time: in one second few are sent, and the ratio would jump.
+pub const RATIO_OVER: Duration = Duration::from_secs(10);
+
+/// A column, and a key to sort by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)] // the screen says what they are
+pub enum InstanceColumn {
+    Name,
+    Algorithm,
+    Program,
+    Sockets,
+    Throughput,
+    Retransmits,
+    Rtt,
+    Cwnd,
+    AckTime,
+    Trend,
+}
+
+impl InstanceColumn {
+    fn is_text(self) -> bool {
+        matches!(self, Self::Name | Self::Algorithm)
+    }
+}
+
+/// One algorithm.
+#[derive(Debug, Clone, Default)]
+pub struct InstanceRow {
+    /// As it was seen.
+    pub sample: InstanceSample,
+    /// None before the second look.
+    pub bit_per_s: Option<f64>,
+    /// Of the last [`RATIO_OVER`].
+    pub retransmits_pct: Option<f64>,
+    /// Mean of the smoothed RTTs of its connections.
+    pub rtt_us: Option<f64>,
+    /// Mean of their windows.
+    pub cwnd_pkts: Option<f64>,
+}
+
+#[derive(Debug, Default)]
+struct History {
+    counters: VecDeque<(Duration, Counters)>,
+    trend: VecDeque<u64>,
+}
+
+/// All of them.
+#[derive(Debug)]
+pub struct InstanceTable {
+    /// Those that the filter lets through, in order.
+    pub rows: Vec<InstanceRow>,
+    /// All together, the filter or not.
+    pub total: InstanceRow,
+    /// Text that a row must have.
+    pub filter: String,
+    /// What they are sorted by.
+    pub column: InstanceColumn,
+    /// From the largest, or from z.
+    pub is_descending: bool,
+    /// Rows that the screen has room for.
+    pub height: usize,
+    /// The first of them.
+    pub offset: usize,
+    /// Columns that the screen has room for: `s` goes through them.
+    pub shown: Vec<InstanceColumn>,
+    all: Vec<InstanceRow>,
+    histories: BTreeMap<String, History>,
+    total_history: History,
+    cursor: usize,
+}
+
+impl Default for InstanceTable {
+    fn default() -> Self {
+        Self {
+            rows: Vec::new(),
+            total: InstanceRow::default(),
+            filter: String::new(),
+            column: InstanceColumn::Throughput,
+            is_descending: true,
+            height: 0,
+            offset: 0,
+            shown: vec![InstanceColumn::Throughput],
+            all: Vec::new(),
+            histories: BTreeMap::new(),
+            total_history: History::default(),
+            cursor: 0,
+        }
+    }
+}
+
+impl InstanceTable {
+    /// Takes in a sample; an algorithm that is gone takes its history along.
+    pub fn take(&mut self, instances: Instances) {
+        let mut total = InstanceSample { name: "total".to_owned(), ..InstanceSample::default() };
+        for sample in &instances.rows {
+            add(&mut total, sample);
+        }
+        self.histories.retain(|name, _| instances.rows.iter().any(|row| row.name == *name));
+        let elapsed = instances.elapsed;
+        self.total = self.total_history.row(total, elapsed);
+        let rows = instances.rows.into_iter();
+        self.all =
+            rows.map(|sample| self.histories.entry(sample.name.clone()).or_default().row(sample, elapsed)).collect();
+        self.arrange();
+    }
+
+    /// Throughputs of an algorithm, the latest last, in kbit/s; none given: of all.
+    pub fn trend(&self, name: Option<&str>) -> Vec<u64> {
+        let history = name.map_or(Some(&self.total_history), |name| self.histories.get(name));
+        history.map(|history| history.trend.iter().copied().collect()).unwrap_or_default()
+    }
+
+    /// The one under the cursor.
+    pub fn selected(&self) -> Option<&InstanceRow> {
+        self.rows.get(self.cursor)
+    }
+
+    /// Its place.
+    pub fn cursor(&self) -> usize {
+        self.cursor
+    }
+
+    /// Moves the cursor.
+    pub fn move_by(&mut self, rows: isize) {
+        self.cursor = self.cursor.saturating_add_signed(rows).min(self.rows.len().saturating_sub(1));
+        self.scroll();
+    }
+
+    /// Sorts by the next column.
+    pub fn next_column(&mut self) {
+        let place = self.shown.iter().position(|column| *column == self.column).map_or(0, |place| place + 1);
+        self.column = self.shown.get(place).or(self.shown.first()).copied().unwrap_or(self.column);
+        self.is_descending = !self.column.is_text();
+        self.arrange();
+    }
+
+    /// Sorts the other way round.
+    pub fn turn_order(&mut self) {
+        self.is_descending = !self.is_descending;
+        self.arrange();
+    }
+
+    /// Shows those with this text in their name or algorithm.
+    pub fn set_filter(&mut self, filter: String) {
+        self.filter = filter;
+        self.arrange();
+    }
+
+    /// An algorithm by its name, whatever the filter hides.
+    pub fn named(&self, name: &str) -> Option<&InstanceRow> {
+        self.all.iter().find(|row| row.sample.name == name)
+    }
+
+    /// The cursor stays with its name.
+    fn arrange(&mut self) {
+        let name = self.selected().map(|row| row.sample.name.clone());
+        let filter = self.filter.to_lowercase();
+        self.rows = self.all.iter().filter(|row| matches(row, &filter)).cloned().collect();
+        let (column, is_descending) = (self.column, self.is_descending);
+        self.rows.sort_by(|a, b| {
+            let order = compare(column, a, b);
+            let order = if is_descending { order.reverse() } else { order };
+            order.then_with(|| a.sample.name.cmp(&b.sample.name))
+        });
+        let place = name.and_then(|name| self.rows.iter().position(|row| row.sample.name == name));
+        self.cursor = place.unwrap_or(self.cursor).min(self.rows.len().saturating_sub(1));
+        self.scroll();
+    }
+
+    /// Gives it as many rows and columns as the screen has room for.
+    pub fn fit(&mut self, height: usize, mut shown: Vec<InstanceColumn>) {
+        self.height = height;
+        shown.retain(|column| *column != InstanceColumn::Trend);
+        self.shown = shown;
+        self.scroll();
+    }
+
+    fn scroll(&mut self) {
+        self.offset = scrolled(self.offset, self.cursor, self.height, self.rows.len());
+    }
+}
+
+impl History {
+    fn row(&mut self, sample: InstanceSample, elapsed: Option<Duration>) -> InstanceRow {
+        let rate = elapsed.and_then(|elapsed| bit_per_s(sample.counters.acked_bytes, elapsed));
+        if let (Some(elapsed), Some(rate)) = (elapsed, rate) {
+            self.counters.push_back((elapsed, sample.counters));
+            while self.counters.iter().skip(1).map(|(elapsed, _)| *elapsed).sum::<Duration>() >= RATIO_OVER {
+                self.counters.pop_front();
+            }
+            self.trend.push_back((rate / 1000.0) as u64);
+            if self.trend.len() > TREND_SAMPLES {
+                self.trend.pop_front();
+            }
+        }
+        let mut sums = Counters::default();
+        self.counters.iter().for_each(|(_, counters)| sums.add(*counters));
+        let mean = |sum: u64, count: u64| (count > 0).then(|| sum as f64 / count as f64);
+        InstanceRow {
+            bit_per_s: rate,
+            retransmits_pct: sums.retransmits_pct(),
+            rtt_us: mean(sample.srtt_us, sample.measured),
+            cwnd_pkts: mean(sample.cwnd_pkts, sample.connections),
+            sample,
+        }
+    }
+}
+
+fn add(total: &mut InstanceSample, sample: &InstanceSample) {
+    total.sockets += sample.sockets;
+    total.connections += sample.connections;
+    total.cwnd_pkts += sample.cwnd_pkts;
+    total.measured += sample.measured;
+    total.srtt_us += sample.srtt_us;
+    total.counters.add(sample.counters);
+}
+
+/// What a row is, in a word.
+pub fn kind_text(kind: &Kind) -> &str {
+    match kind {
+        Kind::Instance(algorithm) => algorithm,
+        Kind::Other => "not ccctl's",
+        Kind::BuiltIn => "built-in",
+        Kind::Unloaded => "unloaded",
+    }
+}
+
+fn matches(row: &InstanceRow, filter: &str) -> bool {
+    let texts = [row.sample.name.as_str(), kind_text(&row.sample.kind)];
+    texts.iter().any(|text| text.to_lowercase().contains(filter))
+}
+
+fn compare(column: InstanceColumn, a: &InstanceRow, b: &InstanceRow) -> Ordering {
+    let number = |a: Option<f64>, b: Option<f64>| a.unwrap_or(-1.0).total_cmp(&b.unwrap_or(-1.0));
+    match column {
+        InstanceColumn::Name => a.sample.name.cmp(&b.sample.name),
+        InstanceColumn::Algorithm => kind_text(&a.sample.kind).cmp(kind_text(&b.sample.kind)),
+        InstanceColumn::Program => a.sample.program.cmp(&b.sample.program),
+        InstanceColumn::Sockets => a.sample.sockets.cmp(&b.sample.sockets),
+        InstanceColumn::Throughput | InstanceColumn::Trend => number(a.bit_per_s, b.bit_per_s),
+        InstanceColumn::Retransmits => number(a.retransmits_pct, b.retransmits_pct),
+        InstanceColumn::Rtt => number(a.rtt_us, b.rtt_us),
+        InstanceColumn::Cwnd => number(a.cwnd_pkts, b.cwnd_pkts),
+        InstanceColumn::AckTime => a.sample.ack_time.cmp(&b.sample.ack_time),
+    }
+}

@@ -1,0 +1,116 @@
+//! `ccctl top --once`: one sample, for scripts.
+
+use serde::Serialize;
+
+use super::clock::{ClockChoice, RunningClock};
+use super::model::{kind_text, InstanceColumn, InstanceRow, InstanceTable};
+use super::sample::{ClockState, Kind, Wish};
+use super::screen::{bit_per_s_text, ms_text, pct_text};
+use super::{source, worker};
+use crate::arguments::Top;
+use crate::exit::Exit;
+use crate::output;
+
+/// What was seen.
+#[derive(Debug, Serialize)]
+struct Answer {
+    /// Between the two looks.
+    elapsed_s: f64,
+    instances: Vec<Row>,
+    total: Row,
+    /// Network namespaces that could not be looked into.
+    unreadable: usize,
+    /// Why the ACK clock does not run, if it was asked for.
+    acks_failed: Option<String>,
+}
+
+/// One algorithm.
+#[derive(Debug, Serialize)]
+struct Row {
+    name: String,
+    /// None: built-in, of something else, or unloaded.
+    algorithm: Option<String>,
+    /// Id of the `struct_ops` map of its program.
+    program: Option<u32>,
+    sockets: u64,
+    sockets_on_old_program: u64,
+    throughput_bit_per_s: Option<f64>,
+    retransmits_pct: Option<f64>,
+    mean_srtt_us: Option<f64>,
+    mean_cwnd_pkts: Option<f64>,
+    mean_ack_time_ns: Option<u64>,
+}
+
+/// Two looks, the given time apart.
+pub fn run(arguments: &Top, choice: &ClockChoice) -> anyhow::Result<Exit> {
+    let mut source = source::open()?;
+    source.look(&Wish::Instances, true)?;
+    let mut clock = arguments.acks.then(|| RunningClock::start(choice));
+    std::thread::sleep(arguments.every);
+    let mut sample = source.look(&Wish::Instances, true)?;
+    worker::add_ack_times(&mut sample, clock.as_mut());
+    drop(clock);
+    let instances = sample.instances.unwrap_or_default();
+    let (elapsed, unreadable, state) = (instances.elapsed, instances.unreadable, instances.clock.clone());
+    let mut table = InstanceTable::default();
+    (table.column, table.is_descending) = (InstanceColumn::Name, false);
+    table.take(instances);
+    let answer = Answer {
+        elapsed_s: elapsed.unwrap_or_default().as_secs_f64(),
+        instances: table.rows.iter().map(row).collect(),
+        total: row(&table.total),
+        unreadable,
+        acks_failed: match state {
+            ClockState::Failed(why) => Some(why),
+            ClockState::On | ClockState::Off => None,
+        },
+    };
+    if arguments.output.json {
+        output::json(&answer)?;
+    } else {
+        print(&table, &answer)?;
+    }
+    Ok(if answer.acks_failed.is_some() { Exit::Partly } else { Exit::Done })
+}
+
+fn row(row: &InstanceRow) -> Row {
+    let sample = &row.sample;
+    Row {
+        name: sample.name.clone(),
+        algorithm: match &sample.kind {
+            Kind::Instance(algorithm) => Some(algorithm.clone()),
+            Kind::Other | Kind::BuiltIn | Kind::Unloaded => None,
+        },
+        program: sample.program,
+        sockets: sample.sockets,
+        sockets_on_old_program: sample.on_old_program,
+        throughput_bit_per_s: row.bit_per_s,
+        retransmits_pct: row.retransmits_pct,
+        mean_srtt_us: row.rtt_us,
+        mean_cwnd_pkts: row.cwnd_pkts,
+        mean_ack_time_ns: sample.ack_time.map(|time| time.as_nanos() as u64),
+    }
+}
+
+fn print(table: &InstanceTable, answer: &Answer) -> anyhow::Result<()> {
+    let header = ["NAME", "ALGORITHM", "SOCKETS", "THROUGHPUT", "RETRANS %", "RTT MS", "CWND PKTS", "ACK US"];
+    let cells = |row: &InstanceRow, kind: &str| {
+        let ack_us = row.sample.ack_time.map(|time| format!("{:.1}", time.as_nanos() as f64 / 1000.0));
+        vec![
+            row.sample.name.clone(),
+            kind.to_owned(),
+            row.sample.sockets.to_string(),
+            bit_per_s_text(row.bit_per_s),
+            pct_text(row.retransmits_pct),
+            ms_text(row.rtt_us),
+            row.cwnd_pkts.map_or("-".to_owned(), |pkts| format!("{pkts:.1}")),
+            ack_us.unwrap_or("-".to_owned()),
+        ]
+    };
+    let rows = table.rows.iter().map(|row| cells(row, kind_text(&row.sample.kind)));
+    output::table(&header, rows.chain([cells(&table.total, "")]).collect())?;
+    if let Some(why) = &answer.acks_failed {
+        output::line(&format!("ACK clock: {why}"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,162 @@
+//! The table of algorithms.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::columns::{fit, Column};
+use super::{format, line, Look, SELECTED, STRONG};
+use crate::commands::top::model::{InstanceColumn, InstanceRow, Model};
+use crate::commands::top::sample::{ClockState, Kind};
+
+fn columns() -> Vec<Column<InstanceColumn>> {
+    use InstanceColumn as C;
+    vec![
+        Column::text(C::Name, "NAME", 15, 15, 0),
+        Column::text(C::Algorithm, "ALGORITHM", 12, 16, 7),
+        Column::number(C::Program, "PROGRAM", 8, 8),
+        Column::number(C::Sockets, "SOCKETS", 8, 1),
+        Column::number(C::Throughput, "THROUGHPUT", 11, 2),
+        Column::number(C::Retransmits, "RETR%", 6, 3),
+        Column::number(C::Rtt, "RTT ms", 7, 4),
+        Column::number(C::Cwnd, "CWND", 7, 5),
+        Column::number(C::AckTime, "ACK us", 7, 6),
+        Column::text(C::Trend, "TREND", 10, 60, 9),
+    ]
+}
+
+/// Columns that there is room for.
+pub fn shown(width: usize) -> Vec<InstanceColumn> {
+    fit(&columns(), width).into_iter().map(|(column, _)| column.key).collect()
+}
+
+/// Header and rows.
+pub fn draw(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
+    let table = &model.instances;
+    let columns = fit(&columns(), area.width.into());
+    let sorted = Some((table.column, table.is_descending));
+    header(&columns, sorted, look, area, buffer);
+    let rows = table.rows.iter().enumerate().skip(table.offset).take(table.height);
+    for ((place, row), y) in rows.zip(area.y + 1..area.bottom()) {
+        let style = if place == table.cursor() { SELECTED } else { Style::new() };
+        let name = row.sample.name.as_str();
+        let area = Rect { y, height: 1, ..area };
+        cells(&columns, area, style, buffer, |column, width| cell(column.key, width, row, model, Some(name)));
+    }
+    if table.rows.is_empty() && area.height > 1 {
+        let text = if table.filter.is_empty() { "nothing seen yet" } else { "the filter hides all" };
+        line(buffer, Rect { y: area.y + 1, ..area }, text, Style::new());
+    }
+}
+
+/// The line of sums.
+pub fn draw_total(model: &Model, _look: Look, area: Rect, buffer: &mut Buffer) {
+    let columns = fit(&columns(), area.width.into());
+    let total = &model.instances.total;
+    cells(&columns, area, STRONG, buffer, |column, width| match column.key {
+        InstanceColumn::Name => "all".to_owned(),
+        InstanceColumn::Algorithm if !model.instances.filter.is_empty() => {
+            format!("/{}", model.instances.filter)
+        }
+        InstanceColumn::Algorithm if model.unreadable > 0 => format!("{} unseen", model.unreadable),
+        InstanceColumn::Algorithm | InstanceColumn::Program | InstanceColumn::AckTime => String::new(),
+        _ => cell(column.key, width, total, model, None),
+    });
+}
+
+/// The line above a table; the column that it is sorted by has a mark.
+pub fn header<K: Copy + PartialEq>(
+    columns: &[(Column<K>, usize)],
+    sorted: Option<(K, bool)>,
+    look: Look,
+    area: Rect,
+    buffer: &mut Buffer,
+) {
+    let area = Rect { height: area.height.min(1), ..area };
+    cells(columns, area, look.header(), buffer, |column, _| match sorted.filter(|(key, _)| *key == column.key) {
+        Some((_, is_descending)) => format!("{}{}", column.title, if is_descending { 'v' } else { '^' }),
+        None => column.title.to_owned(),
+    });
+}
+
+/// One row of a table.
+pub fn cells<K: Copy>(
+    columns: &[(Column<K>, usize)],
+    area: Rect,
+    style: Style,
+    buffer: &mut Buffer,
+    text: impl Fn(&Column<K>, usize) -> String,
+) {
+    buffer.set_style(Rect { height: area.height.min(1), ..area }, style);
+    let mut x = area.x;
+    for (column, width) in columns {
+        if x >= area.right() || area.height == 0 {
+            return;
+        }
+        let text = text(column, *width);
+        let indent = if column.is_number { width.saturating_sub(text.chars().count()) } else { 0 };
+        let start = x.saturating_add(indent as u16);
+        let room = (*width - indent).min(usize::from(area.right().saturating_sub(start)));
+        if room > 0 {
+            buffer.set_stringn(start, area.y, text, room, style);
+        }
+        x = x.saturating_add(*width as u16 + 1);
+    }
+}
+
+fn cell(column: InstanceColumn, width: usize, row: &InstanceRow, model: &Model, name: Option<&str>) -> String {
+    let sample = &row.sample;
+    match column {
+        InstanceColumn::Name => sample.name.clone(),
+        InstanceColumn::Algorithm => kind_text(&sample.kind).to_owned(),
+        InstanceColumn::Program => format::whole(sample.program),
+        InstanceColumn::Sockets => sample.sockets.to_string(),
+        InstanceColumn::Throughput => format::bit_per_s(row.bit_per_s),
+        InstanceColumn::Retransmits => format::pct(row.retransmits_pct),
+        InstanceColumn::Rtt => format::ms(row.rtt_us),
+        InstanceColumn::Cwnd => format::mean(row.cwnd_pkts),
+        InstanceColumn::AckTime => ack_time(row, &model.clock),
+        InstanceColumn::Trend => trend(&model.instances.trend(name), width),
+    }
+}
+
+fn kind_text(kind: &Kind) -> &str {
+    crate::commands::top::model::kind_text(kind)
+}
+
+/// Where it is off, the key that turns it on.
+fn ack_time(row: &InstanceRow, clock: &ClockState) -> String {
+    match clock {
+        ClockState::Off => "off (a)".to_owned(),
+        ClockState::Failed(_) => "failed".to_owned(),
+        ClockState::On => row
+            .sample
+            .ack_time
+            .map_or(format::NOTHING.to_owned(), |time| format!("{:.1}", time.as_nanos() as f64 / 1000.0)),
+    }
+}
+
+/// The latest values at the right, each against the largest; of a row without any, nothing.
+fn trend(values: &[u64], width: usize) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let largest = values.iter().copied().max().unwrap_or(0);
+    if largest == 0 {
+        return String::new();
+    }
+    let shown = &values[values.len().saturating_sub(width)..];
+    let indent = width.saturating_sub(shown.len());
+    let bar = |value: &u64| if *value == 0 { ' ' } else { BARS[((*value * 7).div_ceil(largest)) as usize] };
+    " ".repeat(indent) + &shown.iter().map(bar).collect::<String>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trend_has_its_newest_at_the_right() {
+        assert_eq!(trend(&[0, 1, 70, 35], 6), "   ▂█▅");
+        assert_eq!(trend(&[9, 9, 9, 0, 7], 3), "█ ▇");
+        assert_eq!(trend(&[0, 0], 6), "");
+    }
+}

@@ -1,0 +1,146 @@
+//! Drawing: the model in, cells out. No terminal, no kernel.
+
+mod ascii;
+mod columns;
+mod format;
+mod instances;
+mod overlay;
+mod socket;
+mod sockets;
+#[cfg(test)]
+mod tests;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style};
+
+use super::model::{Mode, Model, View};
+use super::sample::ClockState;
+
+pub use format::{bit_per_s as bit_per_s_text, ms as ms_text, pct as pct_text};
+
+/// What the terminal can show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Look {
+    /// Colours.
+    pub has_colour: bool,
+    /// More than ASCII.
+    pub has_unicode: bool,
+}
+
+impl Look {
+    /// Colour where there is some; nothing rests on it alone.
+    fn coloured(self, colour: Color) -> Style {
+        if self.has_colour {
+            Style::new().fg(colour)
+        } else {
+            Style::new()
+        }
+    }
+
+    fn error(self) -> Style {
+        self.coloured(Color::Red).add_modifier(Modifier::BOLD)
+    }
+
+    fn header(self) -> Style {
+        self.coloured(Color::Cyan).add_modifier(Modifier::BOLD)
+    }
+}
+
+const SELECTED: Style = Style::new().add_modifier(Modifier::REVERSED);
+const STRONG: Style = Style::new().add_modifier(Modifier::BOLD);
+
+/// Title, table, sums, last line.
+fn split(area: Rect) -> [Rect; 4] {
+    let rows = [Constraint::Length(1), Constraint::Min(0), Constraint::Length(1), Constraint::Length(1)];
+    Layout::vertical(rows).areas(area)
+}
+
+/// Tells the tables how many rows there is room for below their header, and which columns.
+pub fn fit(model: &mut Model, area: Rect) {
+    let [_, table, _, _] = split(area);
+    let height = table.height.saturating_sub(1).into();
+    let width = table.width.into();
+    model.instances.fit(height, instances::shown(width));
+    model.sockets.fit(height);
+    model.sockets.shown = sockets::shown(&model.sockets, width);
+}
+
+/// Draws all of it.
+pub fn draw(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
+    let [title, body, sums, last] = split(area);
+    line(buffer, title, &title_text(model), STRONG);
+    match &model.view {
+        View::Instances => {
+            instances::draw(model, look, body, buffer);
+            instances::draw_total(model, look, sums, buffer);
+        }
+        View::Sockets(_) => {
+            sockets::draw(model, look, body, buffer);
+            line(buffer, sums, &sockets::sums(model), Style::new());
+        }
+        View::Socket(..) => {
+            let both = Rect { height: body.height + sums.height, ..body };
+            socket::draw(model, look, both, buffer);
+        }
+    }
+    draw_last_line(model, look, last, buffer);
+    match &model.mode {
+        Mode::Help => overlay::help(look, area, buffer),
+        Mode::Asking(question) => overlay::question(question, look, area, buffer),
+        Mode::Normal | Mode::Filter => {}
+    }
+    if !look.has_unicode {
+        ascii::replace(buffer, area);
+    }
+}
+
+fn title_text(model: &Model) -> String {
+    let place = match &model.view {
+        View::Instances => String::new(),
+        View::Sockets(name) => format!(" > {name}{}", what_is(model, name)),
+        View::Socket(name, cookie) => format!(" > {name}{} > socket {cookie}", what_is(model, name)),
+    };
+    let paused = if model.is_paused { "  PAUSED (p)" } else { "" };
+    format!("ccctl top{place}{paused}")
+}
+
+/// What there is to say of an algorithm that is looked into.
+fn what_is(model: &Model, name: &str) -> String {
+    use super::sample::Kind;
+    match model.instances.named(name).map(|row| &row.sample) {
+        None => " (not in the kernel any more)".to_owned(),
+        Some(sample) if sample.kind == Kind::Unloaded => " (unloaded; these sockets keep it)".to_owned(),
+        Some(sample) if sample.on_old_program > 0 => format!(" ({} on an old program)", sample.on_old_program),
+        Some(_) => String::new(),
+    }
+}
+
+fn draw_last_line(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
+    if model.mode == Mode::Filter {
+        return line(buffer, area, &format!("/{}_  Enter keeps it, Esc clears it", model.filter()), STRONG);
+    }
+    if let Some(message) = &model.message {
+        let style = if message.is_error { look.error() } else { STRONG };
+        return line(buffer, area, &message.text, style);
+    }
+    if let ClockState::Failed(why) = &model.clock {
+        return line(buffer, area, &format!("ACK clock: {why}"), look.error());
+    }
+    line(buffer, area, keys_text(&model.view), look.coloured(Color::DarkGray));
+}
+
+fn keys_text(view: &View) -> &'static str {
+    match view {
+        View::Instances => "Enter sockets  s/S sort  / filter  m move all  a ACK clock  ? help  q quit",
+        View::Sockets(_) => "Enter one  Space mark  m move  s/S sort  / filter  Esc back  ? help  q quit",
+        View::Socket(..) => "s/S field drawn  m move  p pause  Esc back  ? help  q quit",
+    }
+}
+
+/// One line, cut at the end of the area.
+fn line(buffer: &mut Buffer, area: Rect, text: &str, style: Style) {
+    if area.height > 0 {
+        buffer.set_stringn(area.x, area.y, text, area.width.into(), style);
+    }
+}

@@ -1,0 +1,131 @@
+//! The thread that looks, so that keys are answered meanwhile.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::time::{Duration, Instant};
+
+use super::clock::{ClockChoice, RunningClock};
+use super::model::Migration;
+use super::sample::{ClockState, Sample, Wish};
+use super::source::{ask, Source};
+use crate::engine::Migrated;
+use crate::exit;
+use crate::output;
+
+/// What the worker is told.
+#[derive(Debug)]
+pub enum Order {
+    /// From now on it is about this.
+    Look(Wish),
+    /// Stop looking, or go on.
+    Pause(bool),
+    /// Time ACKs, or not.
+    Clock(bool),
+}
+
+/// What it tells.
+#[derive(Debug)]
+pub enum News {
+    /// What it saw.
+    Sample(Box<Sample>),
+    /// Why it saw nothing.
+    Failed(String),
+    /// What came of moving sockets.
+    Moved(Result<String, String>),
+}
+
+/// Looks at even distances, and at once where the wish is another.
+pub struct Worker {
+    source: Box<dyn Source>,
+    every: Duration,
+    choice: ClockChoice,
+    clock: Option<RunningClock>,
+    wish: Wish,
+    is_paused: bool,
+}
+
+impl Worker {
+    /// One that has not begun.
+    pub fn new(source: Box<dyn Source>, every: Duration, choice: ClockChoice) -> Self {
+        Self { source, every, choice, clock: None, wish: Wish::Instances, is_paused: false }
+    }
+
+    /// Until nobody gives orders or listens any more.
+    pub fn run(mut self, orders: &Receiver<Order>, news: &SyncSender<News>) {
+        let mut due = Instant::now() + self.every;
+        loop {
+            let wait = due.saturating_duration_since(Instant::now());
+            let with_instances = match orders.recv_timeout(wait) {
+                Ok(Order::Look(wish)) => {
+                    self.wish = wish;
+                    false
+                }
+                Ok(Order::Pause(is_paused)) => {
+                    self.is_paused = is_paused;
+                    continue;
+                }
+                Ok(Order::Clock(is_wanted)) => {
+                    self.clock = is_wanted.then(|| RunningClock::start(&self.choice));
+                    continue;
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    // a look that took longer than the time between two leaves out those that it missed
+                    due = (due + self.every).max(Instant::now());
+                    if self.is_paused {
+                        continue;
+                    }
+                    true
+                }
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            if news.send(self.look(with_instances)).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn look(&mut self, with_instances: bool) -> News {
+        match self.source.look(&self.wish, with_instances) {
+            Ok(mut sample) => {
+                add_ack_times(&mut sample, self.clock.as_mut());
+                News::Sample(Box::new(sample))
+            }
+            Err(error) => News::Failed(exit::cause(&error)),
+        }
+    }
+}
+
+/// Adds what the clock says, if it runs.
+pub fn add_ack_times(sample: &mut Sample, clock: Option<&mut RunningClock>) {
+    let (Some(instances), Some(clock)) = (&mut sample.instances, clock) else { return };
+    let (times, state) = clock.times();
+    for row in &mut instances.rows {
+        row.ack_time = times.get(&row.name).copied();
+    }
+    instances.clock = state;
+    debug_assert!(instances.clock != ClockState::Off);
+}
+
+/// Moves sockets; one that closed meanwhile is not found, which is no failure.
+pub fn migrate(migration: &Migration) -> Result<String, String> {
+    let (mut found, mut moved, mut failures) = (0, 0, Vec::new());
+    for request in migration.requests() {
+        let answer: Migrated = ask(&request).map_err(|error| refusal(&error, moved))?;
+        found += answer.found;
+        moved += answer.moved;
+        failures.extend(answer.failed);
+    }
+    let text = format!("moved {moved} of {} to {}", output::count(found, "socket"), migration.to);
+    match failures.first() {
+        None => Ok(text),
+        Some(first) => {
+            let more = failures.len();
+            Err(format!("{text}; {more} not moved, the first: {}: {}", first.socket, first.reason))
+        }
+    }
+}
+
+fn refusal(error: &anyhow::Error, moved: usize) -> String {
+    let before = if moved > 0 { format!("moved {moved}, then: ") } else { String::new() };
+    let remedy = exit::remedy(error).map_or(String::new(), |remedy| format!("; try: {remedy}"));
+    format!("{before}{}{remedy}", exit::cause(error))
+}

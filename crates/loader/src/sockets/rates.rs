@@ -1,0 +1,90 @@
+//! What people watch of the sockets of each algorithm, added up inside the kernel.
+
+use libbpf_rs::{MapCore as _, MapFlags};
+
+use super::filter::SocketFilter;
+use super::iterator::{SocketIterator, SocketProgramName};
+use super::raw::{socket_rates, socket_record, socket_totals_key};
+use super::record::c_text;
+use crate::error::{Error, Result};
+use crate::netns::NamespaceScan;
+use crate::plain::values_of;
+
+const RATES: SocketProgramName<socket_record> = SocketProgramName::new("rates");
+
+/// What the sockets of one program did between two looks, and how they are at the second.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AlgorithmRates {
+    /// Kernel name.
+    pub algorithm: String,
+    /// `struct_ops` map of the program; 0: built-in.
+    pub map_id: u32,
+    /// All, listening ones included.
+    pub sockets: u64,
+    /// Without these.
+    pub connections: u64,
+    /// Bytes acknowledged since the last look; from the first one: since the connections began.
+    pub acked_bytes: u64,
+    /// Segments with data sent, likewise.
+    pub data_segments: u64,
+    /// Of these, retransmissions.
+    pub retransmits_pkts: u64,
+    /// Windows of all connections together.
+    pub cwnd_pkts: u64,
+    /// Connections with an RTT.
+    pub measured: u64,
+    /// Smoothed RTTs of these together.
+    pub srtt_us: u64,
+}
+
+/// Looks at all sockets of the host again and again. As in [`SocketWindows`](super::SocketWindows), what a socket had
+/// counted before is kept with the socket: one that closes takes nothing out of the sums.
+pub struct SocketRates {
+    iterator: SocketIterator<socket_record>,
+}
+
+impl SocketRates {
+    /// Loads what looks.
+    pub fn new() -> Result<Self> {
+        Ok(Self { iterator: SocketIterator::of(&RATES, &SocketFilter::default(), "")? })
+    }
+
+    /// Rates by program, and the namespaces that could not be looked into, with the reason.
+    pub fn look(&mut self) -> Result<(Vec<AlgorithmRates>, Vec<String>)> {
+        let failed = |error: libbpf_rs::Error| Error::libbpf("read the rates of sockets", &error);
+        let rated = self.iterator.map("rated")?;
+        for key in rated.keys() {
+            rated.delete(&key).map_err(failed)?;
+        }
+        let mut scan = NamespaceScan::all()?;
+        for namespace in &scan.found {
+            if let Err(error) = self.iterator.each(namespace, |_| {}) {
+                scan.unreadable.push(error.to_string());
+            }
+        }
+        let mut found = Vec::new();
+        for key in rated.keys() {
+            let value = rated.lookup(&key, MapFlags::ANY).map_err(failed)?;
+            let key = values_of::<socket_totals_key>(&key).next();
+            let value = value.as_deref().and_then(|bytes| values_of::<socket_rates>(bytes).next());
+            found.extend(key.zip(value).map(|(key, value)| rates(&key, &value)));
+        }
+        found.sort_by(|a, b| (&a.algorithm, a.map_id).cmp(&(&b.algorithm, b.map_id)));
+        Ok((found, scan.unreadable))
+    }
+}
+
+fn rates(key: &socket_totals_key, value: &socket_rates) -> AlgorithmRates {
+    AlgorithmRates {
+        algorithm: c_text(&key.algorithm),
+        map_id: key.map_id,
+        sockets: value.sockets,
+        connections: value.connections,
+        acked_bytes: value.acked_bytes,
+        data_segments: value.data_segments,
+        retransmits_pkts: value.retransmits_pkts,
+        cwnd_pkts: value.cwnd_pkts,
+        measured: value.measured,
+        srtt_us: value.srtt_us,
+    }
+}
