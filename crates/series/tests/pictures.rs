@@ -147,7 +147,7 @@ fn steps_go_across_before_they_go_up() {
     let panel = Panel { y: axis(Scale::Linear), lines: vec![line], marks: vec![] };
     let figure = Figure { title: String::new(), subtitle: String::new(), x: axis(Scale::Linear), panels: vec![panel] };
     let text = svg(&figure);
-    let path = text.split("class=\"line\" d=\"").nth(1).unwrap().split('"').next().unwrap();
+    let path = text.split("data-line=\"0\" d=\"").nth(1).unwrap().split('"').next().unwrap();
     let places = places(path);
     assert_eq!(places.len(), 3, "{path}");
     assert!(places[0].1 > places[2].1 && (places[0].1 - places[1].1).abs() < 1e-9, "{places:?}");
