@@ -2,6 +2,7 @@
 "use strict";
 
 const PX_PER_TICK = 90;
+const POINTER_PX = 12;
 
 /* Places and numbers. Ends of a logarithmic axis are logarithms, as the page's data has them. */
 
@@ -9,9 +10,16 @@ const inner = (axis, value) => (axis.kind === "logarithmic" ? Math.log10(value) 
 const outer = (axis, value) => (axis.kind === "logarithmic" ? 10 ** value : value);
 const round = (px) => Math.round(px * 10) / 10;
 
-function shown(axis, value) {
+function plain(value) {
+  const size = Math.abs(value);
+  if (size >= 1e15 || (size > 0 && size < 1e-4)) return Number(value.toPrecision(6)).toExponential();
+  const [divisor, prefix] = size >= 1e9 ? [1e9, "G"] : size >= 1e6 ? [1e6, "M"] : [1, ""];
+  return Number((value / divisor).toPrecision(6)) + prefix;
+}
+
+function shown(axis, value, error = 0) {
   if (axis.kind === "names") return axis.names[Math.round(value)] ?? "";
-  const number = Math.abs(value) >= 1e15 ? value.toExponential(3) : String(Number(value.toPrecision(6)));
+  const number = plain(value) + (error > 0 ? ` \u00b1 ${plain(error)}` : "");
   return axis.unit ? `${number} ${axis.unit}` : number;
 }
 
@@ -289,16 +297,20 @@ class Chart {
     this.view(this.at(Math.min(start, px)), this.at(Math.max(start, px)));
   }
 
-  // The place of the value to show: of steps the last one before, of all else the nearest.
+  // The place of the value to show: of steps the last one before, of all else the nearest. None beyond a line's ends, nor
+  // of a point that is not under the pointer.
   nearest(line, x) {
     let best = -1;
     let least = Infinity;
+    const reach = (POINTER_PX * (this.high - this.low)) / this.data.width;
+    const ends = [line.x[0], line.x[line.x.length - 1]].map((end) => inner(this.axis, end));
+    if (line.style !== "bars" && (x < ends[0] - reach || x > ends[1] + reach)) return best;
     line.x.forEach((value, place) => {
       const distance = value === null ? NaN : Math.abs(inner(this.axis, value) - x);
       const isBefore = line.style !== "steps" || inner(this.axis, value) <= x;
       if (isBefore && distance <= least) [best, least] = [place, distance];
     });
-    return best;
+    return line.style === "points" && least > reach ? -1 : best;
   }
 
   hover(px, event) {
@@ -313,10 +325,10 @@ class Chart {
     const rows = [["", this.axis.label, shown(this.axis, outer(this.axis, x))]];
     for (const { y, lines, marks } of this.data.panels) {
       for (const line of lines) {
-        const value = line.y[this.nearest(line, x)];
-        const error = line.errors[this.nearest(line, x)];
+        const place = this.nearest(line, x);
+        const value = line.y[place];
         if (value === undefined || value === null) continue;
-        rows.push([line.colour, line.label || y.label, shown(y, value) + (error > 0 ? ` \u00b1 ${shown({ ...y, unit: "" }, error)}` : "")]);
+        rows.push([line.colour, line.label || y.label, shown(y, value, line.errors[place])]);
       }
       for (const mark of marks) {
         const near = mark.x.filter((value) => Math.abs(this.toX(value) - px) < 4);
