@@ -40,7 +40,12 @@ function ticks(axis, low, high, wanted) {
     const every = Math.ceil((high - low) / wanted);
     for (let decade = Math.floor(low); decade <= high; decade++) {
       if (decade % every !== 0) continue;
-      for (const digit of digits) found.push([decade + Math.log10(digit), short(digit * 10 ** decade, 10 ** decade, 10 ** decade)]);
+      for (const digit of digits) {
+        const value = digit * 10 ** decade;
+        // Beside 1e-5 a 0.01 would have to be counted out.
+        const label = low < -4 && value < 0.09 ? value.toExponential(0) : short(value, value, value);
+        found.push([decade + Math.log10(digit), label]);
+      }
     }
     return found.filter(([at]) => at >= low && at <= high);
   }
@@ -94,7 +99,7 @@ function path(line, points, foot, stretch) {
   if (line.style === "points") return points.filter(isDrawn).map(([x, y]) => dot(x, y)).join("");
   if (line.style === "bars") {
     const [offset, width] = line.bar.map((px) => px * stretch);
-    const bar = ([x, y]) => `M${round(x + offset)} ${foot}V${round(y)}h${round(width)}V${foot}Z`;
+    const bar = ([x, y]) => `M${round(x + offset)} ${foot}V${round(y)}H${round(x + offset + width)}V${foot}Z`;
     return points.filter(isDrawn).map(bar).join("");
   }
   let drawn = "";
@@ -115,7 +120,8 @@ function errorPath(line, points, toValueY, stretch) {
     if (!(error > 0) || !Number.isFinite(x) || !Number.isFinite(y)) return "";
     const middle = round(x + (line.bar[0] + line.bar[1] / 2) * stretch);
     const [low, high] = [toValueY(line.y[place] - error), toValueY(line.y[place] + error)].map(round);
-    return `M${middle} ${low}V${high}M${middle - 3} ${low}h6M${middle - 3} ${high}h6`;
+    const [left, right] = [round(middle - 3), round(middle + 3)];
+    return `M${middle} ${low}V${high}M${left} ${low}H${right}M${left} ${high}H${right}`;
   };
   return points.map(bar).join("");
 }
