@@ -1,4 +1,5 @@
 // A page's figures and tables: values under the pointer, zoom along x, sorting. Without it, all is still there to read.
+// One file of some 400 lines, as a page holds it whole: places, paths, a figure, tables, in this order.
 "use strict";
 
 const PX_PER_TICK = 90;
