@@ -2,5 +2,7 @@
 //!
 //! [`testbed`] is the running kernel's side: network namespaces, traffic, and what the kernel says of it.
 
+pub mod measures;
 pub mod scenario;
+pub mod statements;
 pub mod testbed;

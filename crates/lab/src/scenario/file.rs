@@ -204,7 +204,6 @@ pub struct Flows {
     pub tcp: Tcp,
 }
 
-
 fn one() -> Spanned<u32> {
     Spanned::new(0..0, 1)
 }

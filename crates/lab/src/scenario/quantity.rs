@@ -66,7 +66,8 @@ fn whole(text: &str, units: &[(&str, f64)], what: &str, remedy: &'static str) ->
 impl Time {
     /// Reads "48 ms".
     pub fn parse(text: &str) -> Result<Self, Refused> {
-        whole(text, &TIMES, "time", "a number and ns, us, ms, s, min or h: \"48 ms\"").map(|ns| Self(Duration::from_nanos(ns)))
+        whole(text, &TIMES, "time", "a number and ns, us, ms, s, min or h: \"48 ms\"")
+            .map(|ns| Self(Duration::from_nanos(ns)))
     }
 }
 
