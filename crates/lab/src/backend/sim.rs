@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ccctl_sim::{
-    BitRate, Codel, FlowId, FlowSpec, FlowView, Instance, Limit, LinkId, LinkSpec, LinkView, Probability, Red, Simulation,
-    SSTHRESH_INFINITE_PKTS,
+    BitRate, Codel, FlowId, FlowSpec, FlowView, Instance, Limit, LinkId, LinkSpec, LinkView, Probability, Red,
+    Simulation, SSTHRESH_INFINITE_PKTS,
 };
 
 use super::outcome::{Flow, FlowSample, LinkSample, LinkSeries, Outcome, StateField, Transfer};
@@ -92,7 +92,8 @@ impl Run {
         let instance = Arc::new(Instance::new(&group.algorithm, &group.parameters)?);
         let mut spec = flow_spec(setup, ways, group, Arc::clone(&instance));
         for (flow, Schedule { start, stop }) in group.schedule.iter().enumerate() {
-            spec.start = *start + spread(group.start_spread, seed::mix(&[seed, seed::START, number as u64, flow as u64]));
+            spec.start =
+                *start + spread(group.start_spread, seed::mix(&[seed, seed::START, number as u64, flow as u64]));
             spec.stop = *stop;
             self.flows.push(self.simulation.add_flow(&spec)?);
             let fields = instance.layout().state.iter();
@@ -120,7 +121,8 @@ impl Run {
     }
 
     fn finish(mut self) -> Outcome {
-        let numbers: BTreeMap<FlowId, usize> = self.flows.iter().enumerate().map(|(number, id)| (*id, number)).collect();
+        let numbers: BTreeMap<FlowId, usize> =
+            self.flows.iter().enumerate().map(|(number, id)| (*id, number)).collect();
         self.outcome.transfers = self
             .simulation
             .completions()
@@ -204,10 +206,21 @@ fn queue(queue: Queue) -> ccctl_sim::Queue {
     };
     match queue {
         Queue::Droptail(size) => ccctl_sim::Queue::DropTail(limit(size)),
-        Queue::Threshold { mark_above_pkts, size } => ccctl_sim::Queue::Threshold { mark_above_pkts, limit: limit(size) },
-        Queue::Red { min_threshold_pkts, max_threshold_pkts, max_probability, weight_shift, gentle, ecn, limit_pkts } => {
+        Queue::Threshold { mark_above_pkts, size } => {
+            ccctl_sim::Queue::Threshold { mark_above_pkts, limit: limit(size) }
+        }
+        Queue::Red {
+            min_threshold_pkts,
+            max_threshold_pkts,
+            max_probability,
+            weight_shift,
+            gentle,
+            ecn,
+            limit_pkts,
+        } => {
             let max_probability = probability(max_probability);
-            let red = Red { min_threshold_pkts, max_threshold_pkts, max_probability, weight_shift, gentle, ecn, limit_pkts };
+            let red =
+                Red { min_threshold_pkts, max_threshold_pkts, max_probability, weight_shift, gentle, ecn, limit_pkts };
             ccctl_sim::Queue::Red(red)
         }
         Queue::Codel { target, interval, ecn, limit_pkts } => {
