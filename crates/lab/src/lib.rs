@@ -2,7 +2,10 @@
 //!
 //! [`testbed`] is the running kernel's side: network namespaces, traffic, and what the kernel says of it.
 
+pub mod backend;
 pub mod measures;
+pub mod run;
 pub mod scenario;
+mod seed;
 pub mod statements;
 pub mod testbed;

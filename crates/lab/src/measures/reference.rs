@@ -57,6 +57,21 @@ impl Reference {
         Ok(Self { name: name.to_owned(), subject, window, definition })
     }
 
+    /// A measure of the flows of these groups, of all without one.
+    pub(crate) fn of_flows(name: &str, groups: &[String]) -> Self {
+        Self::known(name, Subject::Flows(groups.to_vec()))
+    }
+
+    /// A measure of a link.
+    pub(crate) fn of_link(name: &str, link: &str) -> Self {
+        Self::known(name, Subject::Link(link.to_owned()))
+    }
+
+    fn known(name: &str, subject: Subject) -> Self {
+        let definition = definition(name).expect("this program names what is in its table");
+        Self { name: name.to_owned(), subject, window: None, definition }
+    }
+
     /// The field of a `state.FIELD`.
     #[must_use]
     pub fn state_field(&self) -> Option<&str> {

@@ -13,6 +13,9 @@ use super::place::{did_you_mean, Place, ScenarioError};
 /// The sections that decide what is run; the others are about what is made of it.
 const RUN_SECTIONS: [&str; 5] = ["link", "flows", "tcp", "run", "sweep"];
 
+/// Of `run`: which runs are made, and from which seed, not what one of them is.
+const NOT_OF_A_RUN: [&str; 4] = ["repeats", "seed", "only", "exclude"];
+
 /// A path into a scenario, `flows.NAME.algorithm`, and where it was written.
 #[derive(Debug, Clone)]
 pub(crate) struct Path {
@@ -55,6 +58,9 @@ impl<'t> Document<'t> {
     pub(crate) fn canonical(&self) -> Result<String, ScenarioError> {
         let mut table = self.to_table()?;
         table.retain(|key, _| RUN_SECTIONS.contains(&key));
+        if let Some(toml::Value::Table(run)) = table.get_mut("run") {
+            run.retain(|key, _| !NOT_OF_A_RUN.contains(&key));
+        }
         Ok(table.to_string())
     }
 

@@ -58,14 +58,16 @@ pub struct Scenario {
     pub statements: Vec<Statement>,
     /// The file as it is run, overrides included.
     pub text: String,
-    /// What decides about the runs, independent of spacing and comments.
+    /// What decides about a run, independent of spacing and comments.
     pub canonical: String,
+    /// Files that links take their rates from, as the scenario names them.
+    pub traces: Vec<String>,
 }
 
 /// One point of a sweep.
 #[derive(Debug, Clone)]
 pub struct Point {
-    /// Its number, from 0.
+    /// Its number in the whole sweep, from 0.
     pub index: usize,
     /// Where it lies on each axis.
     pub position: Position,
@@ -128,7 +130,7 @@ impl Scenario {
     }
 }
 
-fn label(axes: &[Axis], position: &[usize]) -> String {
+pub(crate) fn label(axes: &[Axis], position: &[usize]) -> String {
     let words = axes.iter().zip(position).map(|(axis, at)| format!("{} = {}", axis.name, axis.values[*at]));
     words.collect::<Vec<_>>().join(", ")
 }
@@ -139,22 +141,31 @@ fn with_overrides(text: &str, overrides: &[Override]) -> String {
     std::iter::once(text.to_owned()).chain(lines).collect()
 }
 
+fn traces(points: &[Point]) -> Vec<String> {
+    let links = points.iter().flat_map(|point| &point.setup.links);
+    let files = links.filter_map(|link| match &link.rate {
+        setup::LinkRate::Trace { file, .. } => Some(file.clone()),
+        setup::LinkRate::Constant(_) => None,
+    });
+    files.collect::<std::collections::BTreeSet<String>>().into_iter().collect()
+}
+
 fn of_document(document: &Document<'_>, folder: &Path) -> Result<Scenario, ScenarioError> {
     let place = document.place;
     let sweep = Sweep::of_document(document)?;
-    let mut positions = sweep.positions();
-    let first = sweep.document_at(document, &positions[0])?.file()?;
+    let mut positions: Vec<(usize, Position)> = sweep.positions().into_iter().enumerate().collect();
+    let first = sweep.document_at(document, &positions[0].1)?.file()?;
     let (only, exclude) = (&first.run.only, &first.run.exclude);
     let regions = |list: &[toml::Spanned<file::Selection>]| {
         list.iter().map(|it| sweep::region(&place, &sweep.axes, it.get_ref())).collect::<Result<Vec<Region>, _>>()
     };
     let (only, exclude) = (regions(only)?, regions(exclude)?);
-    positions.retain(|position| {
+    positions.retain(|(_, position)| {
         (only.is_empty() || only.iter().any(|region| region.contains(position)))
             && !exclude.iter().any(|region| region.contains(position))
     });
     let mut points = Vec::new();
-    for (index, position) in positions.into_iter().enumerate() {
+    for (index, position) in positions {
         let at = |mut error: ScenarioError| {
             if !sweep.axes.is_empty() {
                 error.cause = format!("{} (at {})", error.cause, label(&sweep.axes, &position));
@@ -188,6 +199,7 @@ fn of_document(document: &Document<'_>, folder: &Path) -> Result<Scenario, Scena
         statements: statements(&reader, &first.statement)?,
         text: String::new(),
         canonical: document.canonical()?,
+        traces: traces(&points),
         axes: sweep.axes.clone(),
         points,
     })

@@ -5,7 +5,7 @@ use toml::Spanned;
 use super::form::{Check, Course, Form, Statement, Tolerance};
 use crate::measures::Reference;
 use crate::scenario::file::{self, Relation};
-use crate::scenario::{did_you_mean, Reader, ScenarioError};
+use crate::scenario::{did_you_mean, label, Reader, Region, ScenarioError};
 
 /// The forms, for messages.
 const FORMS: &str = "is with value, than or than_at; between; order; or monotone: docs/scenarios.md shows each";
@@ -65,7 +65,22 @@ impl CheckReader<'_> {
             self.course()?
         };
         self.refuse_others(&form)?;
+        self.check_right_side(&at, &form)?;
         Ok(Check { at, at_least, abs: check.abs, form })
+    }
+
+    /// What is compared with must be run, too.
+    fn check_right_side(&self, at: &Region, form: &Form) -> Result<(), ScenarioError> {
+        let Form::Places { than_at, .. } = form else { return Ok(()) };
+        let left = self.reader.points.iter().filter(|point| at.contains(point));
+        let right = left.flat_map(|point| than_at.applied_to(point));
+        match right.into_iter().find(|place| !self.reader.points.contains(&place.as_slice())) {
+            None => Ok(()),
+            Some(place) => {
+                let cause = format!("it compares with a point that is not run: {}", label(self.reader.axes, &place));
+                Err(self.wrong(cause, "another at or than_at, or less exclude"))
+            }
+        }
     }
 
     fn wrong(&self, cause: impl std::fmt::Display, remedy: impl Into<String>) -> ScenarioError {

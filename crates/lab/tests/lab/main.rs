@@ -2,6 +2,9 @@
 
 mod bad_scenarios;
 mod good_scenarios;
+mod judging;
+mod measuring;
+mod running;
 
 use std::path::{Path, PathBuf};
 
