@@ -1,3 +1,11 @@
-//! The lab: measures congestion control on the running kernel, in network namespaces of its own.
+//! The lab: experiments with congestion control, described by scenarios, run on the simulator, measured.
+//!
+//! [`testbed`] is the running kernel's side: network namespaces, traffic, and what the kernel says of it.
 
+pub mod backend;
+pub mod measures;
+pub mod run;
+pub mod scenario;
+mod seed;
+pub mod statements;
 pub mod testbed;

@@ -1,0 +1,283 @@
+//! Runs, their folders, and what becomes of them when something stops a run.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use ccctl_lab::backend::Sim;
+use ccctl_lab::run::{flow_series, link_series, load, merge, run, Options, Report, RunError, SeriesFormat, Shard};
+use ccctl_lab::scenario::Scenario;
+
+use crate::scenario;
+
+/// Three algorithms, two buffers, one left out, two repeats: ten short runs.
+const SMALL: &str = r#"title = "small"
+[[link]]
+name = "l"
+rate = "5 Mbit/s"
+delay = "5 ms"
+queue = { kind = "droptail", size = "20 % BDP" }
+[[flows]]
+name = "a"
+algorithm = "cubic"
+path = ["l"]
+access_delay = "5 ms"
+start_spread = "50 ms"
+[[flows]]
+name = "b"
+algorithm = "cubic"
+path = ["l"]
+access_delay = "5 ms"
+start_spread = "50 ms"
+[run]
+duration = "2 s"
+warm_up = "500 ms"
+repeats = 2
+exclude = [{ algorithm = "reno", buffer = "1 BDP" }]
+[[sweep]]
+name = "algorithm"
+values = ["cubic", "scalable", "reno"]
+set = ["flows.*.algorithm"]
+[[sweep]]
+name = "buffer"
+values = ["20 % BDP", "1 BDP"]
+set = ["link.l.queue.size"]
+[measures]
+wanted = ["jain"]
+[[statement]]
+id = "T-1"
+text = "the link is used"
+check = [{ measure = "utilisation", is = ">", value = 10 }]
+"#;
+
+/// A folder of a test, removed at its end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("lab-{name}-{}", std::process::id()));
+        drop(fs::remove_dir_all(&path));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn folder(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.0));
+    }
+}
+
+fn options(out: &Path, jobs: usize) -> Options {
+    Options { out: out.to_owned(), jobs, shard: None, series: None }
+}
+
+fn run_all(scenario: &Scenario, options: &Options) -> Result<Report, RunError> {
+    run(scenario, &Sim, options, &|_| (), &AtomicBool::new(false))
+}
+
+fn summary_bytes(folder: &Path) -> Vec<u8> {
+    fs::read(folder.join("summary.json")).unwrap()
+}
+
+#[test]
+fn any_number_of_jobs_and_shards_makes_the_same_bytes() {
+    let (scratch, scenario) = (Scratch::new("jobs"), scenario(SMALL).unwrap());
+    let one = scratch.folder("one");
+    let report = run_all(&scenario, &options(&one, 1)).unwrap();
+    assert_eq!((report.ran, report.kept, report.cancelled), (10, 0, false));
+    assert_eq!((report.summary.runs_done, report.summary.runs), (10, 10));
+    let four = scratch.folder("four");
+    run_all(&scenario, &options(&four, 4)).unwrap();
+    assert_eq!(summary_bytes(&one), summary_bytes(&four));
+    let mut shards = Vec::new();
+    for number in 1..=3 {
+        let out = scratch.folder(&format!("shard-{number}"));
+        let shard = Some(Shard { number, of: 3 });
+        let report = run_all(&scenario, &Options { shard, ..options(&out, 2) }).unwrap();
+        assert!((3..=4).contains(&report.ran));
+        shards.push(out);
+    }
+    let merged = scratch.folder("merged");
+    merge(&shards, &merged).unwrap();
+    assert_eq!(summary_bytes(&one), summary_bytes(&merged));
+    assert_eq!(load(&merged).unwrap().canonical, scenario.canonical);
+}
+
+#[test]
+fn another_seed_makes_other_numbers_and_is_another_experiment() {
+    let scratch = Scratch::new("seed");
+    let at = |seed: &str| {
+        let seed = ("run.seed".to_owned(), seed.to_owned());
+        Scenario::of_text(Path::new("s.toml"), SMALL, &[seed, ("run.repeats".to_owned(), "1".to_owned())]).unwrap()
+    };
+    let (one, two) = (scratch.folder("one"), scratch.folder("two"));
+    let first = run_all(&at("1"), &options(&one, 2)).unwrap();
+    let second = run_all(&at("2"), &options(&two, 2)).unwrap();
+    assert_ne!(first.summary.points, second.summary.points);
+    let refused = run_all(&at("2"), &options(&one, 1)).unwrap_err().to_string();
+    assert!(refused.contains("choose another folder") && !refused.contains('\n'), "{refused}");
+    let refused = merge(&[one, two], &scratch.folder("three")).unwrap_err();
+    assert!(matches!(refused, RunError::Different { .. }), "{refused}");
+}
+
+#[test]
+fn what_was_stopped_goes_on_with_the_rest() {
+    let (scratch, scenario) = (Scratch::new("stop"), scenario(SMALL).unwrap());
+    let (whole, stopped) = (scratch.folder("whole"), scratch.folder("stopped"));
+    run_all(&scenario, &options(&whole, 2)).unwrap();
+    let (cancel, finished) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let stop_after_four = |progress: ccctl_lab::run::Progress| {
+        if progress.share >= 1.0 && progress.done > finished.fetch_max(progress.done, Ordering::SeqCst) {
+            cancel.store(progress.done >= 4, Ordering::SeqCst);
+        }
+    };
+    let report = run(&scenario, &Sim, &options(&stopped, 2), &stop_after_four, &cancel).unwrap();
+    assert!(report.cancelled && (4..10).contains(&report.ran), "{}", report.ran);
+    assert_eq!(report.summary.runs_done, report.ran);
+    // What a kill leaves beside a file that was not finished.
+    fs::write(stopped.join("units/00005-r1.part"), "{").unwrap();
+    let rest = run_all(&scenario, &options(&stopped, 2)).unwrap();
+    assert_eq!((rest.kept, rest.ran, rest.cancelled), (report.ran, 10 - report.ran, false));
+    assert_eq!(summary_bytes(&whole), summary_bytes(&stopped));
+    let nothing = run_all(&scenario, &options(&stopped, 2)).unwrap();
+    assert_eq!((nothing.kept, nothing.ran), (10, 0));
+}
+
+#[test]
+fn a_run_that_is_cancelled_at_once_keeps_nothing_of_it() {
+    let (scratch, scenario) = (Scratch::new("cancel"), scenario(SMALL).unwrap());
+    let out = scratch.folder("out");
+    let cancel = AtomicBool::new(false);
+    let at_first_sample = |_| cancel.store(true, Ordering::SeqCst);
+    let report = run(&scenario, &Sim, &options(&out, 1), &at_first_sample, &cancel).unwrap();
+    assert_eq!((report.ran, report.cancelled), (0, true));
+    assert_eq!(fs::read_dir(out.join("units")).unwrap().count(), 0);
+}
+
+#[test]
+fn texts_may_change_and_repeats_be_added() {
+    let (scratch, scenario) = (Scratch::new("texts"), scenario(SMALL).unwrap());
+    let out = scratch.folder("out");
+    run_all(&scenario, &options(&out, 2)).unwrap();
+    let more = SMALL.replace("\"small\"", "\"larger\"").replace("repeats = 2", "repeats = 3");
+    let report = run_all(&crate::scenario(&more).unwrap(), &options(&out, 2)).unwrap();
+    assert_eq!((report.kept, report.ran), (10, 5));
+    // A measure that was not asked for before needs its runs again.
+    let other = more.replace("[\"jain\"]", "[\"jain\", \"smoothness:a\"]");
+    let report = run_all(&crate::scenario(&other).unwrap(), &options(&out, 2)).unwrap();
+    assert_eq!((report.kept, report.ran), (0, 15));
+}
+
+#[test]
+fn folders_of_others_are_left_alone() {
+    let (scratch, scenario) = (Scratch::new("foreign"), scenario(SMALL).unwrap());
+    let out = scratch.folder("out");
+    fs::create_dir_all(&out).unwrap();
+    fs::write(out.join("thesis.tex"), "x").unwrap();
+    let refused = run_all(&scenario, &options(&out, 1)).unwrap_err();
+    assert!(matches!(refused, RunError::Foreign { .. }), "{refused}");
+    assert_eq!(fs::read_dir(&out).unwrap().count(), 1);
+}
+
+#[test]
+fn a_damaged_result_is_named() {
+    let (scratch, scenario) = (Scratch::new("damaged"), scenario(SMALL).unwrap());
+    let out = scratch.folder("out");
+    run_all(&scenario, &options(&out, 2)).unwrap();
+    fs::write(out.join("units/00000-r0.json"), "{\"point\":").unwrap();
+    let refused = run_all(&scenario, &options(&out, 1)).unwrap_err().to_string();
+    assert!(refused.contains("00000-r0.json") && refused.contains("remove it"), "{refused}");
+}
+
+#[test]
+fn series_are_kept_and_say_what_they_are() {
+    let scratch = Scratch::new("series");
+    let only = ("run.only".to_owned(), "[{ algorithm = \"cubic\", buffer = \"1 BDP\" }]".to_owned());
+    let scenario = Scenario::of_text(Path::new("small.toml"), SMALL, &[only]).unwrap();
+    for format in [SeriesFormat::Parquet, SeriesFormat::Csv] {
+        let out = scratch.folder(&format!("{format:?}"));
+        run_all(&scenario, &Options { series: Some(format), ..options(&out, 1) }).unwrap();
+        let id = ccctl_lab::run::units(&scenario)[1];
+        let flow = ccctl_series::read(&flow_series(&out, id, "b", 0).unwrap()).unwrap();
+        // 2 s in samples of 10 ms, and the one at 0
+        assert_eq!(flow.rows(), 201);
+        let fact = |key: &str| flow.facts.get(key).map(String::as_str);
+        assert_eq!([fact("scenario"), fact("algorithm"), fact("repeat")], [Some("small"), Some("cubic"), Some("1")]);
+        for column in ["time_us", "cwnd_pkts", "srtt_us", "ca_state", "received_bytes", "loss_epochs"] {
+            assert!(flow.column(column).is_some(), "{column}");
+        }
+        assert!(flow.columns().iter().any(|column| column.name.starts_with("state.")));
+        let link = ccctl_series::read(&link_series(&out, id, "l").unwrap()).unwrap();
+        assert!(link.column("queue_pkts").is_some() && link.rows() == 201);
+    }
+}
+
+#[test]
+fn shards_are_written_as_one_of_many() {
+    assert_eq!("2/4".parse::<Shard>().unwrap(), Shard { number: 2, of: 4 });
+    for text in ["0/4", "5/4", "1", "1/0", "a/b", ""] {
+        assert!(text.parse::<Shard>().is_err(), "{text}");
+    }
+}
+
+/// Two writers far below the link's rate get what they write: 2 Mbit/s at the baseline, 1 Mbit/s beside the newcomer. So the
+/// newcomer's impact is a loss of half, and Fair-to-Reno 2.
+#[test]
+fn impact_and_fair_to_reno_compare_with_the_baseline() {
+    let text = r#"title = "t"
+[[link]]
+name = "l"
+rate = "10 Mbit/s"
+delay = "5 ms"
+queue = { kind = "droptail", size = "100 packets" }
+[[flows]]
+name = "old"
+algorithm = "reno"
+path = ["l"]
+count = 2
+application = { kind = "limited", rate = "2 Mbit/s" }
+[[flows]]
+name = "new"
+algorithm = "reno"
+path = ["l"]
+application = { kind = "limited", rate = "500 kbit/s" }
+[run]
+duration = "20 s"
+warm_up = "10 s"
+[[sweep]]
+name = "newcomer"
+values = ["reno", "cubic"]
+set = ["flows.new.algorithm"]
+with = { "flows.old.application.rate" = ["2 Mbit/s", "1 Mbit/s"] }
+[measures]
+wanted = ["impact:old", "fair_to_reno:old"]
+baseline = { newcomer = "reno" }
+[[paper]]
+measure = "fair_to_reno:old"
+at = { newcomer = "cubic" }
+value = 2.5
+unit = "1"
+where = "Fig. 7"
+[[statement]]
+id = "T-1"
+text = "The newcomer takes half"
+check = [{ measure = "impact:old", at = { newcomer = "cubic" }, between = [-52, -48] }]
+"#;
+    let scratch = Scratch::new("baseline");
+    let report = run_all(&scenario(text).unwrap(), &options(&scratch.folder("out"), 2)).unwrap();
+    let at = |point: usize, name: &str| report.summary.points[point].measures[name].mean;
+    assert!((at(0, "impact:old")).abs() < 1e-9 && (at(0, "fair_to_reno:old") - 1.0).abs() < 1e-9);
+    assert!((at(1, "impact:old") + 50.0).abs() < 0.5, "{}", at(1, "impact:old"));
+    assert!((at(1, "fair_to_reno:old") - 2.0).abs() < 0.02);
+    assert!((at(0, "goodput:old") - 4.0).abs() < 0.02);
+    let row = &report.summary.paper[0];
+    assert_eq!(row.place, BTreeMap::from([("newcomer".to_owned(), "cubic".to_owned())]));
+    assert!((row.off_pct.unwrap() + 20.0).abs() < 1.0);
+    assert_eq!(report.summary.statements[0].verdict, ccctl_lab::statements::Verdict::Holds);
+}
