@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use ccctl_lab::backend::Sim;
-use ccctl_lab::run::{flow_series, link_series, load, merge, run, Options, Report, RunError, SeriesFormat, Shard};
+use ccctl_lab::run::{
+    flow_series, link_series, load, merge, run, summary_schema, Options, Report, RunError, SeriesFormat, Shard,
+};
 use ccctl_lab::scenario::Scenario;
 
 use crate::scenario;
@@ -92,6 +94,10 @@ fn any_number_of_jobs_and_shards_makes_the_same_bytes() {
     let report = run_all(&scenario, &options(&one, 1)).unwrap();
     assert_eq!((report.ran, report.kept, report.cancelled), (10, 0, false));
     assert_eq!((report.summary.runs_done, report.summary.runs), (10, 10));
+    let schema = jsonschema::validator_for(&summary_schema()).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&summary_bytes(&one)).unwrap();
+    assert!(schema.is_valid(&json));
+    assert!(!schema.is_valid(&serde_json::json!({ "format": 1 })));
     let four = scratch.folder("four");
     run_all(&scenario, &options(&four, 4)).unwrap();
     assert_eq!(summary_bytes(&one), summary_bytes(&four));
@@ -147,6 +153,40 @@ fn what_was_stopped_goes_on_with_the_rest() {
     assert_eq!(summary_bytes(&whole), summary_bytes(&stopped));
     let nothing = run_all(&scenario, &options(&stopped, 2)).unwrap();
     assert_eq!((nothing.kept, nothing.ran), (10, 0));
+}
+
+/// This test runs itself in another process, which it kills when some runs are finished.
+#[test]
+fn what_was_killed_goes_on_with_the_rest() {
+    const OUT: &str = "CCCTL_TEST_KILLED_RUN";
+    let scenario = scenario(&SMALL.replace("repeats = 2", "repeats = 6")).unwrap();
+    if let Some(out) = std::env::var_os(OUT) {
+        run_all(&scenario, &options(Path::new(&out), 1)).unwrap();
+        return;
+    }
+    let scratch = Scratch::new("kill");
+    let (whole, killed) = (scratch.folder("whole"), scratch.folder("killed"));
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "running::what_was_killed_goes_on_with_the_rest"])
+        .env(OUT, &killed)
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let finished = || {
+        let files = fs::read_dir(killed.join("units")).into_iter().flatten().flatten();
+        files.filter(|file| file.path().extension().is_some_and(|ending| ending == "json")).count()
+    };
+    while finished() < 3 && child.try_wait().unwrap().is_none() {
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let kept = finished();
+    assert!((3..30).contains(&kept), "{kept}");
+    let rest = run_all(&scenario, &options(&killed, 2)).unwrap();
+    assert_eq!((rest.kept, rest.ran), (kept, 30 - kept));
+    run_all(&scenario, &options(&whole, 2)).unwrap();
+    assert_eq!(summary_bytes(&whole), summary_bytes(&killed));
 }
 
 #[test]
@@ -216,6 +256,87 @@ fn series_are_kept_and_say_what_they_are() {
         let link = ccctl_series::read(&link_series(&out, id, "l").unwrap()).unwrap();
         assert!(link.column("queue_pkts").is_some() && link.rows() == 201);
     }
+}
+
+/// Opportunities at 1, 2 ... 10 ms: 1500 bytes a millisecond, 12 Mbit/s.
+#[test]
+fn a_trace_goes_into_the_folder_and_into_the_identity() {
+    let scratch = Scratch::new("trace");
+    let text = SMALL.replace("rate = \"5 Mbit/s\"", "trace = \"traces/even\"").replace("repeats = 2", "repeats = 1");
+    fs::create_dir_all(scratch.folder("traces")).unwrap();
+    let trace = scratch.folder("traces/even");
+    fs::write(&trace, "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n").unwrap();
+    let read = || Scenario::of_text(&scratch.folder("s.toml"), &text, &[]).unwrap();
+    assert_eq!(read().points[0].setup.links[0].rate.bits_per_s(), 12_000_000);
+    let out = scratch.folder("out");
+    let report = run_all(&read(), &options(&out, 2)).unwrap();
+    assert!((report.summary.points[0].measures["utilisation:l"].mean - 100.0).abs() < 15.0);
+    assert_eq!(load(&out).unwrap().canonical, read().canonical);
+    fs::write(&trace, "1\n").unwrap();
+    assert!(matches!(run_all(&read(), &options(&out, 2)), Err(RunError::Foreign { .. })));
+}
+
+#[test]
+fn every_kind_of_queue_loss_and_application_runs() {
+    let scratch = Scratch::new("kinds");
+    let text = r#"title = "kinds"
+[[link]]
+name = "red"
+rate = "10 Mbit/s"
+delay = "1 ms"
+jitter = "100 us"
+queue = { kind = "red", size = "1 BDP", min_threshold = "20 % BDP", max_threshold = "60 % BDP", ecn = true }
+loss = { kind = "gilbert-elliott", good_to_bad = 1e-3, bad_to_good = 0.2 }
+bdp_rtt = "50 ms"
+[[link]]
+name = "codel"
+rate = "8 Mbit/s"
+delay = "2 ms"
+queue = { kind = "codel", size = "100 packets", target = "3 ms" }
+[[link]]
+name = "threshold"
+rate = "9 Mbit/s"
+queue = { kind = "threshold", size = "64 kB", mark_above = "20 packets" }
+back = "link"
+[tcp]
+ecn = true
+[[flows]]
+name = "long"
+algorithm = "dctcp"
+path = ["red", "codel", "threshold"]
+access_delay = "10 ms"
+access_jitter = "50 us"
+[[flows]]
+name = "one"
+algorithm = "reno"
+path = ["red"]
+application = { kind = "transfer", size = "100 kB" }
+tcp = { sack = false, delayed_acks = false, initial_window = "4 packets" }
+[[flows]]
+name = "on-off"
+algorithm = "bbr"
+path = ["codel"]
+application = { kind = "on-off", rate = "2 Mbit/s", on = "100 ms", off = "100 ms" }
+stop = "3 s"
+[[flows]]
+name = "web"
+algorithm = "cubic"
+path = ["threshold"]
+count = 5
+reverse = true
+application = { kind = "web", max_size = "1 MB", max_off = "500 ms", min_off = "50 ms" }
+tcp = { pacing = true }
+[run]
+duration = "5 s"
+repeats = 2
+"#;
+    let report = run_all(&scenario(text).unwrap(), &options(&scratch.folder("out"), 2)).unwrap();
+    let goodput = |group: &str| report.summary.points[0].measures[&format!("goodput:{group}")].mean;
+    for group in ["long", "one", "on-off", "web"] {
+        assert!(goodput(group) > 0.0, "{group}");
+    }
+    // 100 kB, in 70 packets of 1448 bytes, in 5 s
+    assert!((goodput("one") - 70.0 * 1448.0 * 8.0 / 5e6).abs() < 1e-9, "{}", goodput("one"));
 }
 
 #[test]
