@@ -11,6 +11,7 @@ pub struct Africa {
     always_halves: bool,
     smallest_s: f64,
     average_s: Option<f64>,
+    was_fast: bool,
 }
 
 impl Africa {
@@ -21,6 +22,7 @@ impl Africa {
             always_halves: values.is_on("decrease"),
             smallest_s: f64::INFINITY,
             average_s: None,
+            was_fast: false,
         }
     }
 
@@ -33,8 +35,8 @@ impl Africa {
 }
 
 impl Law for Africa {
-    fn sampled(&mut self, _tcp: &mut Tcp, _acked: f64, rtt_s: Option<f64>) {
-        let Some(rtt_s) = rtt_s else { return };
+    fn sampled(&mut self, tcp: &mut Tcp, _acked: f64, rtt_s: Option<f64>) {
+        let Some(rtt_s) = rtt_s.filter(|_| !tcp.is_recovering()) else { return };
         self.smallest_s = self.smallest_s.min(rtt_s);
         self.average_s = Some(self.average_s.map_or(rtt_s, |average_s| average_s + (rtt_s - average_s) / 8.0));
     }
@@ -48,13 +50,14 @@ impl Law for Africa {
             return;
         }
         let fast = self.is_fast(tcp);
+        self.was_fast = fast;
         tcp.took(if fast { "fast" } else { "slow" });
         let rate = if fast { self.response.increase(tcp.cwnd) } else { 1.0 };
         tcp.grow_by(rate, left);
     }
 
     fn ssthresh(&mut self, tcp: &mut Tcp) -> f64 {
-        if self.always_halves || !self.is_fast(tcp) {
+        if self.always_halves || !self.was_fast {
             tcp.took("halved");
             return tcp.half();
         }

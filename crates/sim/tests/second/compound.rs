@@ -34,9 +34,9 @@ pub struct Compound {
     dwnd: f64,
     gamma: f64,
     rounds: Rounds,
-    round_window: f64,
-    round_lwnd: f64,
-    round_delivered: u32,
+    /// That of its first ACK, and of it lwnd.
+    round_window: Option<(f64, f64)>,
+    was_filled: bool,
     /// diff of the last whole round, of the Reno part and of all.
     diffs: Option<(f64, f64)>,
     undo: (f64, f64),
@@ -64,9 +64,8 @@ impl Compound {
             dwnd: 0.0,
             gamma: values.get("gamma_pkts"),
             rounds: Rounds::default(),
-            round_window: 0.0,
-            round_lwnd: 0.0,
-            round_delivered: 0,
+            round_window: None,
+            was_filled: true,
             diffs: None,
             undo: (0.0, 0.0),
         }
@@ -78,26 +77,21 @@ impl Compound {
 
     fn begin_round(&mut self, tcp: &Tcp) {
         self.rounds.begin(tcp);
-        self.round_window = tcp.cwnd;
-        self.round_lwnd = self.lwnd(tcp);
-        self.round_delivered = tcp.delivered;
+        self.round_window = None;
+        self.was_filled = true;
     }
 
     fn round_ended(&mut self, tcp: &mut Tcp) {
-        if let Some((base_s, rtt_s)) = self.rounds.measured() {
+        if let (Some((base_s, rtt_s)), Some((window, lwnd))) = (self.rounds.measured(), self.round_window) {
             let queued = (rtt_s - base_s) / rtt_s;
-            let diff = self.round_window * queued;
-            self.diffs = Some((self.round_lwnd * queued, diff));
-            if !tcp.in_slow_start() {
-                let lwnd = self.lwnd(tcp);
-                self.move_dwnd(tcp, diff);
-                tcp.cwnd = (lwnd + self.dwnd.floor()).min(tcp.clamp).max(2.0);
-            }
+            self.diffs = Some((lwnd * queued, window * queued));
+            let lwnd = self.lwnd(tcp);
+            self.move_dwnd(tcp, window, window * queued);
+            tcp.cwnd = (lwnd + self.dwnd.floor()).min(tcp.clamp);
         }
-        self.begin_round(tcp);
     }
 
-    fn move_dwnd(&mut self, tcp: &mut Tcp, diff: f64) {
+    fn move_dwnd(&mut self, tcp: &mut Tcp, window: f64, diff: f64) {
         if diff >= self.gamma {
             tcp.took("dwnd falls");
             self.dwnd = (self.dwnd - self.zeta * diff).max(0.0);
@@ -110,7 +104,7 @@ impl Compound {
             }
             return;
         }
-        let base = if self.power_of_dwnd { self.dwnd } else { self.round_window };
+        let base = if self.power_of_dwnd { self.dwnd } else { window };
         let growth = (self.alpha * base.powf(0.75) - 1.0).max(0.0);
         let controlled = diff >= self.gamma_low;
         self.dwnd += match self.burst_control {
@@ -130,7 +124,7 @@ impl Compound {
     }
 
     fn tune(&mut self, tcp: &mut Tcp) {
-        let Some((of_lwnd, of_window)) = self.diffs.take() else { return };
+        let Some((of_lwnd, of_window)) = self.diffs else { return };
         let aim = match self.tuning {
             BY_DIFFWND => of_lwnd,
             BY_LOSSWINDOW => of_window,
@@ -147,28 +141,42 @@ impl Law for Compound {
         self.begin_round(tcp);
     }
 
-    fn sampled(&mut self, _tcp: &mut Tcp, _acked: f64, rtt_s: Option<f64>) {
+    fn sampled(&mut self, tcp: &mut Tcp, _acked: f64, rtt_s: Option<f64>) {
+        if tcp.is_recovering() {
+            return;
+        }
+        if self.round_window.is_none() {
+            self.dwnd = self.dwnd.min(tcp.cwnd);
+            self.round_window = Some((tcp.cwnd, self.lwnd(tcp)));
+        }
         if let Some(rtt_s) = rtt_s {
             self.rounds.sample(rtt_s);
         }
     }
 
     fn grow(&mut self, tcp: &mut Tcp, acked: f64) {
-        if !tcp.is_limited() {
+        let slow_start = tcp.in_slow_start();
+        if tcp.is_limited() {
+            let left = if slow_start { tcp.slow_start(acked) } else { acked };
+            if left > 0.0 {
+                tcp.reno(left);
+            }
+        } else {
+            self.was_filled = false;
+        }
+        if tcp.is_recovering() || !self.rounds.is_over(tcp) {
             return;
         }
-        let left = if tcp.in_slow_start() { tcp.slow_start(acked) } else { acked };
-        if left > 0.0 {
-            tcp.reno(left);
-        }
-        if self.rounds.is_over(tcp) {
+        if self.was_filled && !slow_start {
             self.round_ended(tcp);
         }
+        self.begin_round(tcp);
     }
 
     fn ssthresh(&mut self, tcp: &mut Tcp) -> f64 {
         self.undo = (self.dwnd, self.gamma);
         self.tune(tcp);
+        self.diffs = None;
         tcp.half()
     }
 
@@ -179,13 +187,19 @@ impl Law for Compound {
 
     fn entered(&mut self, tcp: &mut Tcp, state: u8) {
         match state {
-            CWR | RECOVERY if !self.survives_loss => {
-                self.dwnd = (tcp.cwnd / 2.0 - self.lwnd(tcp) / 2.0).max(0.0);
+            CWR | RECOVERY if self.survives_loss => {
+                tcp.took("dwnd survives a loss");
+                self.dwnd = self.dwnd.min((tcp.cwnd / 2.0).floor());
+            }
+            CWR | RECOVERY => {
+                self.dwnd = ((tcp.cwnd / 2.0).floor() - self.lwnd(tcp) / 2.0).max(0.0);
             }
             LOSS => {
                 self.dwnd = 0.0;
                 self.gamma = self.gamma_start;
                 self.rounds.forget_base();
+                self.diffs = None;
+                self.begin_round(tcp);
             }
             OPEN => self.begin_round(tcp),
             _ => {}

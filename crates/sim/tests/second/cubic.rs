@@ -51,39 +51,37 @@ impl Cubic {
         Epoch { begin_s: tcp.now_s, k_s, origin, estimate: tcp.cwnd }
     }
 
-    /// Packets acknowledged for one more packet of window.
-    fn pkts_per_increase(&self, tcp: &mut Tcp, epoch: &Epoch) -> f64 {
+    /// Packets a round trip.
+    fn increase(&self, tcp: &mut Tcp, epoch: &Epoch) -> f64 {
         let window = tcp.cwnd;
         let beyond_s = tcp.now_s - epoch.begin_s + tcp.srtt_s - epoch.k_s;
         tcp.took(if beyond_s < 0.0 { "concave" } else { "convex" });
-        let target = (epoch.origin + self.steepness * beyond_s.powi(3)).floor().min(1.5 * window);
-        let mut pkts = if target > window { window / (target - window) } else { 100.0 * window };
-        if self.step_per_100_ms > 0.0 && beyond_s > 0.0 {
-            let least = window * 0.1 / (self.step_per_100_ms * tcp.srtt_s);
-            if pkts < least {
-                tcp.took("held by S_max");
-                pkts = least;
-            }
+        let target = (epoch.origin + self.steepness * beyond_s.powi(3)).min(1.5 * window);
+        let mut increase = (target - window).max(0.01); // on the plateau 1 % of a packet, as Linux has it
+        let most = self.step_per_100_ms * tcp.srtt_s / 0.1;
+        if most > 0.0 && beyond_s > 0.0 && increase > most {
+            tcp.took("held by S_max");
+            increase = most;
         }
         if self.w_max == 0.0 {
-            pkts = pkts.min(20.0);
+            tcp.took("no W_max");
+            increase = increase.max(window / 20.0);
         }
-        if self.friendly && epoch.estimate.floor() > window {
-            let friendly = window / (epoch.estimate.floor() - window);
-            if friendly < pkts {
-                tcp.took("Reno-friendly");
-                pkts = friendly;
-            }
+        if self.friendly && epoch.estimate - window > increase {
+            tcp.took("Reno-friendly");
+            increase = epoch.estimate - window;
         }
-        pkts.floor().max(2.0)
+        increase
     }
 }
 
 impl Law for Cubic {
     fn grow(&mut self, tcp: &mut Tcp, acked: f64) {
         if !tcp.is_limited() {
-            return;
+            tcp.took("time not used");
+            return self.tx_started(tcp);
         }
+        self.last_active_s = tcp.now_s;
         let left = if tcp.in_slow_start() { tcp.slow_start(acked) } else { acked };
         if left == 0.0 {
             return;
@@ -95,9 +93,8 @@ impl Law for Cubic {
         let alpha = if epoch.estimate >= self.prior { 1.0 } else { 3.0 * (1.0 - self.kept) / (1.0 + self.kept) };
         epoch.estimate += alpha * left / tcp.cwnd;
         self.epoch = Some(epoch);
-        self.last_active_s = tcp.now_s;
-        let pkts = self.pkts_per_increase(tcp, &epoch);
-        tcp.grow_each(pkts, left);
+        let share = self.increase(tcp, &epoch) / tcp.cwnd;
+        tcp.grow_fraction(share.min(0.5) * left);
     }
 
     fn ssthresh(&mut self, tcp: &mut Tcp) -> f64 {
@@ -136,7 +133,7 @@ impl Law for Cubic {
     fn tx_started(&mut self, tcp: &mut Tcp) {
         if let Some(epoch) = &mut self.epoch {
             epoch.begin_s = (epoch.begin_s + tcp.now_s - self.last_active_s).min(tcp.now_s);
-            self.last_active_s = tcp.now_s;
         }
+        self.last_active_s = tcp.now_s;
     }
 }

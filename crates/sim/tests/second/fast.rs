@@ -22,6 +22,7 @@ pub struct Fast {
     window: f64, // with its fraction of a packet
     end: u32,
     skips: bool,
+    was_filled: bool,
 }
 
 impl Fast {
@@ -42,6 +43,7 @@ impl Fast {
             window: 0.0,
             end: 0,
             skips: false,
+            was_filled: true,
         }
     }
 
@@ -51,15 +53,43 @@ impl Fast {
         }
         let bytes_per_s = tcp.cwnd * self.pkt_bytes / rtt_s;
         let before = self.mode;
-        if self.mode < 2 && bytes_per_s > self.up_bytes_per_s[self.mode] {
-            self.mode += 1;
-        } else if self.mode > 0 && bytes_per_s < self.down_bytes_per_s[self.mode - 1] {
+        while self.mode > 0 && bytes_per_s < self.down_bytes_per_s[self.mode - 1] {
             self.mode -= 1;
+        }
+        while self.mode < 2 && bytes_per_s > self.up_bytes_per_s[self.mode] {
+            self.mode += 1;
         }
         if self.mode != before {
             tcp.took(if self.mode > before { "mode up" } else { "mode down" });
         }
         self.by_mode[self.mode]
+    }
+
+    fn begin_round(&mut self, tcp: &Tcp) {
+        self.end = tcp.next;
+        self.was_filled = true;
+    }
+
+    fn grow_filled(&mut self, tcp: &mut Tcp, acked: f64, is_over: bool) {
+        if tcp.in_slow_start() {
+            tcp.took("slow start");
+            tcp.slow_start(acked);
+            return;
+        }
+        if tcp.is_recovering() {
+            tcp.took("Reno after a timeout");
+            return tcp.reno(acked);
+        }
+        let Some(rtt_s) = self.average_s else { return };
+        if rtt_s - self.base_s < self.mi_s {
+            tcp.took("multiplicative increase");
+            tcp.cwnd = (tcp.cwnd + acked).min(tcp.clamp);
+        } else if is_over {
+            if self.was_filled && !self.skips {
+                self.step(tcp, rtt_s);
+            }
+            self.skips = self.every_other && !self.skips;
+        }
     }
 
     fn step(&mut self, tcp: &mut Tcp, rtt_s: f64) {
@@ -77,31 +107,25 @@ impl Fast {
 }
 
 impl Law for Fast {
+    fn init(&mut self, tcp: &mut Tcp) {
+        self.begin_round(tcp);
+    }
+
     fn sampled(&mut self, tcp: &mut Tcp, _acked: f64, rtt_s: Option<f64>) {
-        let Some(rtt_s) = rtt_s else { return };
+        let Some(rtt_s) = rtt_s.filter(|_| !tcp.is_recovering()) else { return };
         self.base_s = self.base_s.min(rtt_s);
         let weight = (3.0 / tcp.cwnd).min(0.25);
         self.average_s = Some(self.average_s.map_or(rtt_s, |average_s| average_s + (rtt_s - average_s) * weight));
     }
 
     fn grow(&mut self, tcp: &mut Tcp, acked: f64) {
-        if !tcp.is_limited() {
-            return;
+        let is_over = is_after(tcp.una, self.end);
+        self.was_filled &= tcp.is_limited();
+        if tcp.is_limited() {
+            self.grow_filled(tcp, acked, is_over);
         }
-        let left = if tcp.in_slow_start() { tcp.slow_start(acked) } else { acked };
-        let Some(rtt_s) = self.average_s.filter(|_| left > 0.0) else { return };
-        if rtt_s - self.base_s < self.mi_s {
-            tcp.took("multiplicative increase");
-            tcp.cwnd = (tcp.cwnd + left).min(tcp.clamp);
-            return;
-        }
-        if !is_after(tcp.una, self.end) {
-            return;
-        }
-        self.end = tcp.next;
-        self.skips = self.every_other && !self.skips;
-        if !self.skips {
-            self.step(tcp, rtt_s);
+        if is_over {
+            self.begin_round(tcp);
         }
     }
 
@@ -110,8 +134,12 @@ impl Law for Fast {
     }
 
     fn entered(&mut self, tcp: &mut Tcp, state: u8) {
+        if state == LOSS {
+            self.base_s = f64::INFINITY;
+        }
         if state == OPEN || state == LOSS {
-            self.end = tcp.next;
+            self.average_s = None;
+            self.begin_round(tcp);
         }
     }
 
@@ -123,6 +151,6 @@ impl Law for Fast {
 
     fn tx_started(&mut self, tcp: &mut Tcp) {
         self.average_s = None;
-        self.end = tcp.next;
+        self.begin_round(tcp);
     }
 }

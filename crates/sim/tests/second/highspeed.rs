@@ -50,7 +50,7 @@ impl Response {
         let mut window = self.low_window;
         while window <= 100_000.0 {
             if self.increase_at(window) > last + 1.0 {
-                last = self.increase_at(window).floor();
+                last = self.increase_at(window);
                 self.rows.push(window);
             }
             window += 1.0;

@@ -19,6 +19,7 @@ pub struct Htcp {
     mean_rate: f64,
     best_rate: f64,
     last_best_rate: f64,
+    last_active_s: f64,
     undo: Option<(f64, f64, f64, f64, bool)>,
 }
 
@@ -39,6 +40,7 @@ impl Htcp {
             mean_rate: 0.0,
             best_rate: 0.0,
             last_best_rate: 0.0,
+            last_active_s: 0.0,
             undo: None,
         }
     }
@@ -59,11 +61,14 @@ impl Htcp {
     fn count(&mut self, tcp: &Tcp, acked: f64) {
         self.pkts += acked;
         let time_s = tcp.now_s - self.counted_from_s;
-        if self.pkts >= tcp.cwnd && time_s >= self.smallest_s && self.smallest_s > 0.0 {
+        if time_s >= self.smallest_s {
             let rate = self.pkts / time_s;
-            let first = self.best_rate == 0.0;
-            self.mean_rate = if first { rate } else { (3.0 * self.mean_rate + rate) / 4.0 };
-            self.best_rate = self.best_rate.max(self.mean_rate);
+            if tcp.now_s - self.since_s <= 3.0 * self.smallest_s {
+                (self.mean_rate, self.best_rate) = (rate, rate);
+            } else {
+                self.mean_rate = (3.0 * self.mean_rate + rate) / 4.0;
+                self.best_rate = self.best_rate.max(self.mean_rate);
+            }
             self.pkts = 0.0;
             self.counted_from_s = tcp.now_s;
         }
@@ -71,7 +76,6 @@ impl Htcp {
 
     fn choose_beta(&mut self, tcp: &mut Tcp) {
         let changed = (self.best_rate - self.last_best_rate).abs() > self.delta_b * self.last_best_rate;
-        self.last_best_rate = self.best_rate;
         if changed {
             tcp.took("throughput changed");
             (self.beta, self.adapts) = (0.5, false);
@@ -86,19 +90,24 @@ impl Htcp {
 
 impl Law for Htcp {
     fn init(&mut self, tcp: &mut Tcp) {
-        self.since_s = tcp.now_s;
-        self.counted_from_s = tcp.now_s;
+        (self.since_s, self.counted_from_s, self.last_active_s) = (tcp.now_s, tcp.now_s, tcp.now_s);
     }
 
     fn sampled(&mut self, tcp: &mut Tcp, acked: f64, rtt_s: Option<f64>) {
         if let Some(rtt_s) = rtt_s {
             self.smallest_s = self.smallest_s.min(rtt_s);
             let largest_s = self.largest_s.max(self.smallest_s);
-            if tcp.state == OPEN && rtt_s <= largest_s + 0.020 {
-                self.largest_s = largest_s.max(rtt_s);
+            if !tcp.is_recovering() {
+                self.largest_s = largest_s.max(rtt_s.min(largest_s + 0.020));
             }
         }
-        self.count(tcp, acked);
+        self.last_active_s = tcp.now_s;
+        if tcp.is_recovering() {
+            self.pkts = 0.0;
+            self.counted_from_s = tcp.now_s;
+        } else {
+            self.count(tcp, acked);
+        }
     }
 
     fn grow(&mut self, tcp: &mut Tcp, acked: f64) {
@@ -113,18 +122,20 @@ impl Law for Htcp {
     }
 
     fn ssthresh(&mut self, tcp: &mut Tcp) -> f64 {
-        self.undo = Some((self.since_s, self.largest_s, self.last_best_rate, self.beta, self.adapts));
+        self.undo = Some((tcp.now_s - self.since_s, self.largest_s, self.last_best_rate, self.beta, self.adapts));
         if self.adaptive {
             self.choose_beta(tcp);
         }
+        self.last_best_rate = self.best_rate;
         self.largest_s = self.smallest_s + 0.95 * (self.largest_s - self.smallest_s);
         (tcp.cwnd * self.beta).floor().max(2.0)
     }
 
     fn undo(&mut self, tcp: &mut Tcp) -> f64 {
-        if let Some((since_s, largest_s, rate, beta, adapts)) = self.undo.take() {
-            (self.since_s, self.largest_s, self.last_best_rate, self.beta, self.adapts) =
-                (since_s, largest_s, rate, beta, adapts);
+        if let Some((age_s, largest_s, rate, beta, adapts)) = self.undo.take() {
+            self.since_s = tcp.now_s - age_s;
+            (self.largest_s, self.last_best_rate, self.beta, self.adapts) =
+                (largest_s, rate, beta, adapts);
         }
         tcp.cwnd.max(tcp.prior_cwnd)
     }
@@ -138,11 +149,16 @@ impl Law for Htcp {
             }
             CWR | RECOVERY | LOSS => {
                 self.since_s = tcp.now_s;
-                self.best_rate = 0.0;
-                self.pkts = 0.0;
-                self.counted_from_s = tcp.now_s;
             }
             _ => {}
         }
+    }
+
+    /// A pause is not time without congestion.
+    fn tx_started(&mut self, tcp: &mut Tcp) {
+        self.since_s = (self.since_s + tcp.now_s - self.last_active_s).min(tcp.now_s);
+        self.last_active_s = tcp.now_s;
+        self.pkts = 0.0;
+        self.counted_from_s = tcp.now_s;
     }
 }

@@ -39,8 +39,8 @@ impl Libra {
 }
 
 impl Law for Libra {
-    fn sampled(&mut self, _tcp: &mut Tcp, _acked: f64, rtt_s: Option<f64>) {
-        let Some(rtt_s) = rtt_s else { return };
+    fn sampled(&mut self, tcp: &mut Tcp, _acked: f64, rtt_s: Option<f64>) {
+        let Some(rtt_s) = rtt_s.filter(|_| !tcp.is_recovering()) else { return };
         self.smallest_s = self.smallest_s.min(rtt_s);
         self.largest_s = self.largest_s.max(rtt_s);
         self.average_s = Some(self.average_s.map_or(rtt_s, |average_s| average_s + (rtt_s - average_s) / 8.0));

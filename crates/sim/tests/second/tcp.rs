@@ -77,6 +77,11 @@ impl Tcp {
         *self.branches.entry(branch).or_default() += 1;
     }
 
+    /// The core has taken the window over, or repairs what a timeout left: delays tell of a queue that drains.
+    pub fn is_recovering(&self) -> bool {
+        self.state >= CWR
+    }
+
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.threshold
     }
@@ -113,6 +118,12 @@ impl Tcp {
         self.credit += acked;
         self.spend(pkts);
         self.cwnd = self.cwnd.min(self.clamp);
+    }
+
+    /// By a share of the window, or of a packet, in real numbers.
+    pub fn grow_fraction(&mut self, pkts: f64) {
+        self.credit += pkts;
+        self.spend(1.0);
     }
 
     fn spend(&mut self, price: f64) {

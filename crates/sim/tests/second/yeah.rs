@@ -90,8 +90,8 @@ impl Law for Yeah {
         self.rounds.begin(tcp);
     }
 
-    fn sampled(&mut self, _tcp: &mut Tcp, _acked: f64, rtt_s: Option<f64>) {
-        if let Some(rtt_s) = rtt_s {
+    fn sampled(&mut self, tcp: &mut Tcp, _acked: f64, rtt_s: Option<f64>) {
+        if let Some(rtt_s) = rtt_s.filter(|_| !tcp.is_recovering()) {
             self.rounds.sample(rtt_s);
         }
     }
