@@ -123,12 +123,12 @@ CC_INLINE void fast_step(struct fast_state *ca, const struct fast_params *p, str
 
 CC_INLINE bool fast_queue_is_empty(const struct fast_state *ca, const struct fast_params *p)
 {
-	return ca->base_rtt_us && fast_rtt_us(ca) - ca->base_rtt_us < p->mi_us;
+	return fast_rtt_us(ca) - ca->base_rtt_us < p->mi_us;
 }
 
 CC_INLINE void fast_end_round(struct fast_state *ca, const struct fast_params *p, struct tcp_sock *tp)
 {
-	bool step = ca->filled && ca->base_rtt_us && !(p->every_other_rtt && ca->skip);
+	bool step = ca->filled && !(p->every_other_rtt && ca->skip);
 
 	ca->skip = !ca->skip;
 	if (step)
@@ -146,7 +146,7 @@ void CC_HOOK(fast_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 		ca->filled = false;
 	else if (cc_in_slow_start(tp))
 		cc_slow_start(tp, acked_pkts);
-	else if (cc_recovering(sk))
+	else if (cc_recovering(sk) || !ca->rtt_q3) /* no delay is known: it is not that the queue is empty */
 		cc_reno_grow(tp, acked_pkts);
 	else if (fast_queue_is_empty(ca, p))
 		cc_set_cwnd(tp, (u64)tp->snd_cwnd + acked_pkts);

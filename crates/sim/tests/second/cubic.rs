@@ -93,8 +93,8 @@ impl Law for Cubic {
         let alpha = if epoch.estimate >= self.prior { 1.0 } else { 3.0 * (1.0 - self.kept) / (1.0 + self.kept) };
         epoch.estimate += alpha * left / tcp.cwnd;
         self.epoch = Some(epoch);
-        let share = self.increase(tcp, &epoch) / tcp.cwnd;
-        tcp.grow_fraction(share.min(0.5) * left);
+        let pkts = (tcp.cwnd / self.increase(tcp, &epoch)).floor().max(2.0);
+        tcp.grow_each(pkts, left);
     }
 
     fn ssthresh(&mut self, tcp: &mut Tcp) -> f64 {

@@ -80,7 +80,10 @@ impl Fast {
             tcp.took("Reno after a timeout");
             return tcp.reno(acked);
         }
-        let Some(rtt_s) = self.average_s else { return };
+        let Some(rtt_s) = self.average_s else {
+            tcp.took("no delay known");
+            return tcp.reno(acked);
+        };
         if rtt_s - self.base_s < self.mi_s {
             tcp.took("multiplicative increase");
             tcp.cwnd = (tcp.cwnd + acked).min(tcp.clamp);

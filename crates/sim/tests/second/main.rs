@@ -85,6 +85,7 @@ fn look() {
         let parameters = case.parameters();
         let instance = Arc::new(Instance::new(algorithm, &parameters).unwrap());
         for (index, run) in runs::weather().iter().enumerate() {
+            if std::env::var("RUN").is_ok_and(|run| run != index.to_string()) { continue; }
             let calls = run.calls(&instance, index as u64);
             let outcome = replay(&calls, &mut *law(algorithm, &Values::of(&parameters)), tolerance);
             println!("{algorithm} {index}: {} calls, {} apart, {} off, widest {}", outcome.calls, outcome.apart, outcome.disagreements, outcome.widest_pkts);

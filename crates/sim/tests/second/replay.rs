@@ -81,7 +81,11 @@ impl Replay<'_> {
     fn step(&mut self, index: usize, call: &Call) {
         self.take_over(&call.socket);
         self.tcp.hear(&call.socket);
+        if call.hook == Hook::Ssthresh {
+            self.tcp.cwnd = f64::from(call.socket.snd_cwnd);
+        }
         let returned = self.make(call.hook);
+        self.trace(index, call);
         self.compare(index, call, "cwnd", self.tcp.cwnd, call.after.snd_cwnd);
         self.compare(index, call, "ssthresh", self.tcp.threshold, call.after.snd_ssthresh);
         match (returned, call.returned) {
@@ -136,6 +140,12 @@ impl Replay<'_> {
             Hook::TxStart => law.tx_started(tcp),
         }
         None
+    }
+
+    fn trace(&self, index: usize, call: &Call) {
+        if std::env::var("TRACE").is_ok() && matches!(call.hook, Hook::CongAvoid { .. } | Hook::Ssthresh) && index % 60 < 3 {
+            println!("{index} {:.3} state {} core {}/{} ours {}/{} credit {:.3} cnt {} {:?}", self.tcp.now_s, self.tcp.state, call.after.snd_cwnd, call.after.snd_ssthresh, self.tcp.cwnd, self.tcp.threshold, self.tcp.credit, call.after.snd_cwnd_cnt, call.returned);
+        }
     }
 
     fn compare(&mut self, index: usize, call: &Call, what: &str, ours: f64, theirs: u32) {
