@@ -10,8 +10,8 @@
  * Differs  alpha_pkts = 0 chooses alpha by throughput in three modes, with the thresholds of Table II read as kB/s. The RTT
  *          is smoothed with weight min(3 / W, 1/4) as in the paper (ns-2: 3 / W or 1/256). The step is taken at once, not
  *          paced over the round trip. After a decrease ssthresh follows the window, or slow start would undo it.
- * State    20 bytes of 104.
- * Range    windows up to 2^20 packets in Q8, RTTs up to 10 s: 2^28 * 10^7 < 2^52.
+ * State    24 bytes of 104.
+ * Range    windows up to 2^20 packets in Q8, RTTs up to 10 s: 2^28 * 10^7 < 2^52; the average in Q23: 3 * 2^51.
  */
 #include "rtt.h"
 
@@ -33,6 +33,7 @@ CC_PARAMS(fast,
 struct fast_state {
 	u32 base_rtt_us; /* 0: none yet */
 	u32 rtt_q3; /* smoothed, us; 0: none since the last reduction or pause */
+	u32 rtt_rest_q23; /* ... and what is below its last bit: steps of 3 / W of the way are small */
 	u32 cwnd_q8; /* window with the fraction that the kernel cannot hold */
 	u32 round_end_seq;
 	u8 mode;
@@ -52,13 +53,22 @@ void CC_HOOK(fast_init, struct sock *sk)
 	fast_restart_round(CC_STATE(fast, sk), tcp_sk(sk));
 }
 
-/* weight min(3 / W, 1/4); the difference is kept unsigned */
-CC_INLINE u32 fast_smooth_q3(u32 average_q3, u32 rtt_us, u32 cwnd)
+/* weight min(3 / W, 1/4); the difference is kept unsigned. In Q3 an average within W / 24 us would never move. */
+CC_INLINE void fast_smooth(struct fast_state *ca, u32 rtt_us, u32 cwnd)
 {
-	u32 sample_q3 = rtt_us << 3;
-	u64 step = cc_distance(sample_q3, average_q3) * 3 / cc_max(cwnd, 12);
+	u64 average_q23 = ((u64)ca->rtt_q3 << 20) + ca->rtt_rest_q23;
+	u64 sample_q23 = (u64)rtt_us << 23;
+	u64 step = cc_distance(sample_q23, average_q23) * 3 / cc_max(cwnd, 12);
 
-	return sample_q3 > average_q3 ? average_q3 + step : average_q3 - step;
+	average_q23 = sample_q23 > average_q23 ? average_q23 + step : average_q23 - step;
+	ca->rtt_q3 = average_q23 >> 20;
+	ca->rtt_rest_q23 = average_q23 & ((1 << 20) - 1);
+}
+
+CC_INLINE void fast_begin_average(struct fast_state *ca, u32 rtt_us)
+{
+	ca->rtt_q3 = rtt_us << 3;
+	ca->rtt_rest_q23 = 0;
 }
 
 void CC_HOOK(fast_pkts_acked, struct sock *sk, const struct ack_sample *sample)
@@ -71,7 +81,10 @@ void CC_HOOK(fast_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 	rtt_us = cc_clamp(sample->rtt_us, 1, 1U << 28);
 	if (!ca->base_rtt_us || rtt_us < ca->base_rtt_us)
 		ca->base_rtt_us = rtt_us;
-	ca->rtt_q3 = ca->rtt_q3 ? fast_smooth_q3(ca->rtt_q3, rtt_us, tcp_sk(sk)->snd_cwnd) : rtt_us << 3;
+	if (ca->rtt_q3)
+		fast_smooth(ca, rtt_us, tcp_sk(sk)->snd_cwnd);
+	else
+		fast_begin_average(ca, rtt_us);
 }
 
 CC_INLINE u32 fast_rtt_us(const struct fast_state *ca)

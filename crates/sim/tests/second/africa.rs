@@ -5,6 +5,7 @@
 use crate::highspeed::Response;
 use crate::tcp::{Law, Tcp, Values};
 
+#[derive(Clone)]
 pub struct Africa {
     response: Response,
     queue_limit: f64,

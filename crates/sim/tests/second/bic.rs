@@ -3,6 +3,7 @@
 
 use crate::tcp::{Law, Tcp, Values, LOSS};
 
+#[derive(Clone)]
 pub struct Bic {
     max_step: f64,
     divisor: f64,

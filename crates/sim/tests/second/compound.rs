@@ -14,6 +14,7 @@ const PARTIAL: u32 = 2;
 const BY_DIFFWND: u32 = 1;
 const BY_LOSSWINDOW: u32 = 2;
 
+#[derive(Clone)]
 pub struct Compound {
     alpha: f64,
     zeta: f64,
@@ -92,7 +93,8 @@ impl Compound {
     }
 
     fn move_dwnd(&mut self, tcp: &mut Tcp, window: f64, diff: f64) {
-        if diff >= self.gamma {
+        let margin = 1.0 / 256.0 + diff / window; // diff in 1/256 packets, of a window that may be one off
+        if !tcp.is_below(diff, self.gamma, margin) {
             tcp.took("dwnd falls");
             self.dwnd = (self.dwnd - self.zeta * diff).max(0.0);
             return;

@@ -5,6 +5,7 @@ use ccctl_sim::Event;
 
 use crate::tcp::{Law, Tcp, Values, LOSS};
 
+#[derive(Clone)]
 pub struct Cubic {
     kept: f64,
     steepness: f64,

@@ -7,6 +7,7 @@ use ccctl_sim::Event;
 use crate::rounds::is_after;
 use crate::tcp::{Law, Tcp, Values, LOSS, OPEN};
 
+#[derive(Clone)]
 pub struct Fast {
     gamma: f64,
     alpha: Option<f64>,
@@ -84,7 +85,7 @@ impl Fast {
             tcp.took("no delay known");
             return tcp.reno(acked);
         };
-        if rtt_s - self.base_s < self.mi_s {
+        if tcp.is_below(rtt_s - self.base_s, self.mi_s, 1e-6) {
             tcp.took("multiplicative increase");
             tcp.cwnd = (tcp.cwnd + acked).min(tcp.clamp);
         } else if is_over {

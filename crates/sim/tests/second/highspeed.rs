@@ -1,8 +1,11 @@
 //! HighSpeed TCP: RFC 3649 sections 5 and 6 and the program of appendix B that walks from window to window.
 
+use std::rc::Rc;
+
 use crate::tcp::{Law, Tcp, Values};
 
 /// a(W) and b(W) of RFC 3649.
+#[derive(Clone)]
 pub struct Response {
     low_window: f64,
     high_window: f64,
@@ -11,7 +14,7 @@ pub struct Response {
     high_loss: f64,
     exact: bool,
     /// Upper ends of a(W) = 1, 2, 3 ...: the rows of the RFC's table.
-    rows: Vec<f64>,
+    rows: Rc<[f64]>,
 }
 
 impl Response {
@@ -24,7 +27,7 @@ impl Response {
             low_loss: 1.5 / (low_window * low_window),
             high_loss: values.get("high_loss_ppb") * 1e-9,
             exact: values.is_on("response_line"),
-            rows: Vec::new(),
+            rows: Rc::default(),
         }
         .with_rows()
     }
@@ -38,7 +41,7 @@ impl Response {
             low_loss: 1e-3,
             high_loss: 1e-7,
             exact: false,
-            rows: Vec::new(),
+            rows: Rc::default(),
         }
         .with_rows()
     }
@@ -46,15 +49,16 @@ impl Response {
     /// Appendix B: a row for each window at which a(W) has grown by one.
     fn with_rows(mut self) -> Self {
         let mut last = 1.0;
-        self.rows = vec![self.low_window];
+        let mut rows = vec![self.low_window];
         let mut window = self.low_window;
         while window <= 100_000.0 {
             if self.increase_at(window) > last + 1.0 {
                 last = self.increase_at(window);
-                self.rows.push(window);
+                rows.push(window);
             }
             window += 1.0;
         }
+        self.rows = rows.into();
         self
     }
 
@@ -97,6 +101,7 @@ impl Response {
     }
 }
 
+#[derive(Clone)]
 pub struct HighSpeed {
     response: Response,
 }

@@ -8,6 +8,7 @@ use crate::tcp::{Law, Tcp, Values, OPEN};
 
 const BY_RTT: u32 = 2;
 
+#[derive(Clone)]
 pub struct HighSpeedLp {
     response: Response,
     delta: f64,

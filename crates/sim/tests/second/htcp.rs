@@ -4,6 +4,7 @@
 
 use crate::tcp::{Law, Tcp, Values, CWR, LOSS, OPEN, RECOVERY};
 
+#[derive(Clone)]
 pub struct Htcp {
     delta_l_s: f64,
     delta_b: f64,

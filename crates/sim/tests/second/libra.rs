@@ -4,6 +4,7 @@
 
 use crate::tcp::{Law, Tcp, Values};
 
+#[derive(Clone)]
 pub struct Libra {
     t0_s: f64,
     t1_s: f64,

@@ -24,10 +24,10 @@ mod yeah;
 use std::sync::Arc;
 
 use ccctl_catalog::{ParameterSet, Profile};
-use ccctl_sim::Instance;
+use ccctl_sim::{Call, Instance};
 
 use replay::{replay, Outcome, Tolerance};
-use tcp::{Law, Values};
+use tcp::Values;
 
 /// One algorithm's case: parameters as they differ from the defaults, and what makes the second implementation.
 struct Case {
@@ -51,20 +51,20 @@ impl Case {
     }
 }
 
-fn law(algorithm: &str, values: &Values) -> Box<dyn Law> {
+fn replayed(algorithm: &str, values: &Values, calls: &[Call], tolerance: Tolerance) -> Outcome {
     match algorithm {
-        "africa" => Box::new(africa::Africa::new(values)),
-        "bic" => Box::new(bic::Bic::new(values)),
-        "compound" => Box::new(compound::Compound::new(values)),
-        "cubic" => Box::new(cubic::Cubic::new(values)),
-        "fast" => Box::new(fast::Fast::new(values)),
-        "highspeed" => Box::new(highspeed::HighSpeed::new(values)),
-        "highspeed_lp" => Box::new(highspeed_lp::HighSpeedLp::new(values)),
-        "htcp" => Box::new(htcp::Htcp::new(values)),
-        "libra" => Box::new(libra::Libra::new(values)),
-        "reno" => Box::new(reno::Reno::new(values)),
-        "scalable" => Box::new(scalable::Scalable::new(values)),
-        "yeah" => Box::new(yeah::Yeah::new(values)),
+        "africa" => replay(calls, africa::Africa::new(values), tolerance),
+        "bic" => replay(calls, bic::Bic::new(values), tolerance),
+        "compound" => replay(calls, compound::Compound::new(values), tolerance),
+        "cubic" => replay(calls, cubic::Cubic::new(values), tolerance),
+        "fast" => replay(calls, fast::Fast::new(values), tolerance),
+        "highspeed" => replay(calls, highspeed::HighSpeed::new(values), tolerance),
+        "highspeed_lp" => replay(calls, highspeed_lp::HighSpeedLp::new(values), tolerance),
+        "htcp" => replay(calls, htcp::Htcp::new(values), tolerance),
+        "libra" => replay(calls, libra::Libra::new(values), tolerance),
+        "reno" => replay(calls, reno::Reno::new(values), tolerance),
+        "scalable" => replay(calls, scalable::Scalable::new(values), tolerance),
+        "yeah" => replay(calls, yeah::Yeah::new(values), tolerance),
         _ => panic!("no second implementation of {algorithm}"),
     }
 }
@@ -87,8 +87,8 @@ fn look() {
         for (index, run) in runs::weather().iter().enumerate() {
             if std::env::var("RUN").is_ok_and(|run| run != index.to_string()) { continue; }
             let calls = run.calls(&instance, index as u64);
-            let outcome = replay(&calls, &mut *law(algorithm, &Values::of(&parameters)), tolerance);
-            println!("{algorithm} {index}: {} calls, {} apart, {} off, widest {}", outcome.calls, outcome.apart, outcome.disagreements, outcome.widest_pkts);
+            let outcome = replayed(algorithm, &Values::of(&parameters), &calls, tolerance);
+            println!("{algorithm} {index}: {} calls, {} apart, {} off, widest {}, edges {}", outcome.calls, outcome.apart, outcome.disagreements, outcome.widest_pkts, outcome.edges);
             println!("   {:?}", outcome.branches);
             if let Some(first) = outcome.first { println!("   {first}"); }
         }

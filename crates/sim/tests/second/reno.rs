@@ -2,6 +2,7 @@
 
 use crate::tcp::{Law, Tcp, Values};
 
+#[derive(Clone)]
 pub struct Reno {
     /// L: most packets that an ACK may add in slow start.
     limit: Option<f64>,

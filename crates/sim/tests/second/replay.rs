@@ -30,6 +30,8 @@ pub struct Outcome {
     /// Calls after which the windows were not the same, however close.
     pub apart: usize,
     pub widest_pkts: f64,
+    /// Decisions that were too close to call.
+    pub edges: usize,
     pub branches: BTreeMap<&'static str, u64>,
 }
 
@@ -38,6 +40,7 @@ impl Outcome {
         self.calls += other.calls;
         self.disagreements += other.disagreements;
         self.apart += other.apart;
+        self.edges += other.edges;
         self.widest_pkts = self.widest_pkts.max(other.widest_pkts);
         if self.first.is_none() {
             self.first.clone_from(&other.first);
@@ -50,8 +53,8 @@ impl Outcome {
 
 /// A law that runs beside the record. Its window is its own; what the core writes is the core's, and taken over: rate
 /// reduction, the end of a recovery, the window after a timeout or an idle time.
-struct Replay<'a> {
-    law: &'a mut dyn Law,
+struct Replay<L> {
+    law: L,
     tcp: Tcp,
     tolerance: Tolerance,
     last: WindowRecord,
@@ -59,7 +62,7 @@ struct Replay<'a> {
     outcome: Outcome,
 }
 
-pub fn replay(calls: &[Call], law: &mut dyn Law, tolerance: Tolerance) -> Outcome {
+pub fn replay<L: Law + Clone>(calls: &[Call], law: L, tolerance: Tolerance) -> Outcome {
     let first = calls.first().expect("a record has calls").socket;
     let last = WindowRecord {
         snd_cwnd: first.snd_cwnd,
@@ -73,18 +76,18 @@ pub fn replay(calls: &[Call], law: &mut dyn Law, tolerance: Tolerance) -> Outcom
         replay.step(index, call);
     }
     replay.outcome.calls = calls.len();
-    replay.outcome.branches = replay.tcp.branches;
+    replay.outcome.branches = replay.tcp.branches.borrow().clone();
     replay.outcome
 }
 
-impl Replay<'_> {
+impl<L: Law + Clone> Replay<L> {
     fn step(&mut self, index: usize, call: &Call) {
         self.take_over(&call.socket);
         self.tcp.hear(&call.socket);
         if call.hook == Hook::Ssthresh {
             self.tcp.cwnd = f64::from(call.socket.snd_cwnd);
         }
-        let returned = self.make(call.hook);
+        let returned = self.make_either_way(call);
         self.trace(index, call);
         self.compare(index, call, "cwnd", self.tcp.cwnd, call.after.snd_cwnd);
         self.compare(index, call, "ssthresh", self.tcp.threshold, call.after.snd_ssthresh);
@@ -110,8 +113,37 @@ impl Replay<'_> {
         }
     }
 
+    /// A decision on the edge is the record's, where the other choice leads to what it has.
+    fn make_either_way(&mut self, call: &Call) -> Option<f64> {
+        let before = (self.law.clone(), self.tcp.clone());
+        let returned = self.make(call.hook);
+        if !self.tcp.is_on_edge {
+            return returned;
+        }
+        if !self.agrees(call, returned) {
+            let first = (std::mem::replace(&mut self.law, before.0), std::mem::replace(&mut self.tcp, before.1));
+            self.tcp.flips = true;
+            let other = self.make(call.hook);
+            self.tcp.flips = false;
+            if self.agrees(call, other) {
+                self.outcome.edges += 1;
+                self.tcp.is_on_edge = false;
+                return other;
+            }
+            (self.law, self.tcp) = first;
+        }
+        self.tcp.is_on_edge = false;
+        returned
+    }
+
+    fn agrees(&self, call: &Call, returned: Option<f64>) -> bool {
+        self.tolerance.admits(self.tcp.cwnd, call.after.snd_cwnd)
+            && self.tolerance.admits(self.tcp.threshold, call.after.snd_ssthresh)
+            && returned.zip(call.returned).is_none_or(|(ours, theirs)| self.tolerance.admits(ours, theirs))
+    }
+
     fn make(&mut self, hook: Hook) -> Option<f64> {
-        let (law, tcp) = (&mut *self.law, &mut self.tcp);
+        let (law, tcp) = (&mut self.law, &mut self.tcp);
         match hook {
             Hook::Init => law.init(tcp),
             Hook::PktsAcked { rtt_us, pkts_acked, .. } => {

@@ -11,7 +11,7 @@ pub fn is_after(a: u32, b: u32) -> bool {
 }
 
 /// The smallest RTT of all time, and of a round: a window of data, from a first byte to be sent until that is acknowledged.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Rounds {
     pub base_s: Option<f64>,
     smallest_s: Option<f64>,

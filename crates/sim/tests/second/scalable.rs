@@ -3,6 +3,7 @@
 
 use crate::tcp::{Law, Tcp, Values};
 
+#[derive(Clone)]
 pub struct Scalable {
     pkts_per_increase: f64,
     decrease: f64,

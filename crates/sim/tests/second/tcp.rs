@@ -1,6 +1,8 @@
 //! What a law of congestion control sees of TCP, and the window that it sets, in real numbers.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use ccctl_catalog::ParameterSet;
 use ccctl_sim::{Event, SocketRecord};
@@ -37,7 +39,7 @@ pub trait Law {
 
 /// The connection: what the core tells, and the law's own window. Windows are whole packets, as a packet is what TCP sends;
 /// what is between them is credit, in packets acknowledged times packets a round trip (`bytes_acked` of RFC 3465).
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Tcp {
     pub cwnd: f64,
     pub credit: f64,
@@ -54,7 +56,11 @@ pub struct Tcp {
     pub echoed_stamp: u32,
     pub flight_was_limited: bool,
     pub max_packets_out: f64,
-    pub branches: BTreeMap<&'static str, u64>,
+    /// A decision was closer than what the C code can tell apart.
+    pub is_on_edge: bool,
+    /// Decides such a case the other way.
+    pub flips: bool,
+    pub branches: Rc<RefCell<BTreeMap<&'static str, u64>>>,
 }
 
 impl Tcp {
@@ -73,8 +79,15 @@ impl Tcp {
     }
 
     /// A branch that the law has taken.
-    pub fn took(&mut self, branch: &'static str) {
-        *self.branches.entry(branch).or_default() += 1;
+    pub fn took(&self, branch: &'static str) {
+        *self.branches.borrow_mut().entry(branch).or_default() += 1;
+    }
+
+    /// `value` < `limit`, where the C code knows them to within `margin`.
+    pub fn is_below(&mut self, value: f64, limit: f64, margin: f64) -> bool {
+        let is_close = (value - limit).abs() <= margin;
+        self.is_on_edge |= is_close;
+        (value < limit) ^ (is_close && self.flips)
     }
 
     /// The core has taken the window over, or repairs what a timeout left: delays tell of a queue that drains.

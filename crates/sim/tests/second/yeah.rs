@@ -5,6 +5,7 @@ use ccctl_sim::Event;
 use crate::rounds::Rounds;
 use crate::tcp::{Law, Tcp, Values, OPEN};
 
+#[derive(Clone)]
 pub struct Yeah {
     queue_max: f64,
     taken: f64,          // of the queue, by decongestion: Q / gamma
