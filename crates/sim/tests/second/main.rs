@@ -77,7 +77,7 @@ fn look() {
     let names = ["reno", "scalable", "highspeed", "africa", "libra", "fast", "yeah", "htcp", "bic", "cubic", "compound", "highspeed_lp"];
     for algorithm in names.into_iter().filter(|name| only.is_empty() || *name == only) {
         let set: &[_] = match algorithm {
-            "cubic" => &[("slow_start_exit", "loss")],
+            "cubic" => &[("slow_start_exit", "loss"), ("beta_q10", "819"), ("max_step_pkts", "16")],
             "highspeed_lp" => &[("delay_source", "rtt")],
             _ => &[],
         };

@@ -83,7 +83,7 @@ impl Run {
                 spec.instance = Arc::clone(&reno);
             }
             spec.start = Duration::from_secs(5 * (index as u64 + 1));
-            spec.stop = Some(self.length * 3 / 4);
+            spec.stop = Some(self.length / 2);
             simulation.add_flow(&spec).unwrap();
         }
         simulation.run_until(self.length).unwrap();
@@ -141,6 +141,8 @@ pub fn weather() -> Vec<Run> {
         reordered,
         trace,
         Run::of(2_000, 20, 500).lasting(60),                                      // a very long queue
+        Run::of(100_000, 4, 60).lasting(15).beside(1, 0),                         // a short one
+        Run::of(40_000, 3, 3000).beside(4, 0).lasting(80),                        // left alone after a time
         Run::of(200_000, 150, 100).lasting(20),                                   // a path too large for its buffer
     ]
 }
