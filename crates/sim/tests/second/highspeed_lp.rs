@@ -4,7 +4,7 @@
 //! without growth; one more in it leaves a window of one packet.
 
 use crate::highspeed::Response;
-use crate::tcp::{Law, Tcp, Values, OPEN};
+use crate::tcp::{Law, Tcp, Values};
 
 const BY_RTT: u32 = 2;
 
@@ -40,13 +40,15 @@ impl HighSpeedLp {
         }
     }
 
-    fn is_indicated(&self) -> bool {
+    fn is_indicated(&self, tcp: &mut Tcp) -> bool {
         let range_s = self.largest_s - self.smallest_s;
-        range_s >= self.least_range_s
-            && self.average_s.is_some_and(|average_s| average_s > self.smallest_s + self.delta * range_s)
+        let limit_s = self.smallest_s + self.delta * range_s;
+        let Some(average_s) = self.average_s.filter(|_| range_s > self.least_range_s - 0.5e-6) else { return false };
+        !tcp.is_below(average_s, limit_s, 1e-6)
     }
 
     fn indicated(&mut self, tcp: &mut Tcp) {
+        tcp.credit = 0.0;
         if tcp.now_s < self.inference_end_s {
             tcp.took("indication in the inference phase");
             tcp.cwnd = 1.0;
@@ -58,23 +60,21 @@ impl HighSpeedLp {
         tcp.threshold = tcp.threshold.min(tcp.cwnd.max(2.0));
         self.inference_end_s = tcp.now_s + self.inference_rtts * tcp.srtt_s;
         if self.relearns {
-            (self.smallest_s, self.largest_s) = (f64::INFINITY, f64::NEG_INFINITY);
+            let average_s = self.average_s.unwrap_or(0.0);
+            (self.smallest_s, self.largest_s) = (average_s, 2.0 * average_s); // as Linux has it
         }
     }
 }
 
 impl Law for HighSpeedLp {
     fn sampled(&mut self, tcp: &mut Tcp, _acked: f64, rtt_s: Option<f64>) {
-        let delay_s = if self.by_rtt {
-            let Some(rtt_s) = rtt_s else { return };
-            rtt_s
-        } else {
-            f64::from(tcp.peer_stamp.wrapping_sub(tcp.echoed_stamp) as i32) / 1e6
-        };
+        let Some(rtt_s) = rtt_s.filter(|_| !tcp.is_recovering()) else { return };
+        let one_way_s = f64::from(tcp.peer_stamp.wrapping_sub(tcp.echoed_stamp) as i32) / 1e6;
+        let delay_s = if self.by_rtt { rtt_s } else { one_way_s };
         self.smallest_s = self.smallest_s.min(delay_s);
         self.largest_s = self.largest_s.max(delay_s);
         self.average_s = Some(self.average_s.map_or(delay_s, |average_s| average_s + (delay_s - average_s) / 8.0));
-        if tcp.state == OPEN && self.is_indicated() {
+        if self.is_indicated(tcp) {
             self.indicated(tcp);
         }
     }

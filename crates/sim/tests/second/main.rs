@@ -73,18 +73,18 @@ fn replayed(algorithm: &str, values: &Values, calls: &[Call], tolerance: Toleran
 #[test]
 fn look() {
     let only = std::env::var("ONLY").unwrap_or_default();
-    let tolerance = Tolerance { pkts: 1.0, share: 0.0 };
+    let tolerance = Tolerance { pkts: std::env::var("TOL").map_or(1.0, |t| t.parse().unwrap()), share: 0.0 };
     let names = ["reno", "scalable", "highspeed", "africa", "libra", "fast", "yeah", "htcp", "bic", "cubic", "compound", "highspeed_lp"];
     for algorithm in names.into_iter().filter(|name| only.is_empty() || *name == only) {
         let set: &[_] = match algorithm {
             "cubic" => &[("slow_start_exit", "loss"), ("beta_q10", "819"), ("max_step_pkts", "16")],
-            "highspeed_lp" => &[("delay_source", "rtt")],
+            "highspeed_lp" => &[("delay_source", "timestamps"), ("peer_tick_us", "1")],
             _ => &[],
         };
         let case = Case { algorithm, profile: "", set };
         let parameters = case.parameters();
         let instance = Arc::new(Instance::new(algorithm, &parameters).unwrap());
-        for (index, run) in runs::weather().iter().enumerate() {
+        for (index, run) in runs::weather_without_delayed_acks().iter().enumerate() {
             if std::env::var("RUN").is_ok_and(|run| run != index.to_string()) { continue; }
             let calls = run.calls(&instance, index as u64);
             let outcome = replayed(algorithm, &Values::of(&parameters), &calls, tolerance);

@@ -19,6 +19,7 @@ pub struct Run {
     renos: usize,
     application: Application,
     ecn: bool,
+    ack_every_pkts: u16,
     length: Duration,
 }
 
@@ -34,6 +35,7 @@ impl Run {
             renos: 0,
             application: Application::Bulk,
             ecn: false,
+            ack_every_pkts: 2,
             length: Duration::from_secs(40),
         }
     }
@@ -75,6 +77,7 @@ impl Run {
             ..FlowSpec::bulk(Arc::clone(instance), link)
         };
         spec.tcp.ecn = self.ecn;
+        spec.tcp.ack_every_pkts = self.ack_every_pkts;
         let flow = simulation.add_flow(&spec).unwrap();
         simulation.record(flow);
         spec.application = Application::Bulk;
@@ -112,6 +115,13 @@ fn changing() -> LinkRate {
         .flat_map(|ms| (0..if ms < 3000 { 2 } else { 1 }).map(move |_| ms.to_string()))
         .collect();
     LinkRate::Trace(Arc::new(RateTrace::parse(&times.join("\n")).unwrap()))
+}
+
+/// Each packet acknowledged at once, as delays are to be the path's own.
+pub fn weather_without_delayed_acks() -> Vec<Run> {
+    let mut runs = weather();
+    runs.iter_mut().for_each(|run| run.ack_every_pkts = 1);
+    runs
 }
 
 /// All of them.

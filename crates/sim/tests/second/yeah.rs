@@ -114,17 +114,17 @@ impl Law for Yeah {
     }
 
     fn ssthresh(&mut self, tcp: &mut Tcp) -> f64 {
-        let half = tcp.half();
-        let given_up = if self.slow_rtts < self.rho_rtts {
+        let threshold = if self.slow_rtts < self.rho_rtts {
             tcp.took("loss alone");
-            (tcp.cwnd * self.given_up_at_least).floor().max(self.queue.min(half))
+            let most = (tcp.cwnd / 2.0).floor();
+            tcp.cwnd - (tcp.cwnd * self.given_up_at_least).floor().max(self.queue).min(most)
         } else {
             tcp.took("loss beside Reno");
-            half
+            tcp.half()
         };
         self.count_fast = 0.0;
         self.count_reno = (self.count_reno / 2.0).floor().max(2.0);
-        (tcp.cwnd - given_up).max(2.0)
+        threshold.max(2.0)
     }
 
     fn entered(&mut self, tcp: &mut Tcp, state: u8) {
