@@ -30,7 +30,7 @@ pub use network::queue::{Limit, Queue};
 pub use network::red::Red;
 pub use network::PacketBalance;
 pub use random::Probability;
-pub use record::{Call, Event, Hook, SocketRecord, WindowRecord};
+pub use record::{Call, Event, Hook, Recording, SocketRecord, WindowRecord};
 pub use scenario::{Completion, FlowId, FlowSpec, LinkId, SimulationError};
 pub use simulation::Simulation;
 pub use tcp::{FlowCounters, TcpSpec};

@@ -3,10 +3,22 @@
 //! The form does not depend on who records. One call is one JSON object, one object a line; `docs/second-implementations.md`
 //! tells what each member is.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::native::{tcp_ca_event, tcp_sock, Instance, CA_EVENT_COMPLETE_CWR, CA_EVENT_CWND_RESTART, CA_EVENT_LOSS};
 use crate::native::{ack_sample, rate_sample, CA_EVENT_TX_START};
+
+/// What stands before the calls of a file: whose they are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recording {
+    /// Algorithm.
+    pub algorithm: String,
+    /// Its parameters; those that are not named have their defaults.
+    pub parameters: BTreeMap<String, u32>,
+}
 
 /// One call of one hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -27,6 +27,7 @@ pub struct Outcome {
     pub disagreements: usize,
     /// The first of them.
     pub first: Option<String>,
+    pub first_call: Option<usize>,
     /// Calls after which the windows were not the same, however close.
     pub apart: usize,
     pub widest_pkts: f64,
@@ -36,14 +37,14 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    pub fn add(&mut self, other: &Self) {
+    pub fn add(&mut self, other: &Self, run: &str) {
         self.calls += other.calls;
         self.disagreements += other.disagreements;
         self.apart += other.apart;
         self.edges += other.edges;
         self.widest_pkts = self.widest_pkts.max(other.widest_pkts);
         if self.first.is_none() {
-            self.first.clone_from(&other.first);
+            self.first = other.first.as_ref().map(|first| format!("{run}: {first}"));
         }
         for (branch, count) in &other.branches {
             *self.branches.entry(branch).or_default() += count;
@@ -88,7 +89,6 @@ impl<L: Law + Clone> Replay<L> {
             self.tcp.cwnd = f64::from(call.socket.snd_cwnd);
         }
         let returned = self.make_either_way(call);
-        self.trace(index, call);
         self.compare(index, call, "cwnd", self.tcp.cwnd, call.after.snd_cwnd);
         self.compare(index, call, "ssthresh", self.tcp.threshold, call.after.snd_ssthresh);
         match (returned, call.returned) {
@@ -174,12 +174,6 @@ impl<L: Law + Clone> Replay<L> {
         None
     }
 
-    fn trace(&self, index: usize, call: &Call) {
-        if std::env::var("TRACE").is_ok() && matches!(call.hook, Hook::CongAvoid { .. } | Hook::Ssthresh) && index % 60 < 3 {
-            println!("{index} {:.3} state {} core {}/{} ours {}/{} credit {:.3} cnt {} {:?}", self.tcp.now_s, self.tcp.state, call.after.snd_cwnd, call.after.snd_ssthresh, self.tcp.cwnd, self.tcp.threshold, self.tcp.credit, call.after.snd_cwnd_cnt, call.returned);
-        }
-    }
-
     fn compare(&mut self, index: usize, call: &Call, what: &str, ours: f64, theirs: u32) {
         let distance = (ours - f64::from(theirs)).abs();
         if distance > 0.0 && what == "cwnd" {
@@ -191,6 +185,7 @@ impl<L: Law + Clone> Replay<L> {
         }
         self.outcome.disagreements += 1;
         if self.outcome.first.is_none() {
+            self.outcome.first_call = Some(index);
             self.outcome.first = Some(format!("call {index}: {what} is {theirs}, by the formulas {ours}; {call:?}"));
         }
     }
