@@ -67,8 +67,8 @@ pub const SUBJECTS: [Subject; 12] = [
     Subject {
         algorithm: "compound",
         source: "Tan et al. 2006, draft-sridharan-tcpm-ctcp; Li 2006, sections 7 and 8; CTCP-TUBE",
-        tolerance: A_PACKET,
-        why: "dwnd, diff and gamma are in 1/256 packets",
+        tolerance: Tolerance { pkts: 2.0, share: 0.0 },
+        why: "dwnd, diff and gamma are in 1/256 packets: one packet of dwnd, and one of credit",
         variants: &[
             profile(""),
             profile("li2006"),

@@ -4,7 +4,7 @@
 //! without growth; one more in it leaves a window of one packet.
 
 use crate::highspeed::Response;
-use crate::tcp::{Law, Tcp, Values};
+use crate::tcp::{Law, Tcp, Values, TICK_S};
 
 const BY_RTT: u32 = 2;
 
@@ -47,15 +47,23 @@ impl HighSpeedLp {
         !tcp.is_below(average_s, limit_s, 1e-6)
     }
 
+    fn is_inferring(&self, tcp: &mut Tcp) -> bool {
+        tcp.is_below(tcp.now_s, self.inference_end_s, 2.0 * TICK_S)
+    }
+
     fn indicated(&mut self, tcp: &mut Tcp) {
         tcp.credit = 0.0;
-        if tcp.now_s < self.inference_end_s {
+        if self.is_inferring(tcp) {
             tcp.took("indication in the inference phase");
             tcp.cwnd = 1.0;
         } else {
             tcp.took("first indication");
-            let share = if self.yields_as_highspeed { self.response.decrease(tcp.cwnd) } else { 0.5 };
-            tcp.cwnd = (tcp.cwnd * (1.0 - share)).floor().max(1.0);
+            let given_up = if self.yields_as_highspeed {
+                (tcp.cwnd * self.response.decrease(tcp.cwnd)).floor()
+            } else {
+                (tcp.cwnd / 2.0).ceil()
+            };
+            tcp.cwnd = (tcp.cwnd - given_up).max(1.0);
         }
         tcp.threshold = tcp.threshold.min(tcp.cwnd.max(2.0));
         self.inference_end_s = tcp.now_s + self.inference_rtts * tcp.srtt_s;
@@ -83,7 +91,7 @@ impl Law for HighSpeedLp {
         if !tcp.is_limited() {
             return;
         }
-        if tcp.now_s < self.inference_end_s {
+        if self.is_inferring(tcp) {
             tcp.took("no growth in the inference phase");
             return;
         }

@@ -2,7 +2,7 @@
 //! alpha = 1 for Delta <= Delta_L, else 1 + 10 (Delta - Delta_L) + ((Delta - Delta_L) / 2)^2, times 2 (1 - beta);
 //! beta = RTT_min / RTT_max in [0.5, 0.8], or 0.5 where throughput has changed by more than Delta_B.
 
-use crate::tcp::{Law, Tcp, Values, CWR, LOSS, OPEN, RECOVERY};
+use crate::tcp::{Law, Tcp, Values, TICK_S, CWR, LOSS, OPEN, RECOVERY};
 
 #[derive(Clone)]
 pub struct Htcp {
@@ -62,9 +62,9 @@ impl Htcp {
     fn count(&mut self, tcp: &Tcp, acked: f64) {
         self.pkts += acked;
         let time_s = tcp.now_s - self.counted_from_s;
-        if time_s >= self.smallest_s {
+        if time_s > self.smallest_s - TICK_S {
             let rate = self.pkts / time_s;
-            if tcp.now_s - self.since_s <= 3.0 * self.smallest_s {
+            if tcp.now_s - self.since_s < 3.0 * self.smallest_s + TICK_S {
                 (self.mean_rate, self.best_rate) = (rate, rate);
             } else {
                 self.mean_rate = (3.0 * self.mean_rate + rate) / 4.0;
@@ -76,7 +76,8 @@ impl Htcp {
     }
 
     fn choose_beta(&mut self, tcp: &mut Tcp) {
-        let changed = (self.best_rate - self.last_best_rate).abs() > self.delta_b * self.last_best_rate;
+        let change = (self.best_rate - self.last_best_rate).abs();
+        let changed = !tcp.is_below(change, self.delta_b * self.last_best_rate, 3.0);
         if changed {
             tcp.took("throughput changed");
             (self.beta, self.adapts) = (0.5, false);

@@ -98,11 +98,11 @@ fn per_million(count: u64) -> Probability {
     Probability::ratio(count, 1_000_000)
 }
 
-/// Outages of some 50 packets: windows are lost whole, and timeouts follow.
+/// Outages of some 100 packets: windows are lost whole, and timeouts follow.
 fn outages() -> Loss {
     Loss::GilbertElliott {
-        good_to_bad: per_million(300),
-        bad_to_good: per_million(20_000),
+        good_to_bad: per_million(800),
+        bad_to_good: per_million(10_000),
         loss_in_good: Probability::NEVER,
         loss_in_bad: Probability::ALWAYS,
     }
@@ -144,6 +144,7 @@ pub fn weather() -> Vec<Run> {
         Run::of(10_000, 80, 60).beside(0, 2),                                     // among Reno
         Run::of(100_000, 60, 1000).lossy(Loss::Bernoulli(per_million(400))),      // losses without a queue
         Run::of(10_000, 50, 100).lossy(outages()),                                // timeouts
+        Run::of(10_000, 30, 100).lossy(Loss::Bernoulli(per_million(60_000))),
         Run::of(10_000, 50, 40).sending(Application::Limited { rate: BitRate::mbit_per_s(4) }).beside(0, 1),
         Run::of(15_000, 40, 80).sending(on_off),
         Run::of(8_000, 100, 300).jittery(5).beside(1, 1),

@@ -7,6 +7,9 @@ use std::rc::Rc;
 use ccctl_catalog::ParameterSet;
 use ccctl_sim::{Event, SocketRecord};
 
+/// Half the clock's resolution: times that are equal in whole microseconds are equal.
+pub const TICK_S: f64 = 0.5e-6;
+
 /// `enum tcp_ca_state`
 pub const OPEN: u8 = 0;
 pub const CWR: u8 = 2;
@@ -131,12 +134,6 @@ impl Tcp {
         self.credit += acked;
         self.spend(pkts);
         self.cwnd = self.cwnd.min(self.clamp);
-    }
-
-    /// By a share of the window, or of a packet, in real numbers.
-    pub fn grow_fraction(&mut self, pkts: f64) {
-        self.credit += pkts;
-        self.spend(1.0);
     }
 
     fn spend(&mut self, price: f64) {

@@ -3,7 +3,7 @@
 use ccctl_sim::Event;
 
 use crate::rounds::Rounds;
-use crate::tcp::{Law, Tcp, Values, OPEN};
+use crate::tcp::{Law, Tcp, Values, LOSS, OPEN};
 
 #[derive(Clone)]
 pub struct Yeah {
@@ -55,7 +55,6 @@ impl Yeah {
                 self.fast_round(tcp);
             }
         }
-        self.rounds.begin(tcp);
     }
 
     fn slow_round(&mut self, tcp: &mut Tcp) {
@@ -98,19 +97,24 @@ impl Law for Yeah {
     }
 
     fn grow(&mut self, tcp: &mut Tcp, acked: f64) {
-        if !tcp.is_limited() {
-            return;
+        let limited = tcp.is_limited();
+        let mut left = if limited { acked } else { 0.0 };
+        if limited && tcp.in_slow_start() {
+            left = tcp.slow_start(acked);
         }
-        let left = if tcp.in_slow_start() { tcp.slow_start(acked) } else { acked };
         if left > 0.0 {
             let fast = self.slow_rtts == 0.0;
             let pkts = if fast { tcp.cwnd.min(self.pkts_per_increase) } else { tcp.cwnd };
             tcp.took(if fast { "fast growth" } else { "slow growth" });
             tcp.grow_each(pkts, left);
         }
-        if self.rounds.is_over(tcp) {
+        if tcp.is_recovering() || !self.rounds.is_over(tcp) {
+            return;
+        }
+        if limited {
             self.round_ended(tcp);
         }
+        self.rounds.begin(tcp);
     }
 
     fn ssthresh(&mut self, tcp: &mut Tcp) -> f64 {
@@ -128,7 +132,10 @@ impl Law for Yeah {
     }
 
     fn entered(&mut self, tcp: &mut Tcp, state: u8) {
-        if state == OPEN {
+        if state == LOSS {
+            self.rounds.forget_base();
+        }
+        if state == OPEN || state == LOSS {
             self.rounds.begin(tcp);
         }
     }
