@@ -119,10 +119,12 @@ impl Tcp {
         left
     }
 
-    /// `rate` packets a round trip: cwnd += rate / cwnd for each packet.
+    /// `rate` packets a round trip: cwnd += rate / cwnd for each packet; an ACK no more than doubles the window.
     pub fn grow_by(&mut self, rate: f64, acked: f64) {
+        let most = 2.0 * self.cwnd;
         self.credit += rate * acked;
         self.spend(self.cwnd);
+        self.cwnd = self.cwnd.min(most);
     }
 
     /// One packet for each `pkts` acknowledged.
