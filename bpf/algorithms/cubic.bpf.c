@@ -8,10 +8,14 @@
  * Why      Growth depends on time, not on the number of round trips, so flows of different RTT grow alike; it is
  *          flat around W_max, where the last loss was, and steep far from it.
  * Differs  From Linux: the window is renewed at each ACK, not once per jiffy; the smoothed RTT stands for the RTT of
- *          the target, not the smallest one; the time offset stops at 256 s instead of wrapping after 5.8 minutes.
- *          Time in which the connection had nothing to send, or did not fill its window, does not count (RFC 9438
- *          section 4.2, 5.8). From the RFC: an ECN mark acts as a loss does; half of the window that was in use is not
- *          consulted (the kernel's snd_cwnd only grows when used). Slow start ends with HyStart by default, as in Linux.
+ *          the target, not the smallest one; the time offset stops at 256 s instead of wrapping after 5.8 minutes. Time
+ *          in which the connection had nothing to send, or did not fill its window, does not count (RFC 9438 section
+ *          4.2, 5.8). From the RFC: an ECN mark acts as a loss does; half of the window that was in use is not
+ *          consulted (the kernel's snd_cwnd only grows when used). Slow start ends with HyStart by default, as in
+ *          Linux. Three more things are Linux's and not the RFC's: W / (target - W) is rounded down, and a packet is
+ *          added for so many acked; W_est is reached within a round trip, not at once; while no W_max is known (before
+ *          the first loss, after a timeout) growth is at least 5 % a round trip. max_step_pkts acts where the curve is
+ *          beyond K, as in Linux 2.6.22.
  * State    104 bytes of 104.
  * Range    windows up to 2^20 packets: 410 * 2^54 < 2^63 for the cubed time, (W_max - W) << 40 < 2^60 for its root.
  */

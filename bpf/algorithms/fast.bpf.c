@@ -7,9 +7,12 @@
  * Law      once a round trip: W = min(2 W, (1 - gamma) W + gamma (base / RTT W + alpha)); queueing delay below mi_us:
  *          W doubles per round trip; loss: Reno
  * Why      In equilibrium each flow keeps alpha packets in the queue, whatever the rate: stable and without loss.
- * Differs  alpha_pkts = 0 chooses alpha by throughput in three modes, with the thresholds of Table II read as kB/s. The RTT
- *          is smoothed with weight min(3 / W, 1/4) as in the paper (ns-2: 3 / W or 1/256). The step is taken at once, not
- *          paced over the round trip. After a decrease ssthresh follows the window, or slow start would undo it.
+ * Differs  alpha_pkts = 0 chooses alpha by throughput in three modes, with the thresholds of Table II read as kB/s; a
+ *          step may cross two. The RTT is smoothed with weight min(3 / W, 1/4) as in the paper (ns-2: 3 / W or 1/256).
+ *          The step is taken at once, not paced over the round trip, and only after a round that was filled. After a
+ *          decrease ssthresh follows the window, or slow start would undo it. The paper does not say what a reduction
+ *          leaves of the delays: here the average begins anew, after a timeout the base too, and until there is one the
+ *          window grows as Reno's.
  * State    24 bytes of 104.
  * Range    windows up to 2^20 packets in Q8, RTTs up to 10 s: 2^28 * 10^7 < 2^52; the average in Q23: 3 * 2^51.
  */

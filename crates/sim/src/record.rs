@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::native::{tcp_ca_event, tcp_sock, Instance, CA_EVENT_COMPLETE_CWR, CA_EVENT_CWND_RESTART, CA_EVENT_LOSS};
 use crate::native::{ack_sample, rate_sample, CA_EVENT_TX_START};
+use crate::native::{tcp_ca_event, tcp_sock, Instance, CA_EVENT_COMPLETE_CWR, CA_EVENT_CWND_RESTART, CA_EVENT_LOSS};
 
 /// What stands before the calls of a file: whose they are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -109,7 +109,7 @@ pub const SUBJECTS: [Subject; 12] = [
             ("loss", 100),
             ("timeout", 5),
         ],
-        planted: &[(0, "gamma_pct", 48), (0, "mode1_up_kbytes_per_s", 14_000), (1, "alpha_pkts", 98), (2, "every_other_rtt", 0)],
+        planted: &[(0, "gamma_pct", 48), (0, "mode0_up_kbytes_per_s", 1300), (1, "alpha_pkts", 98), (1, "every_other_rtt", 0), (2, "every_other_rtt", 0)],
         single_acks: false,
     },
     Subject {

@@ -2,7 +2,7 @@
 //! alpha = 1 for Delta <= Delta_L, else 1 + 10 (Delta - Delta_L) + ((Delta - Delta_L) / 2)^2, times 2 (1 - beta);
 //! beta = RTT_min / RTT_max in [0.5, 0.8], or 0.5 where throughput has changed by more than Delta_B.
 
-use crate::tcp::{Law, Tcp, Values, TICK_S, CWR, LOSS, OPEN, RECOVERY};
+use crate::tcp::{Law, Tcp, Values, CWR, LOSS, OPEN, RECOVERY, TICK_S};
 
 #[derive(Clone)]
 pub struct Htcp {
@@ -136,8 +136,7 @@ impl Law for Htcp {
     fn undo(&mut self, tcp: &mut Tcp) -> f64 {
         if let Some((age_s, largest_s, rate, beta, adapts)) = self.undo.take() {
             self.since_s = tcp.now_s - age_s;
-            (self.largest_s, self.last_best_rate, self.beta, self.adapts) =
-                (largest_s, rate, beta, adapts);
+            (self.largest_s, self.last_best_rate, self.beta, self.adapts) = (largest_s, rate, beta, adapts);
         }
         tcp.cwnd.max(tcp.prior_cwnd)
     }

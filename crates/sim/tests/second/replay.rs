@@ -65,11 +65,8 @@ struct Replay<L> {
 
 pub fn replay<L: Law + Clone>(calls: &[Call], law: L, tolerance: Tolerance) -> Outcome {
     let first = calls.first().expect("a record has calls").socket;
-    let last = WindowRecord {
-        snd_cwnd: first.snd_cwnd,
-        snd_cwnd_cnt: first.snd_cwnd_cnt,
-        snd_ssthresh: first.snd_ssthresh,
-    };
+    let last =
+        WindowRecord { snd_cwnd: first.snd_cwnd, snd_cwnd_cnt: first.snd_cwnd_cnt, snd_ssthresh: first.snd_ssthresh };
     let (cwnd, threshold) = (f64::from(first.snd_cwnd), f64::from(first.snd_ssthresh));
     let tcp = Tcp { cwnd, threshold, ..Tcp::default() };
     let mut replay = Replay { law, tcp, tolerance, last, returned: None, outcome: Outcome::default() };

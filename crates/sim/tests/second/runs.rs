@@ -36,7 +36,7 @@ impl Run {
             application: Application::Bulk,
             ecn: false,
             ack_every_pkts: 2,
-            length: Duration::from_secs(40),
+            length: Duration::from_secs(25),
         }
     }
 
@@ -133,17 +133,14 @@ pub fn weather() -> Vec<Run> {
     reordered.link.reordering = Some(Reordering { probability: per_million(2000), delay: Duration::from_millis(15) });
     let mut trace = Run::of(1000, 50, 120);
     trace.link.rate = changing();
-    let on_off = Application::OnOff {
-        on: Duration::from_secs(2),
-        off: Duration::from_secs(1),
-        rate: BitRate::mbit_per_s(30),
-    };
+    let on_off =
+        Application::OnOff { on: Duration::from_secs(2), off: Duration::from_secs(1), rate: BitRate::mbit_per_s(30) };
     vec![
-        Run::of(20_000, 60, 100),                                                 // a full buffer, alone
-        Run::of(60_000, 120, 600).beside(1, 0),                                   // large windows, and one more of its kind
-        Run::of(10_000, 80, 60).beside(0, 2),                                     // among Reno
-        Run::of(100_000, 60, 1000).lossy(Loss::Bernoulli(per_million(400))),      // losses without a queue
-        Run::of(10_000, 50, 100).lossy(outages()),                                // timeouts
+        Run::of(20_000, 60, 100),                                            // a full buffer, alone
+        Run::of(60_000, 120, 600).beside(1, 0),                              // large windows, and one more of its kind
+        Run::of(10_000, 80, 60).beside(0, 2),                                // among Reno
+        Run::of(100_000, 60, 1000).lossy(Loss::Bernoulli(per_million(400))), // losses without a queue
+        Run::of(10_000, 50, 100).lossy(outages()),                           // timeouts
         Run::of(10_000, 30, 100).lossy(Loss::Bernoulli(per_million(60_000))),
         Run::of(10_000, 50, 40).sending(Application::Limited { rate: BitRate::mbit_per_s(4) }).beside(0, 1),
         Run::of(15_000, 40, 80).sending(on_off),
@@ -151,9 +148,9 @@ pub fn weather() -> Vec<Run> {
         marked,
         reordered,
         trace,
-        Run::of(2_000, 20, 500).lasting(60),                                      // a very long queue
-        Run::of(100_000, 4, 60).lasting(15).beside(1, 0),                         // a short one
-        Run::of(40_000, 3, 3000).beside(4, 0).lasting(80),                        // left alone after a time
-        Run::of(200_000, 150, 100).lasting(20),                                   // a path too large for its buffer
+        Run::of(2_000, 20, 500).lasting(60),               // a very long queue
+        Run::of(100_000, 4, 60).lasting(15).beside(1, 0),  // a short one
+        Run::of(40_000, 3, 3000).beside(4, 0).lasting(80), // left alone after a time
+        Run::of(200_000, 150, 100).lasting(20),            // a path too large for its buffer
     ]
 }

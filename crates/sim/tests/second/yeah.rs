@@ -8,8 +8,8 @@ use crate::tcp::{Law, Tcp, Values, LOSS, OPEN};
 #[derive(Clone)]
 pub struct Yeah {
     queue_max: f64,
-    taken: f64,          // of the queue, by decongestion: Q / gamma
-    taken_at_most: f64,  // and of the window
+    taken: f64,         // of the queue, by decongestion: Q / gamma
+    taken_at_most: f64, // and of the window
     given_up_at_least: f64,
     phi: f64,
     rho_rtts: f64,
