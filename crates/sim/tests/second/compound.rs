@@ -15,6 +15,7 @@ const BY_DIFFWND: u32 = 1;
 const BY_LOSSWINDOW: u32 = 2;
 
 #[derive(Clone)]
+#[allow(clippy::struct_excessive_bools)] // switches
 pub struct Compound {
     alpha: f64,
     zeta: f64,

@@ -143,11 +143,7 @@ impl Law for Htcp {
 
     fn entered(&mut self, tcp: &mut Tcp, state: u8) {
         match state {
-            OPEN => {
-                if self.undo.take().is_some() {
-                    self.since_s = tcp.now_s;
-                }
-            }
+            OPEN if self.undo.take().is_some() => self.since_s = tcp.now_s,
             CWR | RECOVERY | LOSS => {
                 self.since_s = tcp.now_s;
             }

@@ -3,6 +3,10 @@
 //! recorded in the simulator, and must come to the same windows. Where the two disagreed the paper's text decided;
 //! `docs/second-implementations.md` tells of it.
 
+#![allow(clippy::unwrap_used)] // all of this is a test
+#![allow(clippy::float_cmp)] // whole numbers, and zero
+#![allow(clippy::doc_markdown)] // formulas
+
 mod africa;
 mod bic;
 mod cases;
