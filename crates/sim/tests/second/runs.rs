@@ -120,7 +120,9 @@ fn changing() -> LinkRate {
 /// Each packet acknowledged at once, as delays are to be the path's own.
 pub fn weather_without_delayed_acks() -> Vec<Run> {
     let mut runs = weather();
-    runs.iter_mut().for_each(|run| run.ack_every_pkts = 1);
+    for run in &mut runs {
+        run.ack_every_pkts = 1;
+    }
     runs
 }
 
