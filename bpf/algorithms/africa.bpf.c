@@ -8,7 +8,8 @@
  *          else W += a(W) of HighSpeed TCP (fast); loss: b(W) W in fast, W / 2 in slow mode
  * Why      Unused bandwidth shows in an empty queue, and only then fast growth takes nothing from anybody.
  * Differs  decrease = half always halves, as Baiocchi et al. (PFLDnet 2007) describe Africa; the module that circulates
- *          keeps b(W). The mode is judged at each ACK; it selects nothing but a(W).
+ *          keeps b(W). The mode is judged at each ACK that may grow the window, on RTTs outside recovery; what a loss
+ *          takes goes by the last of these. b(W) and a(W) are those of RFC 3649's table, so that a is rounded up.
  * State    24 bytes of 104.
  * Range    windows up to 2^20 packets, RTTs up to 10 s.
  */

@@ -10,9 +10,11 @@
  *          loss: lwnd = lwnd / 2, dwnd = W / 2 - lwnd / 2; auto-tuning: gamma += lambda (3/4 diff_reno - gamma) per loss
  * Why      The Reno part guarantees a fair share where loss decides; the delay part adds what nobody else uses.
  * Differs  The report on Vista publishes no formula for burst control: muted adds nothing while gamma_low <= diff <
- *          gamma, partial at most partial_max_q8. Its two ways of tuning gamma are read as the later published law
- *          with diff of lwnd (diffwnd) or of the whole window at loss (losswindow). dwnd changes at the end of a round
- *          at once, not spread over the next. c06_loss repeats the Linux patch of 2006, whose dwnd survives losses.
+ *          gamma, partial at most partial_max_q8. Its two ways of tuning gamma are read as the later published law with
+ *          diff of lwnd (diffwnd) or of the whole window at loss (losswindow). dwnd changes at the end of a round at
+ *          once, not spread over the next. RTT is the smallest of the round, W that of its first ACK; rounds of slow
+ *          start, of recovery, and those that did not fill the window decide nothing and tune nothing. c06_loss repeats
+ *          the Linux patch of 2006, whose dwnd survives losses.
  * State    52 bytes of 104.
  * Range    exact for windows up to 2^20 packets and RTTs up to 10 s; dwnd and gamma in Q8.
  */

@@ -8,10 +8,14 @@
  * Why      Growth depends on time, not on the number of round trips, so flows of different RTT grow alike; it is
  *          flat around W_max, where the last loss was, and steep far from it.
  * Differs  From Linux: the window is renewed at each ACK, not once per jiffy; the smoothed RTT stands for the RTT of
- *          the target, not the smallest one; the time offset stops at 256 s instead of wrapping after 5.8 minutes.
- *          Time in which the connection had nothing to send, or did not fill its window, does not count (RFC 9438
- *          section 4.2, 5.8). From the RFC: an ECN mark acts as a loss does; half of the window that was in use is not
- *          consulted (the kernel's snd_cwnd only grows when used). Slow start ends with HyStart by default, as in Linux.
+ *          the target, not the smallest one; the time offset stops at 256 s instead of wrapping after 5.8 minutes. Time
+ *          in which the connection had nothing to send, or did not fill its window, does not count (RFC 9438 section
+ *          4.2, 5.8). From the RFC: an ECN mark acts as a loss does; half of the window that was in use is not
+ *          consulted (the kernel's snd_cwnd only grows when used). Slow start ends with HyStart by default, as in
+ *          Linux. Three more things are Linux's and not the RFC's: W / (target - W) is rounded down, and a packet is
+ *          added for so many acked; W_est is reached within a round trip, not at once; while no W_max is known (before
+ *          the first loss, after a timeout) growth is at least 5 % a round trip. max_step_pkts acts where the curve is
+ *          beyond K, as in Linux 2.6.22.
  * State    104 bytes of 104.
  * Range    windows up to 2^20 packets: 410 * 2^54 < 2^63 for the cubed time, (W_max - W) << 40 < 2^60 for its root.
  */
@@ -84,12 +88,19 @@ CC_INLINE void cubic_start_epoch(struct cubic_state *ca, const struct cubic_para
 	ca->origin_pkts = ca->w_max_pkts;
 }
 
+/* t + RTT */
+CC_INLINE u64 cubic_time_q10s(const struct cubic_state *ca, const struct sock *sk)
+{
+	u64 elapsed_us = cc_min(cc_now_us(sk) - ca->epoch_us, 1ULL << 40);
+
+	return ((elapsed_us + cc_srtt_us(sk)) << 10) / 1000000;
+}
+
 /* W(t + RTT), at most half as large again as the window (RFC 9438, section 4.2) */
 CC_INLINE u32 cubic_target_pkts(const struct cubic_state *ca, const struct cubic_params *p, const struct sock *sk)
 {
 	u32 cwnd = tcp_sk(sk)->snd_cwnd;
-	u64 elapsed_us = cc_min(cc_now_us(sk) - ca->epoch_us, 1ULL << 40);
-	u64 t_q10s = ((elapsed_us + cc_srtt_us(sk)) << 10) / 1000000;
+	u64 t_q10s = cubic_time_q10s(ca, sk);
 	u64 offset_q10s = cc_min(cc_distance(t_q10s, ca->k_q10s), CUBIC_MAX_OFFSET_Q10);
 	u64 limit = cwnd + (cwnd >> 1);
 	u64 delta;
@@ -103,16 +114,14 @@ CC_INLINE u32 cubic_target_pkts(const struct cubic_state *ca, const struct cubic
 	return cc_min(ca->origin_pkts + delta, limit);
 }
 
-/* 2005: beyond W_max by no more than max_step_pkts in 100 ms */
-CC_INLINE u32 cubic_step_pkts(const struct cubic_state *ca, const struct cubic_params *p, const struct sock *sk,
-			      u32 step)
+/* 2005: where the curve is beyond W_max, no more than max_step_pkts in 100 ms; in packets acked for one more */
+CC_INLINE u32 cubic_least_divisor(const struct cubic_state *ca, const struct cubic_params *p, const struct sock *sk)
 {
-	u64 most;
+	u64 step = (u64)p->max_step_pkts * cc_srtt_us(sk); /* packets in a round trip, times 10^5 */
 
-	if (!p->max_step_pkts || tcp_sk(sk)->snd_cwnd < ca->origin_pkts)
-		return step;
-	most = (u64)p->max_step_pkts * cc_srtt_us(sk) / 100000;
-	return cc_min(step, cc_max(most, 1));
+	if (!step || cubic_time_q10s(ca, sk) < ca->k_q10s)
+		return 0;
+	return cc_min(cc_div((u64)tcp_sk(sk)->snd_cwnd * 100000, step), 0xffffffffU);
 }
 
 /* alpha = 3 (1 - beta) / (1 + beta), rounded; 1 once W_est has reached the window before the loss (RFC 9438, 4.3) */
@@ -148,7 +157,7 @@ CC_INLINE u32 cubic_divisor(struct cubic_state *ca, const struct cubic_params *p
 	u32 divisor = 100 * cwnd; /* on the plateau: next to nothing */
 
 	if (target > cwnd)
-		divisor = cwnd / cubic_step_pkts(ca, p, sk, target - cwnd);
+		divisor = cc_max(cwnd / (target - cwnd), cubic_least_divisor(ca, p, sk));
 	if (!ca->w_max_pkts)
 		divisor = cc_min(divisor, 20); /* no loss yet: at least 5 % in a round trip */
 	if (p->reno_friendly) {

@@ -7,11 +7,14 @@
  * Law      once a round trip: W = min(2 W, (1 - gamma) W + gamma (base / RTT W + alpha)); queueing delay below mi_us:
  *          W doubles per round trip; loss: Reno
  * Why      In equilibrium each flow keeps alpha packets in the queue, whatever the rate: stable and without loss.
- * Differs  alpha_pkts = 0 chooses alpha by throughput in three modes, with the thresholds of Table II read as kB/s. The RTT
- *          is smoothed with weight min(3 / W, 1/4) as in the paper (ns-2: 3 / W or 1/256). The step is taken at once, not
- *          paced over the round trip. After a decrease ssthresh follows the window, or slow start would undo it.
- * State    20 bytes of 104.
- * Range    windows up to 2^20 packets in Q8, RTTs up to 10 s: 2^28 * 10^7 < 2^52.
+ * Differs  alpha_pkts = 0 chooses alpha by throughput in three modes, with the thresholds of Table II read as kB/s; a
+ *          step may cross two. The RTT is smoothed with weight min(3 / W, 1/4) as in the paper (ns-2: 3 / W or 1/256).
+ *          The step is taken at once, not paced over the round trip, and only after a round that was filled. After a
+ *          decrease ssthresh follows the window, or slow start would undo it. The paper does not say what a reduction
+ *          leaves of the delays: here the average begins anew, after a timeout the base too, and until there is one the
+ *          window grows as Reno's.
+ * State    24 bytes of 104.
+ * Range    windows up to 2^20 packets in Q8, RTTs up to 10 s: 2^28 * 10^7 < 2^52; the average in Q23: 3 * 2^51.
  */
 #include "rtt.h"
 
@@ -33,6 +36,7 @@ CC_PARAMS(fast,
 struct fast_state {
 	u32 base_rtt_us; /* 0: none yet */
 	u32 rtt_q3; /* smoothed, us; 0: none since the last reduction or pause */
+	u32 rtt_rest_q23; /* ... and what is below its last bit: steps of 3 / W of the way are small */
 	u32 cwnd_q8; /* window with the fraction that the kernel cannot hold */
 	u32 round_end_seq;
 	u8 mode;
@@ -52,13 +56,22 @@ void CC_HOOK(fast_init, struct sock *sk)
 	fast_restart_round(CC_STATE(fast, sk), tcp_sk(sk));
 }
 
-/* weight min(3 / W, 1/4); the difference is kept unsigned */
-CC_INLINE u32 fast_smooth_q3(u32 average_q3, u32 rtt_us, u32 cwnd)
+/* weight min(3 / W, 1/4); the difference is kept unsigned. In Q3 an average within W / 24 us would never move. */
+CC_INLINE void fast_smooth(struct fast_state *ca, u32 rtt_us, u32 cwnd)
 {
-	u32 sample_q3 = rtt_us << 3;
-	u64 step = cc_distance(sample_q3, average_q3) * 3 / cc_max(cwnd, 12);
+	u64 average_q23 = ((u64)ca->rtt_q3 << 20) + ca->rtt_rest_q23;
+	u64 sample_q23 = (u64)rtt_us << 23;
+	u64 step = cc_distance(sample_q23, average_q23) * 3 / cc_max(cwnd, 12);
 
-	return sample_q3 > average_q3 ? average_q3 + step : average_q3 - step;
+	average_q23 = sample_q23 > average_q23 ? average_q23 + step : average_q23 - step;
+	ca->rtt_q3 = average_q23 >> 20;
+	ca->rtt_rest_q23 = average_q23 & ((1 << 20) - 1);
+}
+
+CC_INLINE void fast_begin_average(struct fast_state *ca, u32 rtt_us)
+{
+	ca->rtt_q3 = rtt_us << 3;
+	ca->rtt_rest_q23 = 0;
 }
 
 void CC_HOOK(fast_pkts_acked, struct sock *sk, const struct ack_sample *sample)
@@ -71,7 +84,10 @@ void CC_HOOK(fast_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 	rtt_us = cc_clamp(sample->rtt_us, 1, 1U << 28);
 	if (!ca->base_rtt_us || rtt_us < ca->base_rtt_us)
 		ca->base_rtt_us = rtt_us;
-	ca->rtt_q3 = ca->rtt_q3 ? fast_smooth_q3(ca->rtt_q3, rtt_us, tcp_sk(sk)->snd_cwnd) : rtt_us << 3;
+	if (ca->rtt_q3)
+		fast_smooth(ca, rtt_us, tcp_sk(sk)->snd_cwnd);
+	else
+		fast_begin_average(ca, rtt_us);
 }
 
 CC_INLINE u32 fast_rtt_us(const struct fast_state *ca)
@@ -123,12 +139,12 @@ CC_INLINE void fast_step(struct fast_state *ca, const struct fast_params *p, str
 
 CC_INLINE bool fast_queue_is_empty(const struct fast_state *ca, const struct fast_params *p)
 {
-	return ca->base_rtt_us && fast_rtt_us(ca) - ca->base_rtt_us < p->mi_us;
+	return fast_rtt_us(ca) - ca->base_rtt_us < p->mi_us;
 }
 
 CC_INLINE void fast_end_round(struct fast_state *ca, const struct fast_params *p, struct tcp_sock *tp)
 {
-	bool step = ca->filled && ca->base_rtt_us && !(p->every_other_rtt && ca->skip);
+	bool step = ca->filled && !(p->every_other_rtt && ca->skip);
 
 	ca->skip = !ca->skip;
 	if (step)
@@ -146,7 +162,7 @@ void CC_HOOK(fast_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 		ca->filled = false;
 	else if (cc_in_slow_start(tp))
 		cc_slow_start(tp, acked_pkts);
-	else if (cc_recovering(sk))
+	else if (cc_recovering(sk) || !ca->rtt_q3) /* no delay is known: it is not that the queue is empty */
 		cc_reno_grow(tp, acked_pkts);
 	else if (fast_queue_is_empty(ca, p))
 		cc_set_cwnd(tp, (u64)tp->snd_cwnd + acked_pkts);

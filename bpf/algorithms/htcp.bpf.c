@@ -10,7 +10,10 @@
  * Why      Long times between losses mean a large share of a fast path: grow faster the longer nothing was lost.
  * Differs  From Linux: alpha is Q10 and follows the clock at each ACK (Linux truncates it to an integer and renews it
  *          when the window grows), and does not wrap after 131 s; RTT scaling is off (profile linux: on). From FreeBSD:
- *          its maximum-RTT decay divides the whole sum by 100. The clock stops while the connection has nothing to send.
+ *          its maximum-RTT decay divides the whole sum by 100. The clock stops while the connection has nothing to
+ *          send. RTT_max follows a larger sample by 20 ms at most; in the paper it is the largest RTT, and Linux
+ *          ignores samples further above it. Throughput is measured over an RTT_min or more, the first three times
+ *          unsmoothed.
  * State    80 bytes of 104.
  * Range    alpha < 2^42 for any time (the excess over D_L is held at 2^20 ms); rates below 2^32 packets/s.
  */
@@ -27,7 +30,7 @@ CC_PARAMS(htcp,
 #define HTCP_BETA_MIN_Q7 64 /* 0.5 */
 #define HTCP_BETA_MAX_Q7 102 /* 0.8 */
 #define HTCP_BACKOFF_MIN_RTT_US 10000 /* Linux: below this the RTT ratio says little */
-#define HTCP_RTT_GROWTH_US 20000 /* Linux: RTT_max follows a sample by this much, so that spikes are ignored */
+#define HTCP_RTT_GROWTH_US 20000 /* Linux: samples this far above RTT_max count; here a larger one counts as this */
 
 struct htcp_undo {
 	u32 congestion_age_us;

@@ -9,9 +9,9 @@
  *          P = exp(-k2 (T - T_min) / (T_max - T_min))
  * Why      The increase in a round trip grows with T^2 and the decrease falls with T, so that neither the throughput nor
  *          its growth depends on T; P slows down as the queue fills up.
- * Differs  Not compared with the paper: T0 = T1 = 1 s, k1 = 2 for C in Mbit/s, k2 = 2, and T as an average are readings at
- *          second hand. From the paper: C is a parameter, where the paper measures it with packet pairs; the average RTT
- *          has weight 1/8. Not in Linux.
+ * Differs  Not compared with the paper: T0 = T1 = 1 s, k1 = 2 for C in Mbit/s, k2 = 2, and T as an average are readings
+ *          at second hand. From the paper: C is a parameter, where the paper measures it with packet pairs; the average
+ *          RTT has weight 1/8 and leaves out what is measured in recovery. Not in Linux.
  * State    24 bytes of 104.
  * Range    capacity up to 10^5 Mbit/s and RTT up to 10 s: alpha T < 2^57 in us, divided by 1000 before T / (T + T0)
  *          multiplies it. P is a line between points an eighth apart: 0.002 above the curve at most.

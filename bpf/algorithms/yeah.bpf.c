@@ -10,8 +10,9 @@
  * Why      Draining its own queue keeps the path's buffer empty; count_reno, the window that a Reno flow would have, keeps
  *          it from giving way to flows that do not drain theirs.
  * Differs  From the paper: after zeta fast round trips count_reno becomes 2 and then half the window (paper_reset: half
- *          the window at once). From Linux: L is compared as base / phi in integers of any RTT, and no window limit of
- *          2^25 is set.
+ *          the window at once), and Q counts whole packets: slow is Q > alpha, where the paper has Q >= Q_max. As in
+ *          Linux there is no decision after a round with fewer than three samples or with an unfilled window. From
+ *          Linux: L is compared as base / phi in integers of any RTT, and no window limit of 2^25 is set.
  * State    36 bytes of 104.
  * Range    exact for windows up to 2^20 packets and RTTs up to 10 s.
  */

@@ -1,14 +1,19 @@
 //! Bulk flows over one bottleneck, and one line of JSON that tells of them: our side of `scripts/compare-ns3`, whose other
 //! side is `validation/dumbbell.cc`. `dumbbell --algorithm=cubic --set=beta_q10=819 --mbit=100 --rtt-ms=50 --buffer=400`
+//!
+//! With `--calls=FILE` the calls of the first flow's hooks are written there, as `docs/second-implementations.md` tells.
 
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ccctl_catalog::ParameterSet;
 use ccctl_sim::{
-    BitRate, FlowId, FlowSpec, Instance, Limit, LinkId, LinkRate, LinkSpec, Loss, Probability, Queue, Simulation,
+    BitRate, Call, FlowId, FlowSpec, Instance, Limit, LinkId, LinkRate, LinkSpec, Loss, Probability, Queue, Recording,
+    Simulation,
 };
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -37,14 +42,28 @@ impl Options {
         self.values.get(name).map_or(Ok(default), |text| text.parse().map_err(|_| format!("--{name}={text}").into()))
     }
 
-    fn instance(&self) -> Result<Arc<Instance>> {
-        let name = self.values.get("algorithm").map_or("reno", String::as_str);
+    fn algorithm(&self) -> &str {
+        self.values.get("algorithm").map_or("reno", String::as_str)
+    }
+
+    fn parameter_set(&self) -> Result<ParameterSet> {
+        let name = self.algorithm();
         let algorithm = ccctl_catalog::algorithm(name).ok_or_else(|| format!("there is no algorithm {name}"))?;
         let mut set = ParameterSet::defaults(name, &algorithm.layout().parameters);
         for (key, value) in &self.parameters {
             set.set(key, value)?;
         }
-        Ok(Arc::new(Instance::new(name, &set)?))
+        Ok(set)
+    }
+
+    fn instance(&self) -> Result<Arc<Instance>> {
+        Ok(Arc::new(Instance::new(self.algorithm(), &self.parameter_set()?)?))
+    }
+
+    fn recording(&self) -> Result<Recording> {
+        let set = self.parameter_set()?;
+        let parameters = set.iter().map(|(parameter, value)| (parameter.name.clone(), value)).collect();
+        Ok(Recording { algorithm: self.algorithm().to_owned(), parameters })
     }
 
     fn link(&self) -> Result<LinkSpec> {
@@ -104,6 +123,10 @@ fn main() -> Result<()> {
     let mut dumbbell = build(&options)?;
     let (seconds, warmup) = (options.number("seconds", 100)?, options.number("warmup", 20)?);
     let step = Duration::from_millis(options.number("step-ms", 10)?);
+    let calls_file = options.values.get("calls");
+    if calls_file.is_some() {
+        dumbbell.simulation.record(dumbbell.flows[0]);
+    }
     let begin = (Instant::now(), cpu_s());
     dumbbell.simulation.run_until(Duration::from_secs(warmup))?;
     let (before, reductions_before) = (dumbbell.received_bytes(), dumbbell.reductions());
@@ -116,6 +139,9 @@ fn main() -> Result<()> {
         next += step;
     }
     let (wall_s, cpu_s) = (begin.0.elapsed().as_secs_f64(), cpu_s() - begin.1);
+    if let Some(path) = calls_file {
+        write_calls(path, &options.recording()?, &dumbbell.simulation.take_calls(dumbbell.flows[0]))?;
+    }
     let length_s = (seconds - warmup) as f64;
     let rates: Vec<f64> =
         dumbbell.received_bytes().iter().zip(&before).map(|(now, then)| (now - then) * 8.0 / length_s).collect();
@@ -134,6 +160,15 @@ fn main() -> Result<()> {
         peak_memory_mb().unwrap_or(0.0),
     );
     Ok(())
+}
+
+fn write_calls(path: &str, head: &Recording, calls: &[Call]) -> Result<()> {
+    let mut file = BufWriter::new(File::create(path)?);
+    writeln!(file, "{}", serde_json::to_string(head)?)?;
+    for call in calls {
+        writeln!(file, "{}", serde_json::to_string(call)?)?;
+    }
+    Ok(file.flush()?)
 }
 
 /// Processor time of this process.

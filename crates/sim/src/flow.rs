@@ -8,6 +8,7 @@ use crate::native::{
     TCP_CA_Recovery, CA_EVENT_COMPLETE_CWR, CA_EVENT_CWND_RESTART, CA_EVENT_LOSS, CA_EVENT_TX_START, SK_PACING_NONE,
     STATE_BYTES, TCP_CA_CWR, TCP_ECN_OK,
 };
+use crate::record::{recorded, Call, Hook};
 
 /// `TCP_INFINITE_SSTHRESH`: no loss was seen yet.
 pub const SSTHRESH_INFINITE_PKTS: u32 = 0x7fff_ffff;
@@ -48,6 +49,7 @@ pub struct Flow {
     instance: Arc<Instance>,
     pub(crate) socket: tcp_sock,
     prior_ssthresh_pkts: u32, // at the last reduction; 0: not to be undone
+    calls: Option<Vec<Call>>,
 }
 
 impl Flow {
@@ -68,13 +70,43 @@ impl Flow {
         socket.inet_conn.sk.sk_pacing_rate = u64::MAX;
         socket.inet_conn.sk.sk_pacing_status = SK_PACING_NONE;
         instance.init(&mut socket);
-        Self { instance, socket, prior_ssthresh_pkts: 0 }
+        Self { instance, socket, prior_ssthresh_pkts: 0, calls: None }
     }
 
     /// A new connection with the kernel's first windows.
     #[must_use]
     pub fn open_connection(instance: Arc<Instance>) -> Self {
         Self::new(instance, INITIAL_CWND_PKTS, SSTHRESH_INFINITE_PKTS, Duration::ZERO)
+    }
+
+    /// From now on each call of a hook is recorded. The algorithm begins anew, as on a socket that changes to it, so that the
+    /// record is whole.
+    pub fn record(&mut self) {
+        self.calls = Some(Vec::new());
+        self.restart();
+    }
+
+    /// The calls since then, or since they were last taken.
+    pub fn take_calls(&mut self) -> Vec<Call> {
+        self.calls.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Calls a hook; what it returns, or 0.
+    #[inline]
+    fn call(&mut self, hook: Hook, run: impl FnOnce(&Instance, &mut tcp_sock) -> u32) -> u32 {
+        match &mut self.calls {
+            None => run(&self.instance, &mut self.socket),
+            Some(calls) => recorded(calls, hook, (&self.instance, &mut self.socket), run),
+        }
+    }
+
+    /// Calls one that returns nothing.
+    #[inline]
+    fn tell(&mut self, hook: Hook, run: impl FnOnce(&Instance, &mut tcp_sock)) {
+        self.call(hook, |instance, tp| {
+            run(instance, tp);
+            0
+        });
     }
 
     pub(crate) fn instance(&self) -> Arc<Instance> {
@@ -191,7 +223,7 @@ impl Flow {
     /// `init` is called again, on a socket that has been changed.
     pub(crate) fn restart(&mut self) {
         self.socket.inet_conn.icsk_ca_priv = Default::default();
-        self.instance.init(&mut self.socket);
+        self.tell(Hook::Init, Instance::init);
     }
 
     /// Time stamps of the last segment: the peer's, and our own that it echoes, both in us.
@@ -236,22 +268,23 @@ impl Flow {
     /// `pkts_acked`, at the end of `tcp_clean_rtx_queue`
     pub(crate) fn told_of_acked(&mut self, pkts: u32, rtt_us: i32, in_flight_pkts: u32) {
         let in_flight = in_flight_pkts.saturating_mul(self.socket.mss_cache);
-        self.instance.pkts_acked(&mut self.socket, &ack_sample { pkts_acked: pkts, rtt_us, in_flight });
+        let sample = ack_sample { pkts_acked: pkts, rtt_us, in_flight };
+        self.tell(Hook::pkts_acked(&sample), |instance, tp| instance.pkts_acked(tp, &sample));
     }
 
     /// `tcp_in_ack_event`
     pub(crate) fn told_of_ack(&mut self) {
-        self.instance.in_ack_event(&mut self.socket);
+        self.tell(Hook::InAckEvent, Instance::in_ack_event);
     }
 
     /// `tcp_cong_control` of an algorithm that controls its window
     pub(crate) fn controlled(&mut self, sample: &rate_sample) {
-        self.instance.cong_control(&mut self.socket, sample);
+        self.tell(Hook::cong_control(sample), |instance, tp| instance.cong_control(tp, sample));
     }
 
     /// `tcp_cong_avoid`
     pub(crate) fn grown(&mut self, pkts: u32) {
-        self.instance.cong_avoid(&mut self.socket, pkts);
+        self.tell(Hook::CongAvoid { acked: pkts }, |instance, tp| instance.cong_avoid(tp, pkts));
     }
 
     /// What the core would have measured if the packets in flight were delivered evenly over the last RTT.
@@ -344,7 +377,7 @@ impl Flow {
         if is_first {
             self.prior_ssthresh_pkts = self.current_ssthresh_pkts();
             self.socket.prior_cwnd = self.socket.snd_cwnd;
-            self.socket.snd_ssthresh = self.instance.ssthresh(&mut self.socket);
+            self.socket.snd_ssthresh = self.call(Hook::Ssthresh, Instance::ssthresh);
             self.event(CA_EVENT_LOSS);
         }
         self.socket.snd_cwnd = self.in_flight_pkts() + 1;
@@ -371,7 +404,7 @@ impl Flow {
 
     pub(crate) fn undo_reduction(&mut self) {
         if self.prior_ssthresh_pkts != 0 {
-            self.socket.snd_cwnd = self.instance.undo_cwnd(&mut self.socket);
+            self.socket.snd_cwnd = self.call(Hook::UndoCwnd, Instance::undo_cwnd);
             self.socket.snd_ssthresh = self.socket.snd_ssthresh.max(self.prior_ssthresh_pkts);
         }
     }
@@ -383,7 +416,7 @@ impl Flow {
 
     /// First send with nothing in flight. From 7.1 on this is a hook of its own, which is preferred here.
     pub fn tx_started(&mut self) {
-        self.instance.tx_start(&mut self.socket);
+        self.tell(Hook::TxStart, Instance::tx_start);
     }
 
     /// The same on kernels up to 7.0, where it is an event.
@@ -417,16 +450,17 @@ impl Flow {
     pub(crate) fn start_reduction(&mut self) {
         self.socket.snd_cwnd_cnt = 0;
         self.socket.prior_cwnd = self.socket.snd_cwnd;
-        self.socket.snd_ssthresh = self.instance.ssthresh(&mut self.socket);
+        self.socket.snd_ssthresh = self.call(Hook::Ssthresh, Instance::ssthresh);
     }
 
     fn event(&mut self, event: tcp_ca_event) {
-        self.instance.cwnd_event(&mut self.socket, event);
+        self.tell(Hook::event(event), |instance, tp| instance.cwnd_event(tp, event));
     }
 
     /// The hook sees the old state still in the socket.
     pub(crate) fn enter(&mut self, state: u32) {
-        self.instance.set_state(&mut self.socket, state as u8);
+        let new_state = state as u8;
+        self.tell(Hook::SetState { new_state }, |instance, tp| instance.set_state(tp, new_state));
         self.socket.inet_conn.set_icsk_ca_state(state as u8);
     }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::network::clock::BitRate;
 use crate::network::link::{Link, LinkSpec};
 use crate::network::{Network, PacketBalance};
+use crate::record::Call;
 use crate::scenario::{Completion, FlowId, FlowSpec, LinkId, SimulationError};
 use crate::tcp::{Receiver, Sender};
 use crate::traffic::Program;
@@ -132,6 +133,17 @@ impl Simulation {
             }
         }
         Ok(())
+    }
+
+    /// From now on the calls of this flow's hooks are recorded, until its user begins another connection. Its algorithm
+    /// begins anew.
+    pub fn record(&mut self, flow: FlowId) {
+        self.senders[flow.0 as usize].flow.record();
+    }
+
+    /// The calls since then, or since they were last taken.
+    pub fn take_calls(&mut self, flow: FlowId) -> Vec<Call> {
+        self.senders[flow.0 as usize].flow.take_calls()
     }
 
     /// The time that has been reached.

@@ -1,0 +1,108 @@
+//! HSTCP-LP: Kuzmanovic, Knightly, Cottrell, PFLDnet 2004: HighSpeed TCP's growth under TCP-LP's early indication
+//! (Kuzmanovic, Knightly, INFOCOM 2003, section III): the average of one-way delays, which moves by an eighth of the way, is
+//! above dmin + delta (dmax - dmin). The first indication halves the window and begins an inference phase of some RTTs
+//! without growth; one more in it leaves a window of one packet.
+
+use crate::highspeed::Response;
+use crate::tcp::{Law, Tcp, Values, TICK_S};
+
+const BY_RTT: u32 = 2;
+
+#[derive(Clone)]
+pub struct HighSpeedLp {
+    response: Response,
+    delta: f64,
+    inference_rtts: f64,
+    by_rtt: bool,
+    least_range_s: f64,
+    relearns: bool,
+    yields_as_highspeed: bool,
+    average_s: Option<f64>,
+    smallest_s: f64,
+    largest_s: f64,
+    inference_end_s: f64,
+}
+
+impl HighSpeedLp {
+    pub fn new(values: &Values) -> Self {
+        Self {
+            response: Response::of_rfc(),
+            delta: values.get("delta_pct") / 100.0,
+            inference_rtts: values.get("inference_rtts"),
+            by_rtt: values.raw("delay_source") == BY_RTT,
+            least_range_s: values.get("min_range_us") / 1e6,
+            relearns: values.is_on("relearn_range"),
+            yields_as_highspeed: values.is_on("yield"),
+            average_s: None,
+            smallest_s: f64::INFINITY,
+            largest_s: f64::NEG_INFINITY,
+            inference_end_s: f64::NEG_INFINITY,
+        }
+    }
+
+    fn is_indicated(&self, tcp: &mut Tcp) -> bool {
+        let range_s = self.largest_s - self.smallest_s;
+        let limit_s = self.smallest_s + self.delta * range_s;
+        let Some(average_s) = self.average_s.filter(|_| range_s > self.least_range_s - 0.5e-6) else { return false };
+        !tcp.is_below(average_s, limit_s, 1e-6)
+    }
+
+    fn is_inferring(&self, tcp: &mut Tcp) -> bool {
+        tcp.is_below(tcp.now_s, self.inference_end_s, 2.0 * TICK_S)
+    }
+
+    fn indicated(&mut self, tcp: &mut Tcp) {
+        tcp.credit = 0.0;
+        if self.is_inferring(tcp) {
+            tcp.took("indication in the inference phase");
+            tcp.cwnd = 1.0;
+        } else {
+            tcp.took("first indication");
+            let given_up = if self.yields_as_highspeed {
+                (tcp.cwnd * self.response.decrease(tcp.cwnd)).floor()
+            } else {
+                (tcp.cwnd / 2.0).ceil()
+            };
+            tcp.cwnd = (tcp.cwnd - given_up).max(1.0);
+        }
+        tcp.threshold = tcp.threshold.min(tcp.cwnd.max(2.0));
+        self.inference_end_s = tcp.now_s + self.inference_rtts * tcp.srtt_s;
+        if self.relearns {
+            let average_s = self.average_s.unwrap_or(0.0);
+            (self.smallest_s, self.largest_s) = (average_s, 2.0 * average_s); // as Linux has it
+        }
+    }
+}
+
+impl Law for HighSpeedLp {
+    fn sampled(&mut self, tcp: &mut Tcp, _acked: f64, rtt_s: Option<f64>) {
+        let Some(rtt_s) = rtt_s.filter(|_| !tcp.is_recovering()) else { return };
+        let one_way_s = f64::from(tcp.peer_stamp.wrapping_sub(tcp.echoed_stamp) as i32) / 1e6;
+        let delay_s = if self.by_rtt { rtt_s } else { one_way_s };
+        self.smallest_s = self.smallest_s.min(delay_s);
+        self.largest_s = self.largest_s.max(delay_s);
+        self.average_s = Some(self.average_s.map_or(delay_s, |average_s| average_s + (delay_s - average_s) / 8.0));
+        if self.is_indicated(tcp) {
+            self.indicated(tcp);
+        }
+    }
+
+    fn grow(&mut self, tcp: &mut Tcp, acked: f64) {
+        if !tcp.is_limited() {
+            return;
+        }
+        if self.is_inferring(tcp) {
+            tcp.took("no growth in the inference phase");
+            return;
+        }
+        let left = if tcp.in_slow_start() { tcp.slow_start(acked) } else { acked };
+        if left > 0.0 {
+            tcp.took("growth");
+            tcp.grow_by(self.response.increase(tcp.cwnd), left);
+        }
+    }
+
+    fn ssthresh(&mut self, tcp: &mut Tcp) -> f64 {
+        (tcp.cwnd * (1.0 - self.response.decrease(tcp.cwnd))).ceil().max(2.0)
+    }
+}
