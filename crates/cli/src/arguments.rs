@@ -60,6 +60,8 @@ pub enum Command {
     Why(Why),
     /// Measure the ACK clock: arrival, waiting, processing, drops of ACKs, for each algorithm
     Acks(Acks),
+    /// List the metrics that the daemon has for Prometheus
+    Metrics(Output),
     /// Check what this host can do
     Doctor(Output),
     /// Bring the host to what a configuration file says

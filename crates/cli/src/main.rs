@@ -6,6 +6,7 @@ mod commands;
 mod daemon;
 mod engine;
 mod exit;
+mod metrics;
 mod output;
 mod policy;
 mod sys;
@@ -62,6 +63,7 @@ fn run(command: &Command) -> anyhow::Result<Exit> {
         Command::Rules(output) => commands::rules::run(output),
         Command::Why(why) => commands::why::run(why),
         Command::Acks(acks) => commands::acks::run(acks),
+        Command::Metrics(output) => commands::metrics::run(output),
         Command::Doctor(output) => commands::doctor::run(output),
     }
 }

@@ -15,6 +15,8 @@ use super::notify;
 use super::state::{now, Daemon, Order};
 use crate::engine::request;
 use crate::exit::{cause, remedy};
+use crate::metrics::counters::COUNTERS;
+use crate::metrics::Exporter;
 use crate::policy::{self, Policy, Step};
 use crate::sys;
 
@@ -116,6 +118,7 @@ impl Keeper {
                 self.stopped = true;
                 self.guard = None;
                 self.daemon.note_guard(None);
+                self.measure();
                 tracing::info!("nothing is kept any more: everything is being taken back");
                 let _ = reply.send(()); // who asked waits for it
             }
@@ -169,6 +172,7 @@ impl Keeper {
     fn rearm(&mut self, name: &str) -> anyhow::Result<()> {
         guard::rearm(&request::lock()?, name)?;
         tracing::info!("guard: {name} is used and watched again");
+        COUNTERS.guard_rearms.add(1);
         if let Some(guard) = &mut self.guard {
             guard.forget(name);
         }
@@ -187,6 +191,24 @@ impl Keeper {
             None
         });
         self.daemon.note_guard(self.guard.as_ref().map(Guard::report));
+    }
+
+    /// Counts as the file wants it.
+    fn measure(&self) {
+        let before = self.daemon.metrics();
+        let wanted = self.policy.metrics.as_ref().filter(|_| !self.stopped);
+        let is_same = |exporter: &Arc<Exporter>| wanted.is_some_and(|wanted| exporter.is_of(wanted));
+        if wanted.is_some() && before.as_ref().is_some_and(is_same) || wanted.is_none() && before.is_none() {
+            return self.daemon.note_metrics(before, wanted);
+        }
+        // What there was ends first: its programs would count beside the new ones.
+        drop(before);
+        self.daemon.note_metrics(None, wanted);
+        let exporter = wanted.map(Exporter::start).transpose().unwrap_or_else(|error| {
+            tracing::error!("metrics: nothing is counted: {}", cause(&error));
+            None
+        });
+        self.daemon.note_metrics(exporter.map(Arc::new), wanted);
     }
 
     fn end_window(&mut self) {
@@ -215,6 +237,7 @@ impl Keeper {
 
     fn compare(&mut self, reason: Reason) -> anyhow::Result<Vec<Step>> {
         self.arm();
+        self.measure();
         let result = request::lock().and_then(|lock| {
             let steps = policy::apply(&lock, &self.policy, false)?;
             self.seen = ccctl_loader::look(&self.seen)?;
