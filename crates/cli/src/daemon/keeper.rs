@@ -97,7 +97,7 @@ impl Keeper {
                 notify::ready();
                 Ok(keeper)
             }
-            () = changed.notified() => self.blocking(Self::look).await,
+            () = changed.notified() => self.blocking(Self::look_after_a_change).await,
             () = until(window_ends) => self.blocking(Self::end_window).await,
             () = tokio::time::sleep(pause) => self.blocking(Self::look).await,
         }
@@ -199,6 +199,7 @@ impl Keeper {
         let wanted = self.policy.metrics.as_ref().filter(|_| !self.stopped);
         let is_same = |exporter: &Arc<Exporter>| wanted.is_some_and(|wanted| exporter.is_of(wanted));
         if wanted.is_some() && before.as_ref().is_some_and(is_same) || wanted.is_none() && before.is_none() {
+            before.iter().for_each(|exporter| exporter.names_changed());
             return self.daemon.note_metrics(before, wanted);
         }
         // What there was ends first: its programs would count beside the new ones.
@@ -223,6 +224,13 @@ impl Keeper {
         sys::return_memory();
     }
 
+    fn look_after_a_change(&mut self) {
+        if let Some(metrics) = self.daemon.metrics() {
+            metrics.names_changed();
+        }
+        self.look();
+    }
+
     /// Compares where something has changed, or where it is time to try again what has failed.
     fn look(&mut self) {
         if self.stopped {
@@ -237,12 +245,12 @@ impl Keeper {
 
     fn compare(&mut self, reason: Reason) -> anyhow::Result<Vec<Step>> {
         self.arm();
-        self.measure();
         let result = request::lock().and_then(|lock| {
             let steps = policy::apply(&lock, &self.policy, false)?;
             self.seen = ccctl_loader::look(&self.seen)?;
             Ok(steps)
         });
+        self.measure();
         sys::return_memory();
         match &result {
             Ok(steps) => self.note(steps, reason),

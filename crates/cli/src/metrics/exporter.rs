@@ -61,8 +61,20 @@ pub(super) struct Shared {
     pub snapshot: Mutex<Snapshot>,
     /// When the counting began.
     pub since: SystemTime,
-    ending: Mutex<bool>,
-    ended: Condvar,
+    wish: Mutex<Wish>,
+    wished: Condvar,
+}
+
+/// What the thread is asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Wish {
+    /// To go on.
+    #[default]
+    Nothing,
+    /// To read rules and instances anew.
+    Names,
+    /// To end.
+    End,
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -70,10 +82,18 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared {
-    /// Waits; true where it is the end.
-    fn ends_within(&self, time: Duration) -> bool {
-        let waited = self.ended.wait_timeout_while(lock(&self.ending), time, |ending| !*ending);
-        *waited.unwrap_or_else(PoisonError::into_inner).0
+    /// Waits for a wish, and takes it.
+    fn wish_within(&self, time: Duration) -> Wish {
+        let waited = self.wished.wait_timeout_while(lock(&self.wish), time, |wish| *wish == Wish::Nothing);
+        std::mem::take(&mut *waited.unwrap_or_else(PoisonError::into_inner).0)
+    }
+
+    fn ask(&self, new: Wish) {
+        let mut wish = lock(&self.wish);
+        if *wish != Wish::End {
+            *wish = new;
+        }
+        self.wished.notify_all();
     }
 }
 
@@ -92,11 +112,11 @@ impl Exporter {
             clock: Mutex::default(),
             snapshot: Mutex::default(),
             since: SystemTime::now(),
-            ending: Mutex::default(),
-            ended: Condvar::new(),
+            wish: Mutex::default(),
+            wished: Condvar::new(),
         });
         let mut worker = Worker::new(shared.clone(), settings.clone());
-        worker.refresh(); // so that the first scrape finds something
+        worker.refresh(true); // so that the first scrape finds something
         let worker = std::thread::Builder::new().name("metrics".to_owned()).spawn(move || worker.run())?;
         Ok(Self { settings: settings.clone(), shared, worker: Some(worker) })
     }
@@ -105,12 +125,16 @@ impl Exporter {
     pub fn is_of(&self, settings: &Metrics) -> bool {
         (&self.settings.acks, self.settings.bpf_stats) == (&settings.acks, settings.bpf_stats)
     }
+
+    /// Rules or instances may have changed.
+    pub fn names_changed(&self) {
+        self.shared.ask(Wish::Names);
+    }
 }
 
 impl Drop for Exporter {
     fn drop(&mut self) {
-        *lock(&self.shared.ending) = true;
-        self.shared.ended.notify_all();
+        self.shared.ask(Wish::End);
         if let Some(worker) = self.worker.take() {
             let _ = worker.join(); // if it has panicked, it has ended, too
         }
@@ -139,8 +163,10 @@ impl Worker {
         loop {
             let ticks = lock(&self.shared.clock).is_some();
             let left = self.due.saturating_duration_since(Instant::now());
-            if self.shared.ends_within(if ticks { TICK.min(left) } else { left }) {
-                return;
+            match self.shared.wish_within(if ticks { TICK.min(left) } else { left }) {
+                Wish::End => return,
+                Wish::Names => self.refresh(false),
+                Wish::Nothing => {}
             }
             if let Some(clock) = lock(&self.shared.clock).as_mut() {
                 if let Err(error) = clock.sample() {
@@ -148,34 +174,39 @@ impl Worker {
                 }
             }
             if Instant::now() >= self.due {
-                self.refresh();
+                self.refresh(true);
             }
         }
     }
 
-    fn refresh(&mut self) {
+    /// Reads names, and where `looks` is set goes over the sockets as well.
+    fn refresh(&mut self, looks: bool) {
         if self.tried.is_none_or(|tried| tried.elapsed() >= RETRY) {
             self.tried = Some(Instant::now());
             self.start_what_is_missing();
         }
-        let started = Instant::now();
-        let mut failures = self.missing();
-        let mut note = |collector, result: anyhow::Result<()>| {
-            if let Err(error) = result {
-                tracing::error!("metrics: {collector}: {}", cause(&error));
-                failures.insert(collector);
-            }
-        };
-        let mut found = Found::default();
-        note("cgroups", self.name_cgroups(&mut found));
-        note("instances", look_at_instances(&mut found));
-        note("look", self.look(&mut found));
-        let Found { present, cgroups, instances, out_of_use, mut programs } = found;
-        self.add_own(&mut programs);
-        let took = started.elapsed();
-        let looked = self.looker.is_some().then(|| (Instant::now(), took));
-        *lock(&self.shared.snapshot) = Snapshot { looked, present, cgroups, instances, out_of_use, programs, failures };
-        self.due = Instant::now() + LEAST_PAUSE.max(took * PAUSE_PER_LOOK);
+        let mut next = Snapshot { failures: self.missing(), ..Snapshot::default() };
+        let named = self.name_cgroups(&mut next);
+        note(&mut next, "cgroups", named);
+        let looked = look_at_instances(&mut next);
+        note(&mut next, "instances", looked);
+        self.add_own(&mut next.programs);
+        if looks {
+            let started = Instant::now();
+            let looked = self.look(&mut next);
+            note(&mut next, "look", looked);
+            let took = started.elapsed();
+            next.looked = self.looker.is_some().then(|| (Instant::now(), took));
+            self.due = Instant::now() + LEAST_PAUSE.max(took * PAUSE_PER_LOOK);
+        }
+        let mut snapshot = lock(&self.shared.snapshot);
+        if !looks {
+            next.present = std::mem::take(&mut snapshot.present);
+            next.looked = snapshot.looked;
+            next.failures.extend(snapshot.failures.get("look"));
+        }
+        *snapshot = next;
+        drop(snapshot);
         sys::return_memory();
     }
 
@@ -214,7 +245,7 @@ impl Worker {
     }
 
     /// Cgroups that rules name, as far as they are there now.
-    fn name_cgroups(&mut self, found: &mut Found) -> anyhow::Result<()> {
+    fn name_cgroups(&mut self, found: &mut Snapshot) -> anyhow::Result<()> {
         let table = read_rules()?;
         let named: Vec<&str> = table.rules().iter().map(|rule| rule.selector.cgroup.as_str()).collect();
         for path in &named {
@@ -240,7 +271,7 @@ impl Worker {
     }
 
     /// The sockets of all network namespaces that may be entered.
-    fn look(&mut self, found: &mut Found) -> anyhow::Result<()> {
+    fn look(&mut self, found: &mut Snapshot) -> anyhow::Result<()> {
         let reader = lock(&self.shared.reader).clone();
         let Some((looker, reader)) = self.looker.as_mut().zip(reader) else { return Ok(()) };
         let namespaces = NamespaceScan::all()?.found;
@@ -260,7 +291,7 @@ impl Worker {
     }
 
     /// What measuring itself costs.
-    fn add_own(&self, programs: &mut Programs) {
+    fn add_own(&self, programs: &mut BTreeMap<(String, String), (u64, Duration)>) {
         let clock = lock(&self.shared.clock);
         let own = self.looker.iter().flat_map(Looker::programs);
         for cost in own.chain(clock.iter().flat_map(Clock::programs)) {
@@ -270,18 +301,14 @@ impl Worker {
     }
 }
 
-type Programs = BTreeMap<(String, String), (u64, Duration)>;
-
-#[derive(Default)]
-struct Found {
-    present: Vec<(Series, Present)>,
-    cgroups: Vec<Option<String>>,
-    instances: Vec<(String, String)>,
-    out_of_use: Vec<String>,
-    programs: Programs,
+fn note(next: &mut Snapshot, collector: &'static str, result: anyhow::Result<()>) {
+    if let Err(error) = result {
+        tracing::error!("metrics: {collector}: {}", cause(&error));
+        next.failures.insert(collector);
+    }
 }
 
-fn look_at_instances(found: &mut Found) -> anyhow::Result<()> {
+fn look_at_instances(found: &mut Snapshot) -> anyhow::Result<()> {
     for instance in Instance::all()? {
         for program in &instance.programs {
             let time = Duration::from_nanos(program.run_time_ns);
