@@ -87,6 +87,7 @@ deny:
 # docs/algorithms/README.md out of the algorithms' files, and API documentation of the crates
 docs:
     scripts/describe-algorithms
+    scripts/describe-metrics
     cargo doc --workspace --no-deps
 
 # all types of this machine's kernel, to look things up; no build reads it (needs: bpftool)
