@@ -16,8 +16,10 @@ use crate::sys;
 
 /// Least time between two looks at the sockets.
 const LEAST_PAUSE: Duration = Duration::from_secs(5);
-/// The pause is at least so many times as long as the look: it costs a hundredth of a processor at most.
-const PAUSE_PER_LOOK: u32 = 100;
+/// The pause is at least so many times as long as the look: it costs a fiftieth of a processor at most,
+const PAUSE_PER_LOOK: u32 = 50;
+/// where it does not take longer because the machine is busy: gauges must not grow old then.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// How often the clock is looked after, as `ccctl acks` does it.
 const TICK: Duration = Duration::from_millis(50);
 /// What could not be started is tried again.
@@ -197,7 +199,7 @@ impl Worker {
             note(&mut next, "look", looked);
             let took = started.elapsed();
             next.looked = self.looker.is_some().then(|| (Instant::now(), took));
-            self.due = Instant::now() + LEAST_PAUSE.max(took * PAUSE_PER_LOOK);
+            self.due = Instant::now() + (took * PAUSE_PER_LOOK).clamp(LEAST_PAUSE, LONGEST_PAUSE);
         }
         let mut snapshot = lock(&self.shared.snapshot);
         if !looks {
