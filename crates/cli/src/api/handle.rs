@@ -73,13 +73,11 @@ pub async fn handle(context: Arc<Context>, peer: Arc<Peer>, request: Request<Inc
 
 async fn metrics(request: &Request<Incoming>) -> Answer {
     let accept = request.headers().get(ACCEPT).and_then(|header| header.to_str().ok());
-    match metrics::scrape(Format::accepted(accept)).await {
-        Some(answer) => answer,
-        None => {
-            let remedy = "enabled = true below [metrics] in the daemon's file";
-            failed(StatusCode::NOT_FOUND, Fault::new(Exit::Usage, "the metrics are off", remedy))
-        }
+    if let Some(answer) = metrics::scrape(Format::accepted(accept)).await {
+        return answer;
     }
+    let remedy = "enabled = true below [metrics] in the daemon's file";
+    failed(StatusCode::NOT_FOUND, Fault::new(Exit::Usage, "the metrics are off", remedy))
 }
 
 async fn answer(context: &Context, peer: &Arc<Peer>, request: Request<Incoming>) -> Result<Vec<u8>, Refusal> {

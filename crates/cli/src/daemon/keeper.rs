@@ -199,7 +199,9 @@ impl Keeper {
         let wanted = self.policy.metrics.as_ref().filter(|_| !self.stopped);
         let is_same = |exporter: &Arc<Exporter>| wanted.is_some_and(|wanted| exporter.is_of(wanted));
         if wanted.is_some() && before.as_ref().is_some_and(is_same) || wanted.is_none() && before.is_none() {
-            before.iter().for_each(|exporter| exporter.names_changed());
+            if let Some(exporter) = &before {
+                exporter.names_changed();
+            }
             return self.daemon.note_metrics(before, wanted);
         }
         // What there was ends first: its programs would count beside the new ones.

@@ -18,6 +18,7 @@ const CWND_BUCKETS: std::ops::Range<usize> = 0..17;
 /// Times of ACKs, ns: from 256 ns to 17 s. Beginnings of the clock's buckets.
 const ACK_BOUNDS_LOG2: std::ops::RangeInclusive<u32> = 8..=34;
 
+type Field = fn(&Counts) -> u64;
 type Collector = fn(&Shared, &Snapshot, &mut Samples) -> anyhow::Result<()>;
 
 const COLLECTORS: [(&str, Collector); 8] = [
@@ -70,7 +71,7 @@ fn each(snapshot: &Snapshot, series: &Series) -> Option<Vec<(&'static str, Strin
 }
 
 fn sockets(shared: &Shared, snapshot: &Snapshot, samples: &mut Samples) -> anyhow::Result<()> {
-    const COUNTERS: [(&str, fn(&Counts) -> u64); 11] = [
+    const COUNTERS: [(&str, Field); 11] = [
         ("connections_opened", |counts| counts.opened),
         ("connections_closed", |counts| counts.closed),
         ("acked", |counts| counts.bytes_acked),
@@ -84,7 +85,9 @@ fn sockets(shared: &Shared, snapshot: &Snapshot, samples: &mut Samples) -> anyho
         ("sack_acks", |counts| counts.sack_acks),
     ];
     let reader = lock(&shared.reader).clone().ok_or_else(|| anyhow::anyhow!("not started"))?;
-    COUNTERS.iter().for_each(|(name, _)| samples.touch(name));
+    for (name, _) in COUNTERS {
+        samples.touch(name);
+    }
     samples.touch("rtt");
     samples.touch("cwnd_packets");
     for (series, counts) in reader.read()? {
@@ -112,6 +115,7 @@ fn by_powers(histogram: &Histogram, shown: std::ops::Range<usize>, unit: f64) ->
     Value::Histogram(histogram.sum as f64 * unit, buckets)
 }
 
+#[allow(clippy::unnecessary_wraps)] // a Collector
 fn look(_: &Shared, snapshot: &Snapshot, samples: &mut Samples) -> anyhow::Result<()> {
     samples.touch("connections");
     samples.touch("delivery_rate");
@@ -179,6 +183,7 @@ fn softnet(_: &Shared, _: &Snapshot, samples: &mut Samples) -> anyhow::Result<()
     Ok(())
 }
 
+#[allow(clippy::unnecessary_wraps)] // a Collector
 fn instances(_: &Shared, snapshot: &Snapshot, samples: &mut Samples) -> anyhow::Result<()> {
     samples.touch("instance_info");
     samples.touch("guard_out_of_use");
@@ -192,6 +197,7 @@ fn instances(_: &Shared, snapshot: &Snapshot, samples: &mut Samples) -> anyhow::
     Ok(())
 }
 
+#[allow(clippy::unnecessary_wraps)] // a Collector
 fn programs(_: &Shared, snapshot: &Snapshot, samples: &mut Samples) -> anyhow::Result<()> {
     for ((instance, program), (runs, time)) in &snapshot.programs {
         let labels = vec![("instance", instance.clone()), ("reason", program.clone())];

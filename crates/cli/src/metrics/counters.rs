@@ -87,12 +87,11 @@ impl Counters {
 
     /// Counts a migration.
     pub fn migration<T: Outcome, E>(&self, result: Result<T, E>) -> Result<T, E> {
-        match &result {
-            Ok(outcome) => self.moved(outcome),
-            Err(_) => {
-                self.migrations.add(1);
-                self.migration_failures.add(1);
-            }
+        if let Ok(outcome) = &result {
+            self.moved(outcome);
+        } else {
+            self.migrations.add(1);
+            self.migration_failures.add(1);
         }
         result
     }

@@ -147,7 +147,7 @@ mod tests {
         samples
     }
 
-    /// As the OpenMetrics specification has names, units, escapes, buckets and the end.
+    /// As the specification of `OpenMetrics` has names, units, escapes, buckets and the end.
     #[test]
     fn open_metrics_as_specified() {
         let text = samples().text(Format::OpenMetrics).expect("it can be written");

@@ -118,7 +118,7 @@ impl Reader {
     /// Those that there are, with their numbers.
     pub(super) fn series(&self) -> Result<Vec<(u32, Series)>> {
         let mut found = vec![(OVERFLOW, Series { instance: OTHER.to_owned(), cgroup: 0 })];
-        for entry in self.series.iter() {
+        for entry in &self.series {
             let (key, number) = entry.map_err(Error::map("series"))?;
             found.push((number, Series { instance: text(&key.instance), cgroup: key.cgroup }));
         }
@@ -142,7 +142,7 @@ impl Reader {
     /// Packets dropped since the start, by the kernel's name of the reason and by processor.
     pub fn drops(&self) -> Result<BTreeMap<String, Vec<u64>>> {
         let mut all = BTreeMap::new();
-        for entry in self.drops.iter() {
+        for entry in &self.drops {
             let (reason, values) = entry.map_err(Error::map("drops"))?;
             let name = self.types.drop_reasons.get(&reason).cloned();
             all.insert(name.unwrap_or_else(|| format!("{reason:#x}")), values.iter().copied().collect());
