@@ -72,6 +72,10 @@ bench-policy *ARGS:
 bench-telemetry *ARGS:
     cargo bench --package ccctl --bench telemetry -- {{ ARGS }}
 
+# time of a scrape at 100 and 100,000 sockets, and what the metrics cost while they are on (root)
+bench-metrics *ARGS:
+    cargo bench --package ccctl --bench metrics -- {{ ARGS }}
+
 # packets per second and memory of the simulator, and ns-3 beside it (after scripts/compare-ns3 --build)
 bench-sim *ARGS:
     cargo bench --package ccctl-sim --bench engine -- {{ ARGS }}
@@ -87,6 +91,7 @@ deny:
 # docs/algorithms/README.md out of the algorithms' files, and API documentation of the crates
 docs:
     scripts/describe-algorithms
+    scripts/describe-metrics
     cargo doc --workspace --no-deps
 
 # all types of this machine's kernel, to look things up; no build reads it (needs: bpftool)

@@ -40,7 +40,13 @@ INLINE u32 sack_index(u32 blocks)
 	return blocks & 7;
 }
 
-enum bpf_map_type { BPF_MAP_TYPE_PERCPU_HASH = 5, BPF_MAP_TYPE_PERCPU_ARRAY = 6 };
+enum bpf_map_type {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_HASH = 5,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_SK_STORAGE = 24,
+};
 enum bpf_map_update { BPF_ANY = 0, BPF_NOEXIST = 1 };
 
 /* include/uapi/linux/bpf.h: contexts of XDP and tc programs */

@@ -64,6 +64,8 @@ pub enum Command {
     Acks(Acks),
     /// Watch algorithms, their sockets and one socket live
     Top(Top),
+    /// List the metrics that the daemon has for Prometheus
+    Metrics(Output),
     /// Check what this host can do
     Doctor(Output),
     /// Bring the host to what a configuration file says

@@ -14,6 +14,7 @@ pub mod guard;
 pub mod key_value;
 pub mod list;
 pub mod load;
+pub mod metrics;
 pub mod migrate;
 pub mod rules;
 pub mod show;

@@ -6,6 +6,7 @@ mod commands;
 mod daemon;
 mod engine;
 mod exit;
+mod metrics;
 mod output;
 mod policy;
 mod sys;
@@ -63,6 +64,7 @@ fn run(command: &Command) -> anyhow::Result<Exit> {
         Command::Why(why) => commands::why::run(why),
         Command::Acks(acks) => commands::acks::run(acks),
         Command::Top(top) => commands::top::run(top),
+        Command::Metrics(output) => commands::metrics::run(output),
         Command::Doctor(output) => commands::doctor::run(output),
     }
 }

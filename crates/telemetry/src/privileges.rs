@@ -1,4 +1,4 @@
-//! May this process run the clock?
+//! May this process run the clock, or the metrics?
 
 use std::fs;
 
@@ -11,8 +11,22 @@ const CAPABILITIES: [(u32, &str); 3] = [(39, "CAP_BPF"), (38, "CAP_PERFMON"), (1
 
 /// Fails unless it may.
 pub(crate) fn require() -> Result<()> {
+    refuse(&lacking_here()?)
+}
+
+/// Fails unless it may load programs that only trace, and touch no interface.
+pub(crate) fn require_tracing() -> Result<()> {
+    let mut lacking = lacking_here()?;
+    lacking.retain(|name| *name != "CAP_NET_ADMIN");
+    refuse(&lacking)
+}
+
+fn lacking_here() -> Result<Vec<&'static str>> {
     let status = fs::read_to_string("/proc/self/status").map_err(Error::io("read /proc/self/status"))?;
-    let lacking = lacking(&status);
+    Ok(lacking(&status))
+}
+
+fn refuse(lacking: &[&str]) -> Result<()> {
     if lacking.is_empty() {
         return Ok(());
     }

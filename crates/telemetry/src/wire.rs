@@ -1,10 +1,17 @@
-//! What the programs in `xdp/` write and read, made of `xdp/ack_clock.h`.
+//! What the programs in `xdp/` write and read, made of `xdp/ack_clock.h` and `xdp/metrics.h`.
 #![allow(unsafe_code)]
 
 #[allow(clippy::all, clippy::pedantic, missing_docs, non_camel_case_types, non_upper_case_globals, dead_code)]
 mod header {
     include!(concat!(env!("OUT_DIR"), "/ack_clock.rs"));
 }
+
+#[allow(clippy::all, clippy::pedantic, missing_docs, non_camel_case_types, non_upper_case_globals, dead_code)]
+mod metrics {
+    include!(concat!(env!("OUT_DIR"), "/metrics.rs"));
+}
+
+pub(crate) use metrics::{metric_control, metric_histogram, series_counts, series_key, series_present, METRIC_BUCKETS};
 
 pub use header::{
     ack_times, algorithm_counts, arrival_counts, clock_settings, drop_key, ACK_ALGORITHM_SLOTS, ACK_BUCKETS,
@@ -20,6 +27,15 @@ unsafe impl aya::Pod for algorithm_counts {}
 unsafe impl aya::Pod for clock_settings {}
 // SAFETY: as above.
 unsafe impl aya::Pod for drop_key {}
+
+// SAFETY: as above.
+unsafe impl aya::Pod for metric_control {}
+// SAFETY: as above.
+unsafe impl aya::Pod for series_counts {}
+// SAFETY: as above.
+unsafe impl aya::Pod for series_key {}
+// SAFETY: as above.
+unsafe impl aya::Pod for series_present {}
 
 /// A name that ends at the first zero.
 pub(crate) fn text(name: &[std::ffi::c_char]) -> String {

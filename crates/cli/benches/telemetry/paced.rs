@@ -1,4 +1,5 @@
 //! A connection that sends at a given rate, and the processor time of both of its ends.
+#![allow(dead_code)] // each benchmark uses its part
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, SERVER};
+use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, RETRY_AFTER, SERVER};
 use hyper::{Method, Request, Response, StatusCode};
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -19,6 +19,7 @@ use super::registry::{operation, Asked, Entry, OPERATIONS};
 use super::thread::Threads;
 use super::{Daemon, VERSION};
 use crate::exit::Exit;
+use crate::metrics::{self, Format};
 
 /// Longest body of a request.
 pub const BODY_BYTES: usize = 64 << 10;
@@ -54,6 +55,9 @@ fn refuse<T>(
 /// Answers one request; what is wrong with it is an answer, too.
 pub async fn handle(context: Arc<Context>, peer: Arc<Peer>, request: Request<Incoming>) -> Answer {
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    if path == "/metrics" && method == Method::GET && peer.role != Role::Nothing {
+        return metrics(&request).await;
+    }
     match answer(&context, &peer, request).await {
         Ok(body) => build(StatusCode::OK, body),
         Err(Refusal(status, fault)) => {
@@ -65,6 +69,15 @@ pub async fn handle(context: Arc<Context>, peer: Arc<Peer>, request: Request<Inc
             failed(status, fault)
         }
     }
+}
+
+async fn metrics(request: &Request<Incoming>) -> Answer {
+    let accept = request.headers().get(ACCEPT).and_then(|header| header.to_str().ok());
+    if let Some(answer) = metrics::scrape(Format::accepted(accept)).await {
+        return answer;
+    }
+    let remedy = "enabled = true below [metrics] in the daemon's file";
+    failed(StatusCode::NOT_FOUND, Fault::new(Exit::Usage, "the metrics are off", remedy))
 }
 
 async fn answer(context: &Context, peer: &Arc<Peer>, request: Request<Incoming>) -> Result<Vec<u8>, Refusal> {

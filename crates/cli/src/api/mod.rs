@@ -13,9 +13,9 @@ mod thread;
 
 pub use client::{connect, Found};
 pub use fault::Fault;
-pub use handle::Context;
+pub use handle::{Context, PATIENCE};
 pub use peer::ReadGroup;
-pub use server::serve;
+pub use server::{serve, HEADER_BYTES};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

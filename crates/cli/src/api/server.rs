@@ -29,7 +29,7 @@ const OTHER_CONNECTIONS: usize = 8;
 /// Longest life of a connection: whoever does not read the answer must not keep its memory for ever.
 const LIFE: Duration = Duration::from_secs(600);
 /// Longest header of a request.
-const HEADER_BYTES: usize = 16 << 10;
+pub const HEADER_BYTES: usize = 16 << 10;
 /// How long one waits for what a refused connection has still to say.
 const FAREWELL: Duration = Duration::from_millis(500);
 /// How long the end waits for answers that are under way.

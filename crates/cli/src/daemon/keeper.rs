@@ -15,6 +15,8 @@ use super::notify;
 use super::state::{now, Daemon, Order};
 use crate::engine::request;
 use crate::exit::{cause, remedy};
+use crate::metrics::counters::COUNTERS;
+use crate::metrics::Exporter;
 use crate::policy::{self, Policy, Step};
 use crate::sys;
 
@@ -95,7 +97,7 @@ impl Keeper {
                 notify::ready();
                 Ok(keeper)
             }
-            () = changed.notified() => self.blocking(Self::look).await,
+            () = changed.notified() => self.blocking(Self::look_after_a_change).await,
             () = until(window_ends) => self.blocking(Self::end_window).await,
             () = tokio::time::sleep(pause) => self.blocking(Self::look).await,
         }
@@ -116,6 +118,7 @@ impl Keeper {
                 self.stopped = true;
                 self.guard = None;
                 self.daemon.note_guard(None);
+                self.measure();
                 tracing::info!("nothing is kept any more: everything is being taken back");
                 let _ = reply.send(()); // who asked waits for it
             }
@@ -169,6 +172,7 @@ impl Keeper {
     fn rearm(&mut self, name: &str) -> anyhow::Result<()> {
         guard::rearm(&request::lock()?, name)?;
         tracing::info!("guard: {name} is used and watched again");
+        COUNTERS.guard_rearms.add(1);
         if let Some(guard) = &mut self.guard {
             guard.forget(name);
         }
@@ -189,6 +193,27 @@ impl Keeper {
         self.daemon.note_guard(self.guard.as_ref().map(Guard::report));
     }
 
+    /// Counts as the file wants it.
+    fn measure(&self) {
+        let before = self.daemon.metrics();
+        let wanted = self.policy.metrics.as_ref().filter(|_| !self.stopped);
+        let is_same = |exporter: &Arc<Exporter>| wanted.is_some_and(|wanted| exporter.is_of(wanted));
+        if wanted.is_some() && before.as_ref().is_some_and(is_same) || wanted.is_none() && before.is_none() {
+            if let Some(exporter) = &before {
+                exporter.names_changed();
+            }
+            return self.daemon.note_metrics(before, wanted);
+        }
+        // What there was ends first: its programs would count beside the new ones.
+        drop(before);
+        self.daemon.note_metrics(None, wanted);
+        let exporter = wanted.map(Exporter::start).transpose().unwrap_or_else(|error| {
+            tracing::error!("metrics: nothing is counted: {}", cause(&error));
+            None
+        });
+        self.daemon.note_metrics(exporter.map(Arc::new), wanted);
+    }
+
     fn end_window(&mut self) {
         let Some(guard) = &mut self.guard else { return };
         let looked = guard.look(&self.policy);
@@ -199,6 +224,13 @@ impl Keeper {
             Err(error) => tracing::error!("guard: {}", cause(&error)),
         }
         sys::return_memory();
+    }
+
+    fn look_after_a_change(&mut self) {
+        if let Some(metrics) = self.daemon.metrics() {
+            metrics.names_changed();
+        }
+        self.look();
     }
 
     /// Compares where something has changed, or where it is time to try again what has failed.
@@ -220,6 +252,7 @@ impl Keeper {
             self.seen = ccctl_loader::look(&self.seen)?;
             Ok(steps)
         });
+        self.measure();
         sys::return_memory();
         match &result {
             Ok(steps) => self.note(steps, reason),

@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 
 use crate::api::{self, ReadGroup};
 use crate::exit::UsageError;
+use crate::metrics;
 use crate::policy::{Policy, CONFIG};
 use crate::sys;
 use keeper::Keeper;
@@ -75,6 +76,7 @@ async fn serve(path: PathBuf, in_force: Option<String>, policy: Arc<Policy>) -> 
             Ok(())
         }
         ended = keeper => ended,
+        () = metrics::serve(daemon.listening()) => anyhow::bail!("nothing serves the metrics any more"),
     }
 }
 

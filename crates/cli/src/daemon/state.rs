@@ -1,12 +1,14 @@
 //! The daemon as operations meet it that run inside: they ask for the file to be kept, or for an end.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use tokio::sync::{mpsc, oneshot, Notify};
+use tokio::sync::{mpsc, oneshot, watch, Notify};
 
 use crate::api::VERSION;
 use crate::engine::{DaemonStatus, GuardReport};
-use crate::policy::{Policy, Step};
+use crate::metrics::Exporter;
+use crate::policy::{Metrics, Policy, Step};
 
 /// What the keeper is asked for.
 #[derive(Debug)]
@@ -20,11 +22,12 @@ pub enum Order {
 }
 
 /// The daemon of this process.
-#[derive(Debug)]
 pub struct Daemon {
     orders: mpsc::Sender<Order>,
     status: Mutex<DaemonStatus>,
     guard: Mutex<Option<GuardReport>>,
+    metrics: Mutex<Option<Arc<Exporter>>>,
+    listening: watch::Sender<Option<SocketAddr>>,
     /// Told when the process is to end.
     pub ending: Notify,
 }
@@ -54,6 +57,8 @@ pub fn begin(orders: mpsc::Sender<Order>, file: String, in_force: Option<String>
             error: None,
         }),
         guard: Mutex::new(None),
+        metrics: Mutex::new(None),
+        listening: watch::Sender::new(None),
         ending: Notify::new(),
     })
 }
@@ -97,6 +102,24 @@ impl Daemon {
     /// Notes what its guard watches.
     pub fn note_guard(&self, report: Option<GuardReport>) {
         *self.guard.lock().unwrap_or_else(PoisonError::into_inner) = report;
+    }
+
+    /// What counts for Prometheus, where it is on.
+    pub fn metrics(&self) -> Option<Arc<Exporter>> {
+        self.metrics.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes what counts for Prometheus, and where it listens.
+    pub fn note_metrics(&self, exporter: Option<Arc<Exporter>>, wanted: Option<&Metrics>) {
+        let before = std::mem::replace(&mut *self.metrics.lock().unwrap_or_else(PoisonError::into_inner), exporter);
+        drop(before); // it ends here, where scrapes do not wait for it
+        let listen = wanted.and_then(|wanted| wanted.listen);
+        self.listening.send_if_modified(|now| std::mem::replace(now, listen) != listen);
+    }
+
+    /// Where metrics are to be had, beside the unix socket.
+    pub fn listening(&self) -> watch::Receiver<Option<SocketAddr>> {
+        self.listening.subscribe()
     }
 
     /// Has the keeper use and watch an instance again. Called on a request's thread.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::rules::RuleInfo;
 use super::selector::Who;
 use super::{request, Operation};
+use crate::metrics::counters::COUNTERS;
 
 /// Choose the algorithms of the connections of a cgroup: named by one of `cgroup`, `unit` and `pid`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -64,6 +65,9 @@ impl Operation for Assign {
         let cgroup_exists = CgroupTree::find()?.has(&selector.cgroup);
         let wanted = AssignRequest { selector, targets: &self.targets, existing: self.existing };
         let assigned = assign(&request::lock()?, &wanted)?;
+        if self.existing {
+            COUNTERS.moved(&assigned.moved);
+        }
         let rule = RuleInfo::from(&assigned.rule);
         let before = assigned.before.map(|rule| RuleInfo::from(&rule).targets);
         Ok(Assigned {

@@ -45,6 +45,7 @@ impl Operation for Down {
         let lock = request::lock()?;
         let policy::TakenBack { rules: (rules, moved), unloaded } = policy::take_back(&lock)?;
         lock.remove_files()?;
+        ccctl_telemetry::lost_events::remove();
         daemon::remove_leftovers();
         if let Some(daemon) = &daemon {
             daemon.end();

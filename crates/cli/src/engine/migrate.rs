@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{request, Operation, SocketFilter};
 use crate::exit::UsageError;
+use crate::metrics::counters::COUNTERS;
 
 /// Move live connections to another algorithm.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -79,7 +80,8 @@ impl Operation for Migrate {
         self.require_a_choice()?;
         let filter = self.filter.resolve()?;
         let lock = request::lock()?;
-        let migration = ccctl_loader::migrate(&lock, &filter, &self.to, self.dry_run, |_, _| {})?;
+        let migration = ccctl_loader::migrate(&lock, &filter, &self.to, self.dry_run, |_, _| {});
+        let migration = if self.dry_run { migration } else { COUNTERS.migration(migration) }?;
         let failed = migration.failed.into_iter();
         let namespaces = migration.namespaces.into_iter();
         Ok(Migrated {

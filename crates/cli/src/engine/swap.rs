@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::parameters::Settings;
 use super::{request, Operation};
+use crate::metrics::counters::COUNTERS;
 
 /// Replace the program behind a kernel name, atomically.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -63,7 +64,7 @@ impl Operation for Swap {
         let profile = self.profile.as_deref().unwrap_or(&kept_profile);
         drop(before); // its descriptors would keep the old programs alive
         let request = SwapRequest { name, program: &program, profile, parameters: &set };
-        let swapped = ccctl_loader::swap(&lock, &request)?;
+        let swapped = COUNTERS.swap(ccctl_loader::swap(&lock, &request))?;
         let map_id = swapped.instance.map_id;
         Ok(SwapAnswer {
             name: name.to_owned(),

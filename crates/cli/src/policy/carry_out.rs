@@ -7,6 +7,7 @@ use super::difference::{memo_of, of_instances, of_the_rest, Act, Planned};
 use super::step::Step;
 use super::{divert, rules, Policy, Wanted};
 use crate::api::Fault;
+use crate::metrics::counters::COUNTERS;
 
 /// Brings the kernel to what the file says, or with `dry_run` only tells how it differs.
 pub fn apply(lock: &Lock, policy: &Policy, dry_run: bool) -> anyhow::Result<Vec<Step>> {
@@ -36,7 +37,7 @@ fn carry_out(lock: &Lock, act: &Act<'_>) -> anyhow::Result<()> {
         Act::Load(wanted) => load_marked(lock, wanted),
         Act::Swap(wanted) => {
             let Wanted { name, program, profile, parameters } = wanted;
-            let swapped = swap(lock, &SwapRequest { name, program, profile, parameters })?;
+            let swapped = COUNTERS.swap(swap(lock, &SwapRequest { name, program, profile, parameters }))?;
             mark(lock, &swapped.instance)
         }
         Act::Tune(wanted) => {

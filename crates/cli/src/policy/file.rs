@@ -26,6 +26,8 @@ pub struct File {
     pub log: Log,
     /// Moves connections away from an instance that harms them.
     pub guard: Option<Spanned<Guard>>,
+    /// What Prometheus gets.
+    pub metrics: Metrics,
 }
 
 /// `[instance.NAME]`
@@ -119,6 +121,20 @@ pub struct Guard {
     pub retransmit_pct: Option<Spanned<u32>>,
     pub timeouts_pct: Option<Spanned<u32>>,
     pub times_fallback: Option<Spanned<u32>>,
+}
+
+/// `[metrics]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Metrics {
+    /// Without, nothing counts.
+    pub enabled: bool,
+    /// Address and port of this host's loopback; the unix socket has them in any case.
+    pub listen: Option<Spanned<String>>,
+    /// Interfaces on which the ACK clock runs.
+    pub acks: Vec<Spanned<String>>,
+    /// Have the kernel count the run time of programs.
+    pub bpf_stats: bool,
 }
 
 impl File {

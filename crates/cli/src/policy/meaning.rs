@@ -1,6 +1,7 @@
 //! What the file means: algorithms, parameters and rules that exist, or what is wrong with it.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::Path;
 
 use ccctl_catalog::ParameterSet;
@@ -70,6 +71,19 @@ pub struct Policy {
     pub log: file::Log,
     /// The guard; none: nothing is watched.
     pub guard: Option<Guard>,
+    /// What Prometheus gets; none: nothing counts.
+    pub metrics: Option<Metrics>,
+}
+
+/// What Prometheus gets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Metrics {
+    /// Where to listen, beside the unix socket.
+    pub listen: Option<SocketAddr>,
+    /// Interfaces on which the ACK clock runs.
+    pub acks: Vec<String>,
+    /// Have the kernel count the run time of programs.
+    pub bpf_stats: bool,
 }
 
 /// What is watched.
@@ -102,7 +116,8 @@ impl Policy {
         }
         let guard = file.guard.as_ref().map(|guard| check_guard(&place, guard, &file.instance, &names)).transpose()?;
         let default = file.default.map(Spanned::into_inner);
-        Ok(Self { default, instances, rules, api: file.api, log: file.log, guard })
+        let metrics = check_metrics(&place, file.metrics)?;
+        Ok(Self { default, instances, rules, api: file.api, log: file.log, guard, metrics })
     }
 }
 
@@ -205,6 +220,33 @@ fn check_guard(
     Ok(Guard { limits, left_out: left_out.map(|(name, _)| name.get_ref().clone()).collect() })
 }
 
+/// What is wrong is told also where it is off. Whether there are such interfaces is known when they are needed.
+fn check_metrics(place: &Place<'_>, metrics: file::Metrics) -> anyhow::Result<Option<Metrics>> {
+    let listen = metrics.listen.as_ref().map(|listen| loopback(place, listen)).transpose()?;
+    for interface in &metrics.acks {
+        let name = interface.get_ref();
+        if name.is_empty() || name.len() > 15 || name.contains(|letter: char| letter == '/' || letter.is_whitespace()) {
+            let cause = format!("{name:?} is no interface's name");
+            return Err(wrong(place, interface.span().start, cause, "ip link shows them: acks = [\"eth0\"]"));
+        }
+    }
+    let acks = metrics.acks.into_iter().map(Spanned::into_inner).collect();
+    let meant = Metrics { listen, acks, bpf_stats: metrics.bpf_stats };
+    Ok(metrics.enabled.then_some(meant))
+}
+
+/// Metrics tell of cgroups and what they do: that is not for the network.
+fn loopback(place: &Place<'_>, listen: &Spanned<String>) -> anyhow::Result<SocketAddr> {
+    let text = listen.get_ref();
+    let address = text.parse::<SocketAddr>().ok().filter(|address| address.ip().is_loopback() && address.port() > 0);
+    address.ok_or_else(|| {
+        let cause = format!("{text:?} is no address and port of the loopback");
+        let remedy =
+            "listen = \"127.0.0.1:9877\", or \"[::1]:9877\"; from elsewhere through a proxy or tunnel of this host";
+        wrong(place, listen.span().start, cause, remedy)
+    })
+}
+
 /// A default and a fallback are an instance of the file, or something that the kernel has.
 fn check_known(place: &Place<'_>, name: &str, offset: usize, names: &[String]) -> anyhow::Result<()> {
     let mut known = available_algorithms()?;
@@ -252,7 +294,7 @@ mod tests {
         let shipped = include_str!("../../../../configs/ccctl.toml");
         let as_it_is = Policy::of_text("ccctl.toml", shipped).expect("it is right");
         assert!(as_it_is.instances.is_empty() && as_it_is.rules.is_empty() && as_it_is.default.is_none());
-        assert_eq!(as_it_is.guard, None);
+        assert_eq!((as_it_is.guard, as_it_is.metrics), (None, None));
         let text = uncommented(shipped);
         // the default stands after tables, where TOML has no place for it
         let (default, rest): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with("default"));
@@ -263,6 +305,9 @@ mod tests {
         let web = policy.instances.iter().find(|wanted| wanted.name == "web").expect("it is an example");
         assert_eq!(web.parameters.get("beta_q10"), web.program.defaults().get("beta_q10"));
         assert!(policy.rules[0].existing);
+        let metrics =
+            Metrics { listen: Some(([127, 0, 0, 1], 9877).into()), acks: vec!["eth0".to_owned()], bpf_stats: false };
+        assert_eq!(policy.metrics, Some(metrics));
         let guard = policy.guard.expect("it is in the file");
         assert_eq!((guard.limits, guard.left_out), (Limits::default(), vec!["backup".to_owned()]));
     }
@@ -305,6 +350,14 @@ mod tests {
             ("[guard]\ntimes_fallback = 1001", "f.toml:2:", "1 to 1000"),
             ("[guard]\nmin_connections = -1", "f.toml:2:", "docs/daemon.md"),
             ("[instance.web]\nalgorithm = \"cubic\"\ngaurd = false", "f.toml:3:", "did you mean guard"),
+            ("[metrics]\nlisten = \"0.0.0.0:9877\"", "f.toml:2: \"0.0.0.0:9877\"", "127.0.0.1:9877"),
+            ("[metrics]\nlisten = \"192.0.2.1:9877\"", "f.toml:2:", "127.0.0.1:9877"),
+            ("[metrics]\nlisten = \"127.0.0.1\"", "f.toml:2:", "127.0.0.1:9877"),
+            ("[metrics]\nlisten = \"127.0.0.1:0\"", "f.toml:2:", "127.0.0.1:9877"),
+            ("[metrics]\nlisten = \"localhost:9877\"", "f.toml:2:", "127.0.0.1:9877"),
+            ("[metrics]\nenabeld = true", "f.toml:2:", "did you mean enabled"),
+            ("[metrics]\n\nacks = [\"\"]", "f.toml:3:", "acks = [\"eth0\"]"),
+            ("[metrics]\nacks = [\"eth 0\"]", "f.toml:2:", "acks = [\"eth0\"]"),
         ] {
             let error = Policy::of_text("f.toml", text).expect_err("it is wrong");
             let said = format!("{} {}", cause(&error), remedy(&error).unwrap_or_default());

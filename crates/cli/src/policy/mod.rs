@@ -14,7 +14,7 @@ pub use carry_out::apply;
 pub use divert::sort_trips;
 pub use file::Level;
 pub use limits::Limits;
-pub use meaning::{Guard, Policy, Wanted};
+pub use meaning::{Guard, Metrics, Policy, Wanted};
 pub use step::Step;
 pub use take_back::{take_back, TakenBack};
 

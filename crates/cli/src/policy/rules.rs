@@ -12,6 +12,7 @@ use super::meaning::WantedRule;
 use super::step::{Kind, Step};
 use super::Policy;
 use crate::api::Fault;
+use crate::metrics::counters::COUNTERS;
 
 /// What has to be done.
 #[derive(Default)]
@@ -150,8 +151,11 @@ fn move_existing(lock: &Lock, moving: &[Put], steps: &mut Vec<Step>) {
     for Put { selector, targets, .. } in moving {
         let moved = assign(lock, &AssignRequest { selector: selector.clone(), targets, existing: true });
         let error = match moved {
-            Ok(assigned) if assigned.moved.failed.is_empty() => continue,
             Ok(assigned) => {
+                COUNTERS.moved(&assigned.moved);
+                if assigned.moved.failed.is_empty() {
+                    continue;
+                }
                 let (failed, found) = (assigned.moved.failed.len(), assigned.moved.found);
                 tracing::warn!("{selector}: {failed} of {found} live connections could not be moved");
                 continue;

@@ -9,6 +9,7 @@ use ccctl_loader::guard::{divert, set, Diverted, Trip};
 use ccctl_loader::{Instance, SocketWindow, SocketWindows};
 
 use crate::engine::{request, GuardEvent, GuardReport, GuardedInstance};
+use crate::metrics::counters::COUNTERS;
 use crate::output;
 use crate::policy::{sort_trips, Guard as Guarding, Policy};
 use verdict::{complaints, judge, Verdict, Window};
@@ -81,13 +82,17 @@ impl Guard {
         match judge(limits, history.make_contiguous()) {
             Verdict::TooFew | Verdict::Good => Ok(false),
             Verdict::Bad(in_a_row) => {
+                COUNTERS.guard_bad_windows.add(1);
                 let why = complaints(limits, &window).join(", ");
                 let text = format!("bad window {in_a_row} of {}: {why}", limits.windows);
                 tracing::warn!("guard: {name}: {text}");
                 self.note(name, text);
                 Ok(false)
             }
-            Verdict::Trip(complaints) => self.trip(name, &complaints.join(", ")).map(|()| true),
+            Verdict::Trip(complaints) => {
+                COUNTERS.guard_bad_windows.add(1);
+                self.trip(name, &complaints.join(", ")).map(|()| true)
+            }
         }
     }
 
@@ -103,7 +108,11 @@ impl Guard {
         let lock = request::lock()?;
         set(&lock, &trip)?;
         self.histories.remove(name);
+        COUNTERS.guard_trips.add(1);
         let done = divert(&lock, &trip);
+        if let Ok(done) = &done {
+            COUNTERS.moved(&done.migration);
+        }
         drop(lock);
         let what = done.as_ref().map_or_else(|error| format!("not all is moved: {error}"), told);
         tracing::error!("guard: {name} is out of use, and {} in its place: {why}; {what}", trip.fallback);
@@ -115,6 +124,7 @@ impl Guard {
     fn hold(&mut self, trip: &Trip) -> anyhow::Result<()> {
         let done = divert(&request::lock()?, trip)?;
         if done.rules + done.defaults + done.migration.moved > 0 {
+            COUNTERS.moved(&done.migration);
             let what = told(&done);
             tracing::info!("guard: {} is still out of use: {what}", trip.name);
             self.note(&trip.name, format!("still out of use: {what}"));

@@ -1,0 +1,170 @@
+//! How long a scrape of the daemon takes at 100 and at 100,000 sockets, and what the metrics cost connections while they are on.
+#![allow(clippy::unwrap_used)] // a benchmark fails by panicking
+
+#[path = "../held/mod.rs"]
+mod held;
+#[path = "../../tests/kernel/mod.rs"]
+mod kernel;
+#[path = "../measure/mod.rs"]
+mod measure;
+#[path = "../telemetry/paced.rs"]
+mod paced;
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use ccctl_lab::testbed::{eventually, Namespace, Network, Offload};
+use ccctl_telemetry::Looker;
+use held::{end, open, ENDS};
+use kernel::daemon::Daemon;
+use measure::{aim, aims, is_smoke, machine, Sample};
+
+const SCRAPE_AIM_MS: f64 = 20.0;
+const COST_AIM_PCT: f64 = 3.0;
+const RATE_MBIT: f64 = 800.0;
+const STATISTICS: &str = "/proc/sys/kernel/bpf_stats_enabled";
+/// A look that has seen all is waited for.
+const LOOKS: Duration = Duration::from_secs(120);
+
+struct Plan {
+    scrapes: usize,
+    sockets: [usize; 2],
+    pairs: usize,
+    run: Duration,
+}
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    if held::is_holder(&words) {
+        return;
+    }
+    let plan = if is_smoke() {
+        Plan { scrapes: 10, sockets: [100, 1000], pairs: 2, run: Duration::from_millis(300) }
+    } else {
+        Plan { scrapes: 300, sockets: [100, 100_000], pairs: 25, run: Duration::from_millis(700) }
+    };
+    kernel::test("metrics", 900, || {
+        println!("{}\n", machine());
+        println!("| sockets | scrape, ms: median (min to max) | look, ms | VmRSS of the daemon, MB |\n| --- | --- | --- | --- |");
+        let times = plan.sockets.map(|sockets| scrapes(&plan, sockets));
+        let more = costs(&plan);
+        aims();
+        for (sockets, (median, longest)) in plan.sockets.iter().zip(times) {
+            aim(&format!("a scrape at {sockets} sockets, median"), median, SCRAPE_AIM_MS, " ms");
+            aim(&format!("a scrape at {sockets} sockets, the longest"), longest, SCRAPE_AIM_MS, " ms");
+        }
+        aim("CPU per GB, metrics on", more, COST_AIM_PCT, " %");
+    });
+}
+
+/// Median and longest time, ms.
+fn scrapes(plan: &Plan, sockets: usize) -> (f64, f64) {
+    let namespace = Namespace::new("scrape").unwrap();
+    let holders = open(&namespace, sockets / ENDS);
+    let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+    let daemon = Daemon::start("bench", &format!("[metrics]\nenabled = true\nlisten = \"127.0.0.1:{port}\"\n"));
+    let mut text = String::new();
+    eventually(LOOKS, || {
+        text = scrape(port)?;
+        let seen: f64 = values(&text, "ccctl_connections{").sum();
+        (seen >= sockets as f64).then_some(()).ok_or_else(|| format!("{seen} of {sockets} sockets are seen"))
+    })
+    .unwrap();
+    let (mut times, mut looks) = (Sample::default(), Sample::default());
+    let mut longest: f64 = 0.0;
+    for _ in 0..plan.scrapes {
+        let started = Instant::now();
+        text = scrape(port).unwrap();
+        let took = started.elapsed();
+        times.add_ms(took);
+        longest = longest.max(took.as_secs_f64() * 1e3);
+        looks.add(values(&text, "ccctl_look_duration_seconds ").sum::<f64>() * 1e3);
+        std::thread::sleep(Duration::from_millis(30)); // over several looks
+    }
+    println!("| {sockets} | {} | {} | {:.1} |", times.cell(2), looks.cell(1), resident_mb(daemon.pid()));
+    drop(daemon);
+    end(holders);
+    (times.median(), longest)
+}
+
+/// As Prometheus asks, on a new connection.
+fn scrape(port: u16) -> Result<String, String> {
+    let failed = |error: std::io::Error| error.to_string();
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).map_err(failed)?;
+    let accept = "Accept: application/openmetrics-text;version=1.0.0";
+    let request = format!("GET /metrics HTTP/1.1\r\nHost: localhost\r\n{accept}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).map_err(failed)?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text).map_err(failed)?;
+    if text.starts_with("HTTP/1.1 200") && text.ends_with("# EOF\n") {
+        return Ok(text);
+    }
+    Err(text)
+}
+
+fn values<'a>(text: &'a str, start: &'a str) -> impl Iterator<Item = f64> + 'a {
+    text.lines()
+        .filter(move |line| line.starts_with(start))
+        .map(|line| line.rsplit(' ').next().unwrap().parse().unwrap())
+}
+
+fn resident_mb(pid: u32) -> f64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<f64>().unwrap() / 1024.0
+}
+
+/// Pairs of runs, off and on in turns, as for the ACK clock; the median of what on costs more, in percent.
+fn costs(plan: &Plan) -> f64 {
+    let network = Network::new().unwrap();
+    network.set_mtu(1500).unwrap();
+    for offload in [Offload::Tso, Offload::Gso, Offload::Gro] {
+        network.set_offload(offload, false).unwrap();
+    }
+    let one = |on: bool| {
+        let counting = on.then(|| Looker::start().unwrap());
+        let cost = paced::run(&network, "cubic", Some(RATE_MBIT), plan.run);
+        drop(counting);
+        cost.seconds_per_gigabyte()
+    };
+    println!(
+        "\n| second run of the pair | CPU s/GB off | CPU s/GB | more, % of each pair |\n| --- | --- | --- | --- |"
+    );
+    let mut median = 0.0;
+    for (name, is_on) in [("off", false), ("on", true)] {
+        let [mut off_cost, mut on_cost, mut more] = [(); 3].map(|()| Sample::default());
+        one(is_on); // warms up
+        for round in 0..plan.pairs {
+            let (off, on) = if round % 2 == 0 {
+                let off = one(false);
+                (off, one(is_on))
+            } else {
+                let on = one(is_on);
+                (one(false), on)
+            };
+            off_cost.add(off);
+            on_cost.add(on);
+            more.add((on / off - 1.0) * 100.0);
+        }
+        println!("| {name} | {} | {} | {} |", off_cost.cell(3), on_cost.cell(3), more.quartiles(2));
+        median = more.median();
+    }
+    per_run(&network, plan);
+    median
+}
+
+/// Run time of the programs as the kernel counts it, with the two clock readings of its statistics.
+fn per_run(network: &Network, plan: &Plan) {
+    let before = std::fs::read_to_string(STATISTICS).unwrap();
+    let (looker, reader) = Looker::start().unwrap();
+    std::fs::write(STATISTICS, "1").unwrap();
+    paced::run(network, "cubic", Some(RATE_MBIT), plan.run * 2);
+    std::fs::write(STATISTICS, &before).unwrap();
+    let acks: u64 = reader.read().unwrap().values().map(|counts| counts.acks).sum();
+    println!("\n{acks} ACKs\n\n| program | ns a run | runs per ACK |\n| --- | --- | --- |");
+    for program in looker.programs() {
+        let ns_per_run = program.run_time.as_nanos() as f64 / program.run_count.max(1) as f64;
+        println!("| {} | {ns_per_run:.0} | {:.2} |", program.name, program.run_count as f64 / acks.max(1) as f64);
+    }
+}

@@ -1,0 +1,249 @@
+//! A scrape: what each collector has to say. One that fails says nothing, and the rest is shown.
+
+use std::time::{Instant, UNIX_EPOCH};
+
+use ccctl_telemetry::{lost_events, Counts, Histogram, Series, Softnet, Times, OTHER};
+
+use super::counters::COUNTERS;
+use super::exporter::{lock, Exporter, Shared, Snapshot};
+use super::exposition::{Format, Samples};
+use super::Value;
+use crate::api::VERSION;
+use crate::exit::cause;
+
+/// Round-trip times from 32 us to 17 s.
+const RTT_BUCKETS: std::ops::Range<usize> = 5..25;
+/// Windows from 1 packet to 65536.
+const CWND_BUCKETS: std::ops::Range<usize> = 0..17;
+/// Times of ACKs, ns: from 256 ns to 17 s. Beginnings of the clock's buckets.
+const ACK_BOUNDS_LOG2: std::ops::RangeInclusive<u32> = 8..=34;
+
+type Field = fn(&Counts) -> u64;
+type Collector = fn(&Shared, &Snapshot, &mut Samples) -> anyhow::Result<()>;
+
+const COLLECTORS: [(&str, Collector); 8] = [
+    ("sockets", sockets),
+    ("look", look),
+    ("clock", clock),
+    ("drops", drops),
+    ("softnet", softnet),
+    ("instances", instances),
+    ("programs", programs),
+    ("traces", traces),
+];
+
+impl Exporter {
+    /// The text of a scrape.
+    pub fn scrape(&self, format: Format) -> Result<String, std::fmt::Error> {
+        let started = Instant::now();
+        let mut samples = Samples::default();
+        let snapshot = lock(&self.shared.snapshot);
+        let mut all_succeeded = true;
+        for (name, collect) in COLLECTORS {
+            let mut own = Samples::default();
+            let failed_before =
+                snapshot.failures.contains(name) || name == "look" && snapshot.failures.contains("cgroups");
+            let result = if failed_before { None } else { Some(collect(&self.shared, &snapshot, &mut own)) };
+            let succeeded = matches!(result, Some(Ok(())));
+            match result {
+                Some(Ok(())) => samples.0.append(&mut own.0),
+                Some(Err(error)) => tracing::error!("metrics: {name}: {}", cause(&error)),
+                None => {} // it was told when it was tried
+            }
+            all_succeeded &= succeeded;
+            let labels = vec![("reason", name.to_owned())];
+            samples.add("scrape_collector_success", labels, Value::Count(succeeded.into()));
+        }
+        drop(snapshot);
+        operations(&mut samples);
+        let since = self.shared.since.duration_since(UNIX_EPOCH).unwrap_or_default();
+        samples.add("start_time", vec![], Value::Number(since.as_secs_f64()));
+        samples.add("build_info", vec![("reason", VERSION.to_owned())], Value::Count(1));
+        samples.add("scrape_success", vec![], Value::Count(all_succeeded.into()));
+        samples.add("scrape_duration", vec![], Value::Number(started.elapsed().as_secs_f64()));
+        samples.text(format)
+    }
+}
+
+fn each(snapshot: &Snapshot, series: &Series) -> Option<Vec<(&'static str, String)>> {
+    let cgroup = snapshot.cgroup(series.cgroup)?;
+    Some(vec![("instance", series.instance.clone()), ("cgroup", cgroup.to_owned())])
+}
+
+fn sockets(shared: &Shared, snapshot: &Snapshot, samples: &mut Samples) -> anyhow::Result<()> {
+    const COUNTERS: [(&str, Field); 11] = [
+        ("connections_opened", |counts| counts.opened),
+        ("connections_closed", |counts| counts.closed),
+        ("acked", |counts| counts.bytes_acked),
+        ("retransmitted", |counts| counts.bytes_retransmitted),
+        ("retransmitted_packets", |counts| counts.retransmits_pkts),
+        ("ecn_marked_packets", |counts| counts.ecn_pkts),
+        ("loss_events", |counts| counts.loss_events),
+        ("retransmission_timeouts", |counts| counts.timeouts),
+        ("window_reductions", |counts| counts.window_reductions),
+        ("acks", |counts| counts.acks),
+        ("sack_acks", |counts| counts.sack_acks),
+    ];
+    let reader = lock(&shared.reader).clone().ok_or_else(|| anyhow::anyhow!("not started"))?;
+    for (name, _) in COUNTERS {
+        samples.touch(name);
+    }
+    samples.touch("rtt");
+    samples.touch("cwnd_packets");
+    for (series, counts) in reader.read()? {
+        let Some(labels) = each(snapshot, &series) else { continue };
+        for (name, of) in COUNTERS {
+            samples.add(name, labels.clone(), Value::Count(of(&counts)));
+        }
+        samples.add("rtt", labels.clone(), by_powers(&counts.rtt_us, RTT_BUCKETS, 1e-6));
+        samples.add("cwnd_packets", labels, by_powers(&counts.cwnd_pkts, CWND_BUCKETS, 1.0));
+    }
+    Ok(())
+}
+
+/// Buckets that end at these powers of two; what is below belongs into the first one, what is above into the last.
+fn by_powers(histogram: &Histogram, shown: std::ops::Range<usize>, unit: f64) -> Value {
+    let mut buckets = Vec::with_capacity(shown.len() + 1);
+    let mut seen = 0;
+    for end in shown {
+        let upto: u64 = histogram.buckets[..=end].iter().sum();
+        buckets.push(((1_u64 << end) as f64 * unit, upto - seen));
+        seen = upto;
+    }
+    let all: u64 = histogram.buckets.iter().sum();
+    buckets.push((f64::INFINITY, all - seen));
+    Value::Histogram(histogram.sum as f64 * unit, buckets)
+}
+
+#[allow(clippy::unnecessary_wraps)] // a Collector
+fn look(_: &Shared, snapshot: &Snapshot, samples: &mut Samples) -> anyhow::Result<()> {
+    samples.touch("connections");
+    samples.touch("delivery_rate");
+    for (series, present) in &snapshot.present {
+        let Some(labels) = each(snapshot, series).filter(|_| present.connections > 0 || series.instance != OTHER)
+        else {
+            continue;
+        };
+        samples.add("connections", labels.clone(), Value::Count(present.connections));
+        samples.add("delivery_rate", labels, Value::Count(present.delivery_bytes_per_s));
+    }
+    if let Some((at, took)) = snapshot.looked {
+        samples.add("look_age", vec![], Value::Number(at.elapsed().as_secs_f64()));
+        samples.add("look_duration", vec![], Value::Number(took.as_secs_f64()));
+    }
+    Ok(())
+}
+
+fn clock(shared: &Shared, _: &Snapshot, samples: &mut Samples) -> anyhow::Result<()> {
+    let clock = lock(&shared.clock);
+    let Some(clock) = clock.as_ref() else { return Ok(()) };
+    for (name, counts) in clock.read()?.algorithms {
+        let labels = vec![("instance", name)];
+        samples.add("ack_waiting", labels.clone(), times(&counts.waiting));
+        samples.add("ack_processing", labels.clone(), times(&counts.processing));
+        samples.add("duplicate_acks", labels.clone(), Value::Count(counts.duplicate_acks));
+        samples.add("coalesced_acks", labels, Value::Count(counts.coalesced));
+    }
+    Ok(())
+}
+
+/// The clock's buckets end before the powers of two; its times are not exact to the nanosecond that this makes.
+fn times(times: &Times) -> Value {
+    let mut buckets: Vec<(f64, u64)> = Vec::new();
+    let mut begin = 0;
+    for end in ACK_BOUNDS_LOG2.map(|log| 1_u64 << log) {
+        let inside = times.buckets().filter(|bucket| bucket.to_ns > begin && bucket.to_ns <= end);
+        buckets.push((end as f64 * 1e-9, inside.map(|bucket| bucket.count).sum()));
+        begin = end;
+    }
+    let beyond = times.buckets().filter(|bucket| bucket.to_ns > begin);
+    buckets.push((f64::INFINITY, beyond.map(|bucket| bucket.count).sum()));
+    Value::Histogram(times.sum_ns as f64 * 1e-9, buckets)
+}
+
+fn drops(shared: &Shared, _: &Snapshot, samples: &mut Samples) -> anyhow::Result<()> {
+    let reader = lock(&shared.reader).clone().ok_or_else(|| anyhow::anyhow!("not started"))?;
+    samples.touch("dropped_packets");
+    for (reason, by_cpu) in reader.drops()? {
+        for (cpu, count) in by_cpu.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let labels = vec![("reason", reason.clone()), ("cpu", cpu.to_string())];
+            samples.add("dropped_packets", labels, Value::Count(*count));
+        }
+    }
+    Ok(())
+}
+
+fn softnet(_: &Shared, _: &Snapshot, samples: &mut Samples) -> anyhow::Result<()> {
+    for softnet in Softnet::read()? {
+        let labels = vec![("cpu", softnet.cpu.to_string())];
+        samples.add("backlog_dropped_packets", labels.clone(), Value::Count(softnet.dropped));
+        samples.add("backlog_processed_packets", labels.clone(), Value::Count(softnet.processed));
+        samples.add("backlog_squeezes", labels, Value::Count(softnet.time_squeezed));
+    }
+    Ok(())
+}
+
+#[allow(clippy::unnecessary_wraps)] // a Collector
+fn instances(_: &Shared, snapshot: &Snapshot, samples: &mut Samples) -> anyhow::Result<()> {
+    samples.touch("instance_info");
+    samples.touch("guard_out_of_use");
+    for (name, algorithm) in &snapshot.instances {
+        let labels = vec![("instance", name.clone()), ("algorithm", algorithm.clone())];
+        samples.add("instance_info", labels, Value::Count(1));
+    }
+    for name in &snapshot.out_of_use {
+        samples.add("guard_out_of_use", vec![("instance", name.clone())], Value::Count(1));
+    }
+    Ok(())
+}
+
+#[allow(clippy::unnecessary_wraps)] // a Collector
+fn programs(_: &Shared, snapshot: &Snapshot, samples: &mut Samples) -> anyhow::Result<()> {
+    for ((instance, program), (runs, time)) in &snapshot.programs {
+        let labels = vec![("instance", instance.clone()), ("reason", program.clone())];
+        samples.add("bpf_run", labels.clone(), Value::Number(time.as_secs_f64()));
+        samples.add("bpf_runs", labels, Value::Count(*runs));
+    }
+    Ok(())
+}
+
+fn traces(_: &Shared, _: &Snapshot, samples: &mut Samples) -> anyhow::Result<()> {
+    samples.add("trace_lost_events", vec![], Value::Count(lost_events::read()?));
+    Ok(())
+}
+
+fn operations(samples: &mut Samples) {
+    for (name, counter) in [
+        ("guard_bad_windows", &COUNTERS.guard_bad_windows),
+        ("guard_trips", &COUNTERS.guard_trips),
+        ("guard_rearms", &COUNTERS.guard_rearms),
+        ("swaps", &COUNTERS.swaps),
+        ("swap_failures", &COUNTERS.swap_failures),
+        ("migrations", &COUNTERS.migrations),
+        ("migration_failures", &COUNTERS.migration_failures),
+        ("migrated_sockets", &COUNTERS.migrated_sockets),
+        ("unmigrated_sockets", &COUNTERS.unmigrated_sockets),
+    ] {
+        samples.add(name, vec![], Value::Count(counter.get()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A value of 2^b is the last one of bucket b.
+    #[test]
+    fn buckets_end_at_powers_of_two_and_lose_nothing() {
+        let mut histogram = Histogram { sum: 1000, ..Histogram::default() };
+        histogram.buckets[0] = 1;
+        histogram.buckets[5] = 2;
+        histogram.buckets[6] = 4;
+        histogram.buckets[27] = 8;
+        let Value::Histogram(sum, buckets) = by_powers(&histogram, 5..8, 1e-6) else { panic!("no histogram") };
+        assert!((sum - 0.001).abs() < 1e-12);
+        let counts: Vec<u64> = buckets.iter().map(|(_, count)| *count).collect();
+        assert_eq!(counts, [3, 4, 0, 8]);
+        assert!((buckets[0].0 - 32e-6).abs() < 1e-12 && buckets[3].0.is_infinite());
+    }
+}

@@ -1,0 +1,82 @@
+//! Every metric, in the order of the exposition: what the exporter writes and what `ccctl metrics` and docs/metrics.md list.
+
+use super::{Family, Kind};
+
+/// Labels that there may be: never an address, a port or a process.
+#[cfg(test)]
+pub const LABELS: [&str; 5] = ["algorithm", "instance", "cgroup", "reason", "cpu"];
+
+const EACH: &[&str] = &["instance", "cgroup"];
+const INSTANCE: &[&str] = &["instance"];
+const CPU: &[&str] = &["cpu"];
+const NONE: &[&str] = &[];
+
+const fn counter(
+    name: &'static str,
+    unit: &'static str,
+    labels: &'static [&'static str],
+    help: &'static str,
+) -> Family {
+    Family { name, kind: Kind::Counter, unit, labels, help }
+}
+
+const fn gauge(name: &'static str, unit: &'static str, labels: &'static [&'static str], help: &'static str) -> Family {
+    Family { name, kind: Kind::Gauge, unit, labels, help }
+}
+
+const fn histogram(
+    name: &'static str,
+    unit: &'static str,
+    labels: &'static [&'static str],
+    help: &'static str,
+) -> Family {
+    Family { name, kind: Kind::Histogram, unit, labels, help }
+}
+
+/// All of them. A help says what is counted, and after "Source:" where the kernel has it.
+pub const FAMILIES: &[Family] = &[
+    gauge("connections", "", EACH, "TCP connections in all network namespaces, listeners and TIME_WAIT left out, as of the last look at the sockets. Source: iter/tcp, the socket's icsk_ca_ops and sk_cgrp_data"),
+    counter("connections_opened", "", EACH, "Connections that became established, by the algorithm at that moment. Source: tp_btf/inet_sock_set_state to ESTABLISHED"),
+    counter("connections_closed", "", EACH, "Connections that came to their end. Source: tp_btf/inet_sock_set_state to CLOSE"),
+    counter("acked", "bytes", EACH, "Bytes that the peers have acknowledged, SYN and FIN included; the last ACK of a connection that falls silent counts with the next look. Source: tcp_sock.bytes_acked"),
+    counter("retransmitted", "bytes", EACH, "Bytes sent again; those of a connection that hears nothing count with the next look. Source: tcp_sock.bytes_retrans"),
+    counter("retransmitted_packets", "", EACH, "Packets sent again, SYN included. Source: tcp_sock.total_retrans"),
+    counter("ecn_marked_packets", "", EACH, "Packets that the peer says arrived with a congestion mark. Source: tcp_sock.delivered_ce"),
+    counter("loss_events", "", EACH, "Beginnings of fast recovery. Source: tp_btf/tcp_cong_state_set to TCP_CA_Recovery"),
+    counter("retransmission_timeouts", "", EACH, "Retransmission timeouts. Source: tp_btf/tcp_cong_state_set to TCP_CA_Loss"),
+    counter("window_reductions", "", EACH, "Reductions of the window without loss, for ECN or a full local queue. Source: tp_btf/tcp_cong_state_set to TCP_CA_CWR"),
+    counter("acks", "", EACH, "Segments that arrived in ESTABLISHED with data outstanding; those that GRO or a socket's backlog merged count once. Source: tp_btf/tcp_probe"),
+    counter("sack_acks", "", EACH, "Of these, those with SACK blocks. Source: tp_btf/tcp_probe, the segment's options"),
+    histogram("rtt", "seconds", EACH, "Smoothed round-trip time, at each ACK. Source: tp_btf/tcp_probe, tcp_sock.srtt_us"),
+    histogram("cwnd_packets", "", EACH, "Congestion window, at each ACK. Source: tp_btf/tcp_probe, tcp_sock.snd_cwnd"),
+    gauge("delivery_rate", "bytes_per_second", EACH, "Sum of the last delivery rate of each connection, as of the last look at the sockets. Source: iter/tcp, tcp_sock.rate_delivered, rate_interval_us and mss_cache"),
+    gauge("look_age", "seconds", NONE, "Time since the last look at the sockets, which gauges rest on. Source: clock of the daemon"),
+    gauge("look_duration", "seconds", NONE, "How long the last look at the sockets took. Source: clock of the daemon"),
+    histogram("ack_waiting", "seconds", INSTANCE, "From an ACK's arrival to the start of TCP input, sampled, in the daemon's network namespace; only with [metrics] acks. Source: XDP or tc ingress, tp_btf/tcp_probe"),
+    histogram("ack_processing", "seconds", INSTANCE, "From the start of TCP input to the end of the ACK, sampled, in the daemon's network namespace; only with [metrics] acks. Source: tp_btf/tcp_probe, fexit/tcp_ack or tp_btf/kmem_cache_free"),
+    counter("duplicate_acks", "", INSTANCE, "Duplicate ACKs (RFC 5681), in the daemon's network namespace; only with [metrics] acks. Source: tp_btf/tcp_probe"),
+    counter("coalesced_acks", "", INSTANCE, "ACKs merged into others in sockets' backlogs, in the daemon's network namespace; only with [metrics] acks. Source: tp_btf/tcp_probe, skb_shared_info.gso_segs"),
+    counter("dropped_packets", "", &["reason", "cpu"], "Packets dropped in the whole host, of all protocols, by the kernel's name of the reason. Source: tp_btf/kfree_skb"),
+    counter("backlog_dropped_packets", "", CPU, "Packets dropped because the processor's backlog was full, since boot. Source: /proc/net/softnet_stat, column 2"),
+    counter("backlog_processed_packets", "", CPU, "Packets that the processor has processed, since boot. Source: /proc/net/softnet_stat, column 1"),
+    counter("backlog_squeezes", "", CPU, "Rounds of the receive softirq that ended with work left, since boot. Source: /proc/net/softnet_stat, column 3"),
+    gauge("instance_info", "", &["instance", "algorithm"], "1 for each instance, with the algorithm behind it. Source: the struct_ops map that is pinned in /sys/fs/bpf/ccctl"),
+    gauge("guard_out_of_use", "", INSTANCE, "1 for each instance that the guard has taken out of use. Source: /sys/fs/bpf/ccctl/marks"),
+    counter("guard_bad_windows", "", NONE, "Bad windows that the guard has seen. Source: the daemon"),
+    counter("guard_trips", "", NONE, "Times that the guard has taken an instance out of use. Source: the daemon"),
+    counter("guard_rearms", "", NONE, "Times that an instance was armed again. Source: the daemon"),
+    counter("swaps", "", NONE, "Programs swapped behind a name. Source: the daemon"),
+    counter("swap_failures", "", NONE, "Swaps that failed. Source: the daemon"),
+    counter("migrations", "", NONE, "Migrations carried out: on request, or by the guard. Source: the daemon"),
+    counter("migration_failures", "", NONE, "Migrations that failed, or left sockets behind. Source: the daemon"),
+    counter("migrated_sockets", "", NONE, "Sockets that migrations have moved. Source: bpf_setsockopt() in iter/tcp"),
+    counter("unmigrated_sockets", "", NONE, "Sockets that migrations could not move. Source: bpf_setsockopt() in iter/tcp"),
+    counter("bpf_run", "seconds", &["instance", "reason"], "Time in a program, named by reason, while run times are counted; instance is other for ccctl's own measuring. Source: bpf_prog_info.run_time_ns"),
+    counter("bpf_runs", "", &["instance", "reason"], "Runs of a program, named by reason, while run times are counted; instance is other for ccctl's own measuring. Source: bpf_prog_info.run_cnt"),
+    counter("trace_lost_events", "", NONE, "Events that ccctl trace has lost, since boot. Source: /run/ccctl/trace_lost_events, which ccctl trace writes at its end"),
+    gauge("build_info", "", &["reason"], "1; reason is the daemon's version. Source: the build"),
+    gauge("start_time", "seconds", NONE, "When the counting began, since the epoch. Source: clock of the daemon"),
+    gauge("scrape_duration", "seconds", NONE, "How long it took to collect what is shown here. Source: clock of the daemon"),
+    gauge("scrape_success", "", NONE, "1 where all that is shown here could be collected. Source: the daemon"),
+    gauge("scrape_collector_success", "", &["reason"], "1 where what a collector, named by reason, shows could be collected; its metrics are left out otherwise. Source: the daemon"),
+];

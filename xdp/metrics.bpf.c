@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Counters for Prometheus, by algorithm and cgroup, added up where things happen: reading them costs the same at any number of
+ * sockets.
+ *
+ * What a socket counts itself (bytes acknowledged and retransmitted, ECN marks) is taken over as a difference, against what the
+ * socket had when it was last met; that is kept in storage of the socket. It is met at each ACK while it has data on the way,
+ * when it closes, and in a look at all sockets every few seconds. So nothing is missed and nothing is counted twice, whichever
+ * way a segment took through the kernel. A socket from before counts from when it is first met.
+ *
+ * Every caller holds the socket, so the storage needs no lock. Counters are per processor and still atomic: the look at all
+ * sockets, and a process that works on its backlog, can be interrupted by softirqs that count.
+ */
+#include "metrics.h"
+#include "metrics_kernel.h"
+
+#define CGROUP_LEVELS 64
+#define TCP_HEADER_BYTES 20
+#define OPTIONS_MAX 40
+#define OPTION_END 0
+#define OPTION_NOP 1
+#define OPTION_SACK 5
+
+char _license[] SEC("license") = "GPL";
+
+/* What a socket had counted when it was last met, and where that goes. */
+struct socket_met {
+	u64 bytes_acked;
+	u64 bytes_retransmitted;
+	u32 retransmits_pkts;
+	u32 ecn_pkts;
+	u64 ops; /* the algorithm for which the series was looked up */
+	u32 series;
+	u32 generation;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct socket_met);
+} met SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, METRIC_SERIES);
+	__type(key, struct series_key);
+	__type(value, u32);
+} series SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, METRIC_SERIES);
+	__type(key, u32);
+	__type(value, struct series_counts);
+} counts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, METRIC_SERIES);
+	__type(key, u32);
+	__type(value, struct series_present);
+} present SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, METRIC_CGROUPS);
+	__type(key, u64);
+	__type(value, u32);
+} cgroups SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct metric_control);
+} control SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(max_entries, METRIC_REASONS);
+	__type(key, u32);
+	__type(value, u64);
+} drops SEC(".maps");
+
+INLINE void add(unsigned long long *counter, u64 more)
+{
+	__sync_fetch_and_add(counter, more);
+}
+
+/* Upwards from the socket's cgroup: the first one that a rule names. */
+static u32 cgroup_of(struct tcp_sock *tp)
+{
+	const struct sock___metrics *sk = (const void *)tp;
+	struct cgroup_subsys_state *parent;
+	struct cgroup *cgroup;
+	u32 *named;
+	u64 id;
+
+	if (!bpf_core_field_exists(sk->sk_cgrp_data))
+		return 0;
+	cgroup = sk->sk_cgrp_data.cgroup;
+	for (int level = 0; level < CGROUP_LEVELS && cgroup; level++) {
+		id = cgroup->kn->id;
+		named = bpf_map_lookup_elem(&cgroups, &id);
+		if (named)
+			return *named;
+		parent = cgroup->self.parent;
+		if (!parent)
+			return 0;
+		cgroup = parent->cgroup;
+	}
+	return 0;
+}
+
+/* Number of the series; a new one where there is room. Two processors may make the same one: the second's number is lost. */
+static u32 series_of(struct tcp_sock *tp, struct metric_control *state)
+{
+	struct series_key key = {};
+	u32 *found, fresh;
+
+	bpf_probe_read_kernel(key.instance, sizeof(key.instance), &tp->inet_conn.icsk_ca_ops->name);
+	key.cgroup = cgroup_of(tp);
+	found = bpf_map_lookup_elem(&series, &key);
+	if (found)
+		return *found;
+	if (state->next_series >= METRIC_SERIES - 1)
+		return 0;
+	fresh = __sync_fetch_and_add(&state->next_series, 1) + 1;
+	if (fresh >= METRIC_SERIES)
+		return 0;
+	bpf_map_update_elem(&series, &key, &fresh, BPF_NOEXIST);
+	found = bpf_map_lookup_elem(&series, &key);
+	return found ? *found : 0;
+}
+
+INLINE struct metric_control *control_now(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&control, &zero);
+}
+
+INLINE u32 series_of_met(struct tcp_sock *tp, struct socket_met *before, struct metric_control *state)
+{
+	u64 ops = (u64)tp->inet_conn.icsk_ca_ops;
+
+	if (before->ops != ops || before->generation != state->generation) {
+		before->series = series_of(tp, state);
+		before->ops = ops;
+		before->generation = state->generation;
+	}
+	return before->series;
+}
+
+/* What the socket's storage has; one that is first met begins with what it has now. */
+static struct socket_met *meet(struct tcp_sock *tp)
+{
+	const struct tcp_sock___metrics *more = (const void *)tp;
+	struct socket_met *found = bpf_sk_storage_get(&met, tp, NULL, 0);
+	struct socket_met now = {};
+
+	if (found)
+		return found;
+	now.bytes_acked = more->bytes_acked;
+	now.bytes_retransmitted = more->bytes_retrans;
+	now.retransmits_pkts = more->total_retrans;
+	now.ecn_pkts = more->delivered_ce;
+	return bpf_sk_storage_get(&met, tp, &now, BPF_SK_STORAGE_GET_F_CREATE);
+}
+
+/* The 32-bit counters wrap; so do their differences, and are right. */
+static void add_news(struct series_counts *sums, const struct tcp_sock *tp, struct socket_met *before)
+{
+	const struct tcp_sock___metrics *more = (const void *)tp;
+	u64 bytes_acked = more->bytes_acked - before->bytes_acked;
+	u32 ecn_pkts = more->delivered_ce - before->ecn_pkts;
+	u32 retransmits_pkts = more->total_retrans - before->retransmits_pkts;
+	u64 bytes_retransmitted = more->bytes_retrans - before->bytes_retransmitted;
+
+	if (bytes_acked) {
+		add(&sums->bytes_acked, bytes_acked);
+		before->bytes_acked += bytes_acked;
+	}
+	if (ecn_pkts) {
+		add(&sums->ecn_pkts, ecn_pkts);
+		before->ecn_pkts += ecn_pkts;
+	}
+	if (retransmits_pkts) {
+		add(&sums->retransmits_pkts, retransmits_pkts);
+		before->retransmits_pkts += retransmits_pkts;
+	}
+	if (bytes_retransmitted) {
+		add(&sums->bytes_retransmitted, bytes_retransmitted);
+		before->bytes_retransmitted += bytes_retransmitted;
+	}
+}
+
+INLINE struct series_counts *counts_at(u32 number)
+{
+	return bpf_map_lookup_elem(&counts, &number);
+}
+
+/* The least b for which the value is at most 2^b */
+INLINE u32 bucket_of(u32 value)
+{
+	u32 bucket = 0;
+
+	if (value < 2)
+		return 0;
+	value--;
+	for (u32 half = 16; half; half >>= 1) {
+		if (value >> half) {
+			value >>= half;
+			bucket += half;
+		}
+	}
+	return bucket + 1;
+}
+
+INLINE void observe(struct metric_histogram *histogram, u32 value)
+{
+	u32 bucket = bucket_of(value);
+
+	add(&histogram->sum, value);
+	if (bucket >= METRIC_BUCKETS)
+		bucket = METRIC_BUCKETS - 1;
+	barrier_var(bucket);
+	if (bucket < METRIC_BUCKETS)
+		add(&histogram->buckets[bucket], 1);
+}
+
+struct option_walk {
+	u8 options[OPTIONS_MAX];
+	u32 bytes;
+	u32 at;
+	bool has_sack;
+};
+
+static long option_step(u32 number, struct option_walk *walk)
+{
+	u32 at = walk->at;
+	u8 kind, length;
+
+	if (at >= walk->bytes || at >= OPTIONS_MAX - 1)
+		return 1;
+	kind = walk->options[at];
+	length = walk->options[at + 1];
+	if (kind == OPTION_END)
+		return 1;
+	if (kind == OPTION_NOP) {
+		walk->at = at + 1;
+		return 0;
+	}
+	if (length < 2 || at + length > walk->bytes)
+		return 1;
+	if (kind == OPTION_SACK && length >= 10)
+		walk->has_sack = true;
+	walk->at = at + length;
+	return 0;
+}
+
+/* Only what is longer than the usual header can have SACK blocks, so most ACKs are not looked into. */
+static bool has_sack(const struct tcp_sock *tp, const struct sk_buff *skb)
+{
+	const struct tcp_sock___metrics *more = (const void *)tp;
+	struct option_walk walk = {};
+	u8 offset = 0;
+
+	if (skb->len == more->tcp_header_len || bpf_probe_read_kernel(&offset, 1, skb->data + 12))
+		return false;
+	walk.bytes = (offset >> 4) * 4;
+	if (walk.bytes <= TCP_HEADER_BYTES || walk.bytes == more->tcp_header_len)
+		return false;
+	walk.bytes -= TCP_HEADER_BYTES;
+	if (walk.bytes > OPTIONS_MAX || bpf_probe_read_kernel(walk.options, walk.bytes, skb->data + TCP_HEADER_BYTES))
+		return false;
+	bpf_loop(OPTIONS_MAX, option_step, &walk, 0);
+	return walk.has_sack;
+}
+
+/* A segment for an established connection that has data on the way: it acknowledges something, or says that something is missing. */
+SEC("tp_btf/tcp_probe")
+int BPF_PROG(ack_arrives, struct sock *sk, struct sk_buff *skb)
+{
+	struct metric_control *state = control_now();
+	const struct tcp_sock___metrics *more;
+	struct series_counts *sums;
+	struct socket_met *before;
+	struct tcp_sock *tp;
+
+	tp = bpf_skc_to_tcp_sock(sk);
+	more = (const void *)tp;
+	if (!state || !tp || !more->packets_out)
+		return 0;
+	before = meet(tp);
+	if (!before)
+		return 0;
+	sums = counts_at(series_of_met(tp, before, state));
+	if (!sums)
+		return 0;
+	add(&sums->acks, 1);
+	if (has_sack(tp, skb))
+		add(&sums->sack_acks, 1);
+	if (more->srtt_us)
+		observe(&sums->rtt_us, more->srtt_us >> 3);
+	observe(&sums->cwnd_pkts, more->snd_cwnd);
+	add_news(sums, tp, before);
+	return 0;
+}
+
+static void count_opened(struct tcp_sock *tp, struct metric_control *state)
+{
+	const struct socket_met none = {};
+	struct series_counts *sums;
+	struct socket_met *before;
+
+	/* from zero: what came with the handshake is new */
+	before = bpf_sk_storage_get(&met, tp, (void *)&none, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!before)
+		return;
+	before->ops = 0;
+	sums = counts_at(series_of_met(tp, before, state));
+	if (sums)
+		add(&sums->opened, 1);
+}
+
+static void count_closed(struct tcp_sock *tp, struct metric_control *state)
+{
+	struct socket_met *before = bpf_sk_storage_get(&met, tp, NULL, 0);
+	struct series_counts *sums;
+
+	sums = counts_at(before ? series_of_met(tp, before, state) : series_of(tp, state));
+	if (!sums)
+		return;
+	add(&sums->closed, 1);
+	if (before)
+		add_news(sums, tp, before);
+}
+
+SEC("tp_btf/inet_sock_set_state")
+int BPF_PROG(state_changes, struct sock *sk, int from, int to)
+{
+	struct metric_control *state = control_now();
+	struct tcp_sock *tp;
+
+	if (to != TCP_ESTABLISHED && to != TCP_CLOSE)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(sk);
+	if (!tp || !state)
+		return 0;
+	if (to == TCP_ESTABLISHED)
+		count_opened(tp, state);
+	else if (from != TCP_SYN_SENT && from != TCP_SYN_RECV && from != TCP_LISTEN && from != TCP_CLOSE)
+		count_closed(tp, state);
+	return 0;
+}
+
+/* Called before the new state is in force; a timeout in Loss calls it again. */
+SEC("tp_btf/tcp_cong_state_set")
+int BPF_PROG(recovery_changes, struct sock *sk, u8 to)
+{
+	const struct inet_connection_sock___metrics *icsk;
+	struct metric_control *state = control_now();
+	struct series_counts *sums;
+	struct socket_met *before;
+	struct tcp_sock *tp;
+	u8 from;
+
+	if (to < TCP_CA_CWR)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(sk);
+	if (!tp || !state)
+		return 0;
+	before = meet(tp);
+	if (!before)
+		return 0;
+	sums = counts_at(series_of_met(tp, before, state));
+	if (!sums)
+		return 0;
+	icsk = (const void *)tp;
+	from = BPF_CORE_READ_BITFIELD(icsk, icsk_ca_state);
+	if (to == TCP_CA_Loss)
+		add(&sums->timeouts, 1);
+	else if (to == TCP_CA_Recovery && from != TCP_CA_Recovery)
+		add(&sums->loss_events, 1);
+	else if (to == TCP_CA_CWR && from != TCP_CA_CWR)
+		add(&sums->window_reductions, 1);
+	return 0;
+}
+
+SEC("tp_btf/kfree_skb")
+int packet_dropped(u64 *ctx)
+{
+	u32 reason = (u32)ctx[2];
+	u64 *count = bpf_map_lookup_elem(&drops, &reason);
+	u64 one = 1;
+
+	if (count)
+		__sync_fetch_and_add(count, 1);
+	else
+		bpf_map_update_elem(&drops, &reason, &one, BPF_NOEXIST);
+	return 0;
+}
+
+/* One look at all sockets of a network namespace: what they have counted since, and how many there are. */
+SEC("iter/tcp")
+int look(struct bpf_iter__tcp *ctx)
+{
+	struct sock_common *skc = ctx->sk_common;
+	struct metric_control *state = control_now();
+	const struct sock_common___metrics *common = (const void *)skc;
+	const struct tcp_sock___metrics *more;
+	struct series_present *sum;
+	struct series_counts *sums;
+	struct socket_met *before;
+	struct tcp_sock *tp;
+	u32 number;
+
+	if (!skc || !state || common->skc_state == TCP_LISTEN)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(skc);
+	if (!tp)
+		return 0;
+	before = bpf_sk_storage_get(&met, tp, NULL, 0);
+	number = before ? series_of_met(tp, before, state) : series_of(tp, state);
+	sums = counts_at(number);
+	sum = bpf_map_lookup_elem(&present, &number);
+	if (!sums || !sum)
+		return 0;
+	if (before)
+		add_news(sums, tp, before);
+	more = (const void *)tp;
+	sum->connections++;
+	if (more->rate_interval_us)
+		sum->delivery_bytes_per_s +=
+			(u64)more->rate_delivered * more->mss_cache * 1000000 / more->rate_interval_us;
+	return 0;
+}

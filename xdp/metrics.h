@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What metrics.bpf.c and crates/telemetry tell each other; the Rust types are made of this header. */
+#ifndef CCCTL_METRICS_H
+#define CCCTL_METRICS_H
+
+#define METRIC_NAME_BYTES 16 /* TCP_CA_NAME_MAX, with the closing zero */
+#define METRIC_SERIES 512 /* pairs of algorithm and cgroup; what is beyond is counted in the first one */
+#define METRIC_CGROUPS 1024 /* named in rules */
+#define METRIC_REASONS 1024
+
+/* Histograms: bucket b has values from 2^(b-1), exclusive, to 2^b, inclusive; the last one has all that is larger. */
+#define METRIC_BUCKETS 28
+
+/* Number 0 is every cgroup that no rule names; number 0 of the series is what found no room. */
+struct series_key {
+	char instance[METRIC_NAME_BYTES]; /* kernel name of the algorithm */
+	unsigned int cgroup;
+};
+
+struct metric_histogram {
+	unsigned long long sum;
+	unsigned long long buckets[METRIC_BUCKETS];
+};
+
+/* Of one algorithm, cgroup and processor. */
+struct series_counts {
+	unsigned long long opened;
+	unsigned long long closed;
+	unsigned long long acks;
+	unsigned long long sack_acks;
+	unsigned long long bytes_acked;
+	unsigned long long bytes_retransmitted;
+	unsigned long long retransmits_pkts;
+	unsigned long long ecn_pkts;
+	unsigned long long loss_events;
+	unsigned long long timeouts;
+	unsigned long long window_reductions;
+	struct metric_histogram rtt_us;
+	struct metric_histogram cwnd_pkts;
+};
+
+/* Of the connections of one algorithm and cgroup that a look has met. */
+struct series_present {
+	unsigned long long connections;
+	unsigned long long delivery_bytes_per_s;
+};
+
+/* Written while the programs run. */
+struct metric_control {
+	unsigned int generation; /* raised when sockets have to look up algorithm and cgroup anew */
+	unsigned int next_series;
+};
+
+#endif
