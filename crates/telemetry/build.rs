@@ -1,4 +1,4 @@
-//! Compiles `xdp/*.bpf.c` with clang, and makes the Rust types of what these programs tell from their header.
+//! Compiles `xdp/*.bpf.c` with clang, and makes the Rust types of what these programs tell from their headers.
 
 #[path = "../catalog/compile_bpf.rs"]
 mod compile_bpf;
@@ -7,7 +7,8 @@ use std::env;
 use std::error::Error;
 use std::path::PathBuf;
 
-const PROGRAMS: [&str; 2] = ["arrival", "clock"];
+const PROGRAMS: [&str; 3] = ["arrival", "clock", "trace"];
+const HEADERS: [&str; 2] = ["ack_clock", "trace_record"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../..").canonicalize()?;
@@ -19,12 +20,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     for program in PROGRAMS {
         compile_bpf::compile(&root, &root.join(format!("xdp/{program}.bpf.c")), &out)?;
     }
-    bindgen::Builder::default()
-        .header(root.join("xdp/ack_clock.h").to_string_lossy())
-        .use_core()
-        .derive_default(true)
-        .layout_tests(true)
-        .generate()?
-        .write_to_file(out.join("ack_clock.rs"))?;
+    for header in HEADERS {
+        bindgen::Builder::default()
+            .header(root.join(format!("xdp/{header}.h")).to_string_lossy())
+            .use_core()
+            .derive_default(true)
+            .prepend_enum_name(false)
+            .layout_tests(true)
+            .generate()?
+            .write_to_file(out.join(format!("{header}.rs")))?;
+    }
     Ok(())
 }

@@ -54,8 +54,8 @@ pub use rules::{
 };
 pub use sockets::{
     count as count_sockets, totals as socket_totals, AlgorithmTotals, CgroupPaths, Owner, Owners, ProgramLayouts,
-    Recovery, SocketCounts, SocketFilter, SocketProgram, SocketReader, SocketRecord, SocketState, SocketWindow,
-    SocketWindows, Transport, Usage,
+    Recovery, SocketCounts, SocketFilter, SocketFollower, SocketProgram, SocketReader, SocketRecord, SocketSample,
+    SocketState, SocketWindow, SocketWindows, Transport, Usage,
 };
 pub use swap::{swap, SwapRequest, Swapped};
 pub use tune::{tune, Tuned};

@@ -1,4 +1,4 @@
-//! May this process run the clock?
+//! May this process run the clock, or a trace?
 
 use std::fs;
 
@@ -10,13 +10,13 @@ const SYS_ADMIN: u32 = 21;
 const CAPABILITIES: [(u32, &str); 3] = [(39, "CAP_BPF"), (38, "CAP_PERFMON"), (12, "CAP_NET_ADMIN")];
 
 /// Fails unless it may.
-pub(crate) fn require() -> Result<()> {
+pub(crate) fn require(what: &'static str) -> Result<()> {
     let status = fs::read_to_string("/proc/self/status").map_err(Error::io("read /proc/self/status"))?;
     let lacking = lacking(&status);
     if lacking.is_empty() {
         return Ok(());
     }
-    Err(Error::Privileges { needed: NEEDED, lacking: lacking.join(", ") })
+    Err(Error::Privileges { what, needed: NEEDED, lacking: lacking.join(", ") })
 }
 
 /// `CAP_SYS_ADMIN` stands for `CAP_BPF` and `CAP_PERFMON`, not for `CAP_NET_ADMIN`.

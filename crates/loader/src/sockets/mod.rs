@@ -6,6 +6,7 @@
 mod cgroup;
 mod count;
 mod filter;
+mod follower;
 mod iterator;
 mod owners;
 mod program;
@@ -17,6 +18,7 @@ mod windows;
 pub use cgroup::CgroupPaths;
 pub use count::{count, SocketCounts, Usage};
 pub use filter::{SocketFilter, SocketState};
+pub use follower::{SocketFollower, SocketSample};
 pub use owners::{Owner, Owners};
 pub use program::{ProgramLayouts, SocketProgram};
 pub use reader::SocketReader;
