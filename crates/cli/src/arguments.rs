@@ -2,6 +2,7 @@
 
 mod guard;
 mod sockets;
+mod trace;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub use guard::{Guard, GuardCommand};
 pub use sockets::{Migrate, Sockets};
+pub use trace::{Plot, Trace};
 
 const EXIT_CODES: &str =
     "Exit codes: 0 done, 1 unexpected failure, 2 wrong name, parameter or usage, 3 refused (in use, \
@@ -60,6 +62,10 @@ pub enum Command {
     Why(Why),
     /// Measure the ACK clock: arrival, waiting, processing, drops of ACKs, for each algorithm
     Acks(Acks),
+    /// Trace sockets: window, RTT, losses, and what the algorithm keeps, over time
+    Trace(Trace),
+    /// Draw a trace
+    Plot(Plot),
     /// Check what this host can do
     Doctor(Output),
     /// Bring the host to what a configuration file says

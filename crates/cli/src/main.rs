@@ -62,6 +62,8 @@ fn run(command: &Command) -> anyhow::Result<Exit> {
         Command::Rules(output) => commands::rules::run(output),
         Command::Why(why) => commands::why::run(why),
         Command::Acks(acks) => commands::acks::run(acks),
+        Command::Trace(trace) => commands::trace::run(trace),
+        Command::Plot(plot) => commands::plot::run(plot),
         Command::Doctor(output) => commands::doctor::run(output),
     }
 }

@@ -53,7 +53,7 @@ pub use rules::{
     RuleTable, Selector, SocketQuery, Verdict,
 };
 pub use sockets::{
-    count as count_sockets, totals as socket_totals, AlgorithmTotals, CgroupPaths, Owner, Owners, ProgramLayouts,
+    count as count_sockets, delivery_rate, totals as socket_totals, AlgorithmTotals, CgroupPaths, Owner, Owners, ProgramLayouts,
     Recovery, SocketCounts, SocketFilter, SocketFollower, SocketProgram, SocketReader, SocketRecord, SocketSample,
     SocketState, SocketWindow, SocketWindows, Transport, Usage,
 };

@@ -23,6 +23,7 @@ mod show;
 mod sockets;
 mod status;
 mod swap;
+pub mod trace;
 mod tune;
 mod unassign;
 mod unload;

@@ -22,7 +22,7 @@ pub use follower::{SocketFollower, SocketSample};
 pub use owners::{Owner, Owners};
 pub use program::{ProgramLayouts, SocketProgram};
 pub use reader::SocketReader;
-pub use record::{Recovery, SocketRecord, Transport};
+pub use record::{delivery_rate, Recovery, SocketRecord, Transport};
 pub use totals::{totals, AlgorithmTotals};
 pub use windows::{SocketWindow, SocketWindows};
 
