@@ -16,6 +16,7 @@ mod list;
 mod load;
 mod migrate;
 mod parameters;
+pub mod plot;
 pub mod request;
 mod rules;
 mod selector;

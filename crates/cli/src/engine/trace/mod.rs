@@ -20,7 +20,7 @@ use super::{Socket, SocketFilter};
 use columns::{seconds_between, Columns};
 use sample::{Event, Sample};
 
-pub use columns::{unit_of, Row, HOST, STATE_PREFIX};
+pub use columns::{Row, HOST, STATE_PREFIX};
 
 /// Between two looks at the ring, where every ACK goes through it and where only losses do.
 const LOOK_EACH_ACK: Duration = Duration::from_millis(5);
