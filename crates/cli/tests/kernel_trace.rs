@@ -226,7 +226,7 @@ fn a_migrated_socket_changes_its_columns() {
         for row in rows {
             let has = |field: &str| !row[format!("state.{field}")].is_null();
             let is_compound = row["algorithm"] == "bpf_compound";
-            assert_eq!(has("dwnd_pkts"), is_compound, "{row}");
+            assert_eq!(has("dwnd_q8"), is_compound, "{row}");
         }
         drop((connection, network));
         succeeds(&["unload", "bpf_compound", "bpf_yeah"]);
@@ -251,18 +251,18 @@ fn pictures_show_what_the_trace_has() {
         });
         assert!(trace.contains("1 socket traced") && trace.contains(&file) && trace.contains(&picture), "{trace}");
         is_picture(&picture, &["cwnd", "ssthresh", "smoothed", "minimum", "retransmission", "delivery rate", "waiting"]);
-        let answer = json(&["plot", &file, "--state", "dwnd_pkts,gamma_pkts", "--json"]);
+        let answer = json(&["plot", &file, "--state", "dwnd_q8,gamma_q8", "--json"]);
         assert_eq!((&answer["sockets"], &answer["lost_events"]), (&value!(1), &value!(0)), "{answer}");
-        let panels = value!(["window (packets)", "RTT (ms)", "state (packets)", "rate (Mbit/s)"]);
+        let panels = value!(["window (packets)", "RTT (ms)", "state", "rate (Mbit/s)"]);
         assert_eq!((&answer["panels"], &answer["plot"]), (&panels, &value!(path("trace.svg"))), "{answer}");
-        is_picture(&path("trace.svg"), &["cwnd", "dwnd_pkts", "gamma_pkts", "bpf_compound"]);
+        is_picture(&path("trace.svg"), &["cwnd", "dwnd_q8 / 2^8", "gamma_q8 / 2^8", "bpf_compound"]);
         let cookie = cookie_of(&connection.0).unwrap().to_string();
         let by_cookie = json(&["plot", &file, "--socket", &cookie, "--backlog", "--json", "-o", &path("by.svg")]);
         assert_eq!(by_cookie["cookie"].to_string(), cookie);
         assert_eq!(by_cookie["panels"].as_array().unwrap().last(), Some(&value!("backlogs of the host (packets)")));
         drop((connection, network));
         succeeds(&["unload", "bpf_compound"]);
-        refuses(&["plot", &file, "--state", "dwnd"], code::USAGE, &["dwnd", "dwnd_pkts"]);
+        refuses(&["plot", &file, "--state", "dwnd"], code::USAGE, &["dwnd", "dwnd_q8"]);
         refuses(&["plot", &file, "--socket", "2"], code::USAGE, &["no socket \"2\"", "--socket 1 to 1"]);
         refuses(&["plot", &path("none.csv")], code::USAGE, &["none.csv"]);
         refuses(&["plot", &folder.file("empty.parquet", "")], code::USAGE, &["empty.parquet"]);

@@ -51,7 +51,7 @@ fn each_ack_has_a_row() {
         let cookie = cookie_of(&connection.0).unwrap();
         let before = ss(&network.client)[&cookie].value("bytes_acked").unwrap().parse::<u64>().unwrap();
         let tracing = Tracing::start(&folder, &network.client, &["--each-ack"]);
-        let arrived = arrived(&network, || carry(&mut connection, 8_000_000));
+        let arrived = arrived(&network, || carry(&mut connection, 30_000_000));
         let traced = tracing.stop();
         let rows = traced.of_socket("ack", cookie);
         assert_eq!((rows.len() as u64, &traced.summary["lost_events"]), (arrived, &0.into()), "{}", traced.summary);
@@ -74,7 +74,7 @@ fn lost_events_are_counted() {
         let mut connection = open(&network, SERVER_V4, "cubic");
         let tracing = Tracing::start(&folder, &network.client, &["--each-ack", "--ring", "16384"]);
         tracing.signal(Signal::SIGSTOP);
-        let arrived = arrived(&network, || carry(&mut connection, 8_000_000));
+        let arrived = arrived(&network, || carry(&mut connection, 30_000_000));
         let seen_by_others = ccctl_telemetry::lost_by_all_traces().unwrap();
         tracing.signal(Signal::SIGCONT);
         let traced = tracing.stop();

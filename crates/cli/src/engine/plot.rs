@@ -97,7 +97,7 @@ pub fn figure(table: &Table, choice: &Choice) -> Result<(Figure, Drawn), UsageEr
         cookie,
         connection: rows.connection(),
         sockets: sockets.len(),
-        panels: panels.iter().map(|panel| format!("{} ({})", panel.y.label, panel.y.unit)).collect(),
+        panels: panels.iter().map(name).collect(),
         constant,
     };
     let x = Axis { label: "time".to_owned(), unit: "s".to_owned(), scale: Scale::Linear };
@@ -106,6 +106,11 @@ pub fn figure(table: &Table, choice: &Choice) -> Result<(Figure, Drawn), UsageEr
 
 fn panel(label: &str, unit: &str, lines: Vec<Line>) -> Panel {
     Panel { y: Axis { label: label.to_owned(), unit: unit.to_owned(), scale: Scale::Linear }, lines, marks: Vec::new() }
+}
+
+fn name(panel: &Panel) -> String {
+    let Axis { label, unit, .. } = &panel.y;
+    if unit.is_empty() { label.clone() } else { format!("{label} ({unit})") }
 }
 
 /// Cookies in the order in which the trace has them.
@@ -165,12 +170,20 @@ fn state_fields(rows: &Rows<'_>, wanted: &[String]) -> Result<Fields, UsageError
         let is_wanted = wanted.iter().any(|wanted| wanted == name);
         if is_wanted || wanted.is_empty() && rows.changes(name) {
             let unit = rows.table.column(&format!("{STATE_PREFIX}{name}")).map(|column| column.unit.clone());
-            fields.entry(unit.unwrap_or_default()).or_default().push(name.to_owned());
+            let (_, unit) = fixed_point(&unit.unwrap_or_default());
+            fields.entry(unit).or_default().push(name.to_owned());
         } else if wanted.is_empty() {
             constant.push(name.to_owned());
         }
     }
     Ok((fields, constant))
+}
+
+/// `2^-8 packets`: the bits behind the point, and the unit of the whole.
+fn fixed_point(unit: &str) -> (Option<u32>, String) {
+    let Some(rest) = unit.strip_prefix("2^-") else { return (None, unit.to_owned()) };
+    let (bits, unit) = rest.split_once(' ').unwrap_or((rest, ""));
+    (bits.parse().ok(), unit.to_owned())
 }
 
 fn integer(table: &Table, name: &str, row: usize) -> Option<i64> {
@@ -220,10 +233,15 @@ impl Rows<'_> {
     }
 
     fn state_lines(&self, names: &[String]) -> Vec<Line> {
-        let line = |name: &String| Line {
-            label: name.clone(),
-            style: Style::Steps,
-            points: self.points(&format!("{STATE_PREFIX}{name}"), 1.0),
+        let line = |name: &String| {
+            let column = format!("{STATE_PREFIX}{name}");
+            let unit = self.table.column(&column).map(|column| column.unit.as_str());
+            let (bits, _) = fixed_point(unit.unwrap_or_default());
+            Line {
+                label: bits.map_or(name.clone(), |bits| format!("{name} / 2^{bits}")),
+                style: Style::Steps,
+                points: self.points(&column, f64::from(bits.unwrap_or(0)).exp2().recip()),
+            }
         };
         names.iter().map(line).collect()
     }
