@@ -7,7 +7,7 @@ mod file;
 mod svg;
 mod table;
 
-pub use figure::{Axis, Figure, Line, Mark, Panel, Point, Scale, Style};
+pub use figure::{Axis, Figure, Line, Mark, Matrix, Panel, Point, Scale, Style};
 pub use file::{read, write, FileError, Writer};
-pub use svg::svg;
+pub use svg::{matrix_svg, svg};
 pub use table::{Column, Table, TableError, Value, Values};
