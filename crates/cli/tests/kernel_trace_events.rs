@@ -55,7 +55,7 @@ fn each_ack_has_a_row() {
         let traced = tracing.stop();
         let rows = traced.of_socket("ack", cookie);
         assert_eq!((rows.len() as u64, &traced.summary["lost_events"]), (arrived, &0.into()), "{}", traced.summary);
-        assert!(arrived > 500, "{arrived} ACKs only");
+        assert!(arrived > 100, "{arrived} ACKs only");
         assert_eq!(integer(rows[0], "acked_bytes"), before, "{}", rows[0]);
         assert!(rows.is_sorted_by_key(|row| integer(row, "acked_bytes")));
         assert!(rows.iter().map(|row| row["time_s"].as_f64().unwrap()).is_sorted());

@@ -45,6 +45,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             drawn.connection, drawn.socket, drawn.sockets
         ))?;
     }
+    if !drawn.left_out.is_empty() {
+        output::line(&format!("not drawn, for they do not change or are positions: {}", drawn.left_out.join(", ")))?;
+    }
     output::line(&shown(&picture))?;
     Ok(Exit::Done)
 }

@@ -13,7 +13,7 @@ use crate::exit::UsageError;
 pub struct Choice {
     /// A number from 1 on, or a cookie; None: the socket with most bytes acknowledged.
     pub socket: Option<String>,
-    /// State fields; empty: those that change.
+    /// State fields; empty: those that change and are no sequence numbers.
     pub fields: Vec<String>,
     /// The host's backlogs.
     pub backlog: bool,
@@ -32,8 +32,8 @@ pub struct Drawn {
     pub sockets: usize,
     /// Panels, from the top.
     pub panels: Vec<String>,
-    /// State fields that do not change, and were not asked for.
-    pub constant: Vec<String>,
+    /// State fields that were not asked for and are left out: they do not change, or are sequence numbers.
+    pub left_out: Vec<String>,
 }
 
 /// A line of a panel: column, name in the legend, factor, style.
@@ -57,6 +57,8 @@ const BACKLOGS: [Curve; 2] = [
 ];
 /// Events that are marked, and how.
 const MARKS: [(&str, &str); 2] = [("retransmit", "retransmission"), ("timeout", "timeout")];
+/// The end of names of sequence numbers, which say where and not how much.
+const SEQUENCE: &str = "_seq";
 /// Two marks of a kind that are closer than this part of the time cannot be told apart.
 const MARKS_MOST: f64 = 400.0;
 
@@ -77,9 +79,9 @@ pub fn figure(table: &Table, choice: &Choice) -> Result<(Figure, Drawn), UsageEr
     let (number, cookie) = choose(table, &sockets, choice.socket.as_deref())?;
     let rows = rows_of(table, |row| integer(table, "cookie", row) == Some(cookie));
     let host = rows_of(table, |row| word(table, "event", row).as_deref() == Some(HOST));
-    let (fields, constant) = state_fields(&rows, &choice.fields)?;
+    let (fields, left_out) = state_fields(&rows, &choice.fields)?;
     let mut panels = vec![panel("window", "packets", rows.curves(&WINDOWS)), panel("RTT", "ms", rows.curves(&RTT))];
-    panels.extend(fields.iter().map(|(unit, names)| panel("state", unit, rows.state_lines(names))));
+    panels.extend(fields.iter().map(|((unit, _), names)| panel("state", unit, rows.state_lines(names))));
     panels.push(panel("rate", "Mbit/s", rows.curves(&RATES)));
     if choice.backlog {
         if host.rows.is_empty() {
@@ -98,10 +100,10 @@ pub fn figure(table: &Table, choice: &Choice) -> Result<(Figure, Drawn), UsageEr
         connection: rows.connection(),
         sockets: sockets.len(),
         panels: panels.iter().map(name).collect(),
-        constant,
+        left_out,
     };
     let x = Axis { label: "time".to_owned(), unit: "s".to_owned(), scale: Scale::Linear };
-    Ok((Figure { title: rows.title(), subtitle: subtitle(table, &drawn), x, panels }, drawn))
+    Ok((Figure { title: rows.title(), subtitle: subtitle(table), x, panels }, drawn))
 }
 
 fn panel(label: &str, unit: &str, lines: Vec<Line>) -> Panel {
@@ -150,8 +152,8 @@ fn rows_of(table: &Table, mut is_one: impl FnMut(usize) -> bool) -> Rows<'_> {
     Rows { table, rows: (0..table.rows()).filter(|row| is_one(*row)).collect() }
 }
 
-/// Names of state fields by their unit, and those that do not change.
-type Fields = (BTreeMap<String, Vec<String>>, Vec<String>);
+/// Names of state fields by their unit, counts apart from numbers with a fraction; and those that are left out.
+type Fields = (BTreeMap<(String, bool), Vec<String>>, Vec<String>);
 
 fn state_fields(rows: &Rows<'_>, wanted: &[String]) -> Result<Fields, UsageError> {
     let names = rows.table.columns().iter().filter_map(|column| column.name.strip_prefix(STATE_PREFIX));
@@ -164,19 +166,20 @@ fn state_fields(rows: &Rows<'_>, wanted: &[String]) -> Result<Fields, UsageError
         };
         return Err(UsageError::new(format!("there is no state field {wrong:?}"), remedy));
     }
-    let mut fields: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let mut constant = Vec::new();
+    let mut fields: BTreeMap<(String, bool), Vec<String>> = BTreeMap::new();
+    let mut left_out = Vec::new();
     for name in known {
         let is_wanted = wanted.iter().any(|wanted| wanted == name);
-        if is_wanted || wanted.is_empty() && rows.changes(name) {
+        if is_wanted || wanted.is_empty() && !name.ends_with(SEQUENCE) && rows.changes(name) {
             let unit = rows.table.column(&format!("{STATE_PREFIX}{name}")).map(|column| column.unit.clone());
-            let (_, unit) = fixed_point(&unit.unwrap_or_default());
-            fields.entry(unit).or_default().push(name.to_owned());
+            let (bits, unit) = fixed_point(&unit.unwrap_or_default());
+            let has_fraction = unit.is_empty() && bits.is_some();
+            fields.entry((unit, has_fraction)).or_default().push(name.to_owned());
         } else if wanted.is_empty() {
-            constant.push(name.to_owned());
+            left_out.push(name.to_owned());
         }
     }
-    Ok((fields, constant))
+    Ok((fields, left_out))
 }
 
 /// `2^-8 packets`: the bits behind the point, and the unit of the whole.
@@ -200,16 +203,13 @@ fn word(table: &Table, name: &str, row: usize) -> Option<String> {
     }
 }
 
-fn subtitle(table: &Table, drawn: &Drawn) -> String {
+fn subtitle(table: &Table) -> String {
     let fact = |name: &str| table.facts.get(name).map(String::as_str);
     let mut parts = Vec::new();
     parts.extend(fact("started").map(|time| format!("from {time}")));
     parts.extend(fact("kernel").map(|kernel| format!("Linux {kernel}")));
     parts.extend(fact("rows").map(|rows| format!("rows: {rows}")));
     parts.extend(fact("lost_events").filter(|lost| *lost != "0").map(|lost| format!("{lost} events lost")));
-    if !drawn.constant.is_empty() {
-        parts.push(format!("constant: {}", drawn.constant.join(", ")));
-    }
     parts.join("; ")
 }
 

@@ -96,20 +96,21 @@ fn report(arguments: &Arguments, summary: &Summary) -> anyhow::Result<()> {
             summary.lost_events
         ));
     }
-    if summary.skipped_intervals > 0 {
-        note(&format!("the machine was late: {} intervals have no row", summary.skipped_intervals));
-    }
     summary.unreadable.iter().for_each(|reason| note(&format!("not looked at: {reason}")));
     if arguments.json {
         return output::json(summary);
     }
-    let text = format!(
+    let mut text = format!(
         "{} traced for {:.1} s: {}, {} lost",
         output::count(summary.sockets as usize, "socket"),
         summary.elapsed_s,
         output::count(summary.rows as usize, "row"),
         output::count(summary.lost_events as usize, "event"),
     );
+    if summary.skipped_intervals > 0 {
+        let skipped = output::count(summary.skipped_intervals as usize, "interval");
+        text.push_str(&format!(", {skipped} skipped because the machine was late"));
+    }
     if arguments.output.is_none() && arguments.plot.is_none() {
         // Only for people: programs read the rows.
         if std::io::stderr().is_terminal() {
