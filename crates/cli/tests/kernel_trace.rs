@@ -67,7 +67,8 @@ fn quiet_connections_show_what_ss_and_sockets_show() {
                 holds_state(row, socket);
             }
         }
-        let lost = lines.values().map(|line| line.pair("retrans").map_or(0, |(_, all)| all.parse().unwrap())).sum::<u64>();
+        let lost =
+            lines.values().map(|line| line.pair("retrans").map_or(0, |(_, all)| all.parse().unwrap())).sum::<u64>();
         assert!(lost > 0, "a bottleneck without loss shows little");
         drop((held, network));
         succeeds(&["unload", "bpf_compound", "bpf_yeah"]);
@@ -80,7 +81,8 @@ fn holds_state(row: &Value, socket: &Value) {
     let expected = socket["algorithm_state"].as_object().unwrap_or(&none);
     assert_eq!(row["algorithm"], socket["algorithm"]);
     assert_eq!(row["program"], socket["program"]);
-    let columns = row.as_object().unwrap().iter().filter_map(|(name, value)| Some((name.strip_prefix("state.")?, value)));
+    let columns =
+        row.as_object().unwrap().iter().filter_map(|(name, value)| Some((name.strip_prefix("state.")?, value)));
     let present = columns.filter(|(_, value)| !value.is_null());
     let found: serde_json::Map<_, _> = present.map(|(name, value)| (name.to_owned(), value.clone())).collect();
     assert_eq!(&found, expected, "{row}");
@@ -198,9 +200,7 @@ fn all_formats_hold_the_same() {
 fn without_time(table: &Table) -> Vec<(String, String, [Option<ccctl_series::Value>; 2])> {
     let columns = table.columns().iter().filter(|column| column.name != "time_s");
     let ends = [0, table.rows() - 1];
-    columns
-        .map(|column| (column.name.clone(), column.unit.clone(), ends.map(|row| column.values.get(row))))
-        .collect()
+    columns.map(|column| (column.name.clone(), column.unit.clone(), ends.map(|row| column.values.get(row)))).collect()
 }
 
 #[test]
@@ -250,7 +250,10 @@ fn pictures_show_what_the_trace_has() {
             trace.join().unwrap()
         });
         assert!(trace.contains("1 socket traced") && trace.contains(&file) && trace.contains(&picture), "{trace}");
-        is_picture(&picture, &["cwnd", "ssthresh", "smoothed", "minimum", "retransmission", "delivery rate", "waiting"]);
+        is_picture(
+            &picture,
+            &["cwnd", "ssthresh", "smoothed", "minimum", "retransmission", "delivery rate", "waiting"],
+        );
         let answer = json(&["plot", &file, "--state", "dwnd_q8,gamma_q8", "--json"]);
         assert_eq!((&answer["sockets"], &answer["lost_events"]), (&value!(1), &value!(0)), "{answer}");
         let panels = value!(["window (packets)", "RTT (ms)", "state", "rate (Mbit/s)"]);
@@ -281,8 +284,11 @@ fn is_picture(file: &str, words: &[&str]) {
     for word in words {
         assert!(text.contains(word), "{word} is not in {file}");
     }
-    run_ok(Command::new("python3").args(["-c", "import sys, xml.dom.minidom as dom; dom.parse(sys.argv[1])", file]), LIMIT)
-        .unwrap();
+    run_ok(
+        Command::new("python3").args(["-c", "import sys, xml.dom.minidom as dom; dom.parse(sys.argv[1])", file]),
+        LIMIT,
+    )
+    .unwrap();
 }
 
 #[test]

@@ -4,7 +4,8 @@
 use std::ptr;
 
 use crate::sockets::raw::{
-    socket_detail, socket_owner, socket_query, socket_record, socket_sample, socket_totals, socket_totals_key, socket_window,
+    socket_detail, socket_owner, socket_query, socket_record, socket_sample, socket_totals, socket_totals_key,
+    socket_window,
 };
 
 /// A C struct of integers without padding: all bytes are valid for it, and all of its bytes are defined.

@@ -109,7 +109,10 @@ impl Trace {
 
     /// Tells what happened since the last call, and ends when the ring is empty. The ring is to be emptied often: what
     /// finds no room is lost, and counted.
-    pub fn each<E>(&mut self, mut tell: impl FnMut(&trace_record) -> std::result::Result<(), E>) -> std::result::Result<(), E> {
+    pub fn each<E>(
+        &mut self,
+        mut tell: impl FnMut(&trace_record) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
         while let Some(item) = self.ring.next() {
             if let Some(record) = trace_record::of_bytes(&item) {
                 tell(&record)?;
@@ -163,8 +166,7 @@ fn take(object: &mut Ebpf, name: &'static str) -> Result<Map> {
 }
 
 fn attach(object: &mut Ebpf, name: &'static str, trace_point: &str, btf: &Btf) -> Result<()> {
-    let failed =
-        |step| move |source| Error::Program { step, program: name.to_owned(), source: Box::new(source) };
+    let failed = |step| move |source| Error::Program { step, program: name.to_owned(), source: Box::new(source) };
     let program = object.program_mut(name).ok_or(Error::Kernel("program in our own object"))?;
     let program: &mut BtfTracePoint = program.try_into().map_err(failed("load"))?;
     program.load(trace_point, btf).map_err(failed("load"))?;

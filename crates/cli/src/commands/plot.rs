@@ -27,11 +27,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let picture = arguments.output.clone().unwrap_or_else(|| arguments.file.with_extension("svg"));
     check_picture(&picture)?;
     let table = read(&arguments.file)?;
-    let choice = Choice {
-        socket: arguments.socket.clone(),
-        fields: arguments.fields.clone(),
-        backlog: arguments.backlog,
-    };
+    let choice =
+        Choice { socket: arguments.socket.clone(), fields: arguments.fields.clone(), backlog: arguments.backlog };
     let drawn = draw(&table, &choice, &picture)?;
     let lost_events = table.facts.get("lost_events").and_then(|lost| lost.parse().ok());
     if arguments.print.json {
@@ -60,7 +57,10 @@ pub fn check_picture(path: &Path) -> Result<(), UsageError> {
     let is_new = !path.exists();
     let opened = OpenOptions::new().append(true).create(true).open(path);
     opened.map_err(|error| {
-        UsageError::new(format!("cannot write {}: {error}", path.display()), "a folder that exists and may be written to")
+        UsageError::new(
+            format!("cannot write {}: {error}", path.display()),
+            "a folder that exists and may be written to",
+        )
     })?;
     if is_new {
         let _ = std::fs::remove_file(path); // it was empty, and is made again
@@ -76,7 +76,8 @@ pub fn read(file: &Path) -> anyhow::Result<Table> {
 /// Draws a trace into a file.
 pub fn draw(table: &Table, choice: &Choice, picture: &Path) -> anyhow::Result<Drawn> {
     let (figure, drawn) = figure(table, choice)?;
-    let written = std::fs::File::create(picture).and_then(|mut file| file.write_all(ccctl_series::svg(&figure).as_bytes()));
+    let written =
+        std::fs::File::create(picture).and_then(|mut file| file.write_all(ccctl_series::svg(&figure).as_bytes()));
     written.map_err(|error| {
         UsageError::new(format!("cannot write {}: {error}", picture.display()), "another place for the picture")
     })?;
@@ -94,7 +95,11 @@ pub fn wrong_file(error: FileError) -> UsageError {
     let cause = std::error::Error::source(&error).map_or(error.to_string(), |source| {
         let text = error.to_string();
         let source = source.to_string();
-        if text.ends_with(&source) { text } else { format!("{text}: {source}") }
+        if text.ends_with(&source) {
+            text
+        } else {
+            format!("{text}: {source}")
+        }
     });
     UsageError::new(cause, remedy)
 }

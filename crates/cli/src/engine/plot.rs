@@ -44,8 +44,7 @@ const WINDOWS: [Curve; 3] = [
     ("ssthresh_pkts", "ssthresh", 1.0, Style::Dashed),
     ("in_flight_pkts", "in flight", 1.0, Style::Straight),
 ];
-const RTT: [Curve; 2] =
-    [("srtt_us", "smoothed", 1e-3, Style::Straight), ("min_rtt_us", "minimum", 1e-3, Style::Steps)];
+const RTT: [Curve; 2] = [("srtt_us", "smoothed", 1e-3, Style::Straight), ("min_rtt_us", "minimum", 1e-3, Style::Steps)];
 const MBIT_PER_BYTE: f64 = 8e-6;
 const RATES: [Curve; 2] = [
     ("delivery_rate_bytes_per_s", "delivery rate", MBIT_PER_BYTE, Style::Straight),
@@ -72,7 +71,10 @@ struct Rows<'a> {
 pub fn figure(table: &Table, choice: &Choice) -> Result<(Figure, Drawn), UsageError> {
     for name in ["time_s", "event", "cookie", "cwnd_pkts"] {
         if table.column(name).is_none() {
-            return Err(UsageError::new(format!("no trace: it has no column {name}"), "a file that ccctl trace -o has written"));
+            return Err(UsageError::new(
+                format!("no trace: it has no column {name}"),
+                "a file that ccctl trace -o has written",
+            ));
         }
     }
     let sockets = sockets(table);
@@ -112,7 +114,11 @@ fn panel(label: &str, unit: &str, lines: Vec<Line>) -> Panel {
 
 fn name(panel: &Panel) -> String {
     let Axis { label, unit, .. } = &panel.y;
-    if unit.is_empty() { label.clone() } else { format!("{label} ({unit})") }
+    if unit.is_empty() {
+        label.clone()
+    } else {
+        format!("{label} ({unit})")
+    }
 }
 
 /// Cookies in the order in which the trace has them.
@@ -142,7 +148,8 @@ fn choose(table: &Table, sockets: &[i64], wanted: Option<&str>) -> Result<(usize
         None => wanted.parse::<i64>().ok(),
     };
     let by_cookie = sockets.iter().position(|cookie| Some(*cookie) == number);
-    let by_number = number.and_then(|number| usize::try_from(number).ok()).filter(|number| (1..=sockets.len()).contains(number));
+    let by_number =
+        number.and_then(|number| usize::try_from(number).ok()).filter(|number| (1..=sockets.len()).contains(number));
     by_cookie.or(by_number.map(|number| number - 1)).map(numbered).ok_or_else(|| {
         none(format!("the trace has no socket {wanted:?}"), format!("--socket 1 to {}, or a cookie", sockets.len()))
     })
@@ -254,7 +261,9 @@ impl Rows<'_> {
         for (event, label) in MARKS {
             let mut last = f64::NEG_INFINITY;
             for row in &self.rows {
-                let Some(x) = self.table.column("time_s").and_then(|column| column.values.get(*row)?.number()) else { continue };
+                let Some(x) = self.table.column("time_s").and_then(|column| column.values.get(*row)?.number()) else {
+                    continue;
+                };
                 if word(self.table, "event", *row).as_deref() == Some(event) && x - last > span / MARKS_MOST {
                     marks.push(Mark { x, label: label.to_owned() });
                     last = x;

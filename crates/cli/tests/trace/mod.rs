@@ -55,7 +55,11 @@ impl Tracing {
             self.process.stderr.take().map(|mut pipe| pipe.read_to_string(&mut said));
             panic!("ccctl trace ended with {status}: {said}");
         }
-        if self.part().exists() { Ok(()) } else { Err("it has no file yet".to_owned()) }
+        if self.part().exists() {
+            Ok(())
+        } else {
+            Err("it has no file yet".to_owned())
+        }
     }
 
     /// Where rows are until the file is whole.

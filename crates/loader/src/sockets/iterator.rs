@@ -57,12 +57,7 @@ impl<T: Plain + Send> SocketIterator<T> {
     }
 
     /// Loads these programs, too.
-    pub(super) fn with(
-        program: &SocketProgramName<T>,
-        more: &[&str],
-        filter: &SocketFilter,
-        to: &str,
-    ) -> Result<Self> {
+    pub(super) fn with(program: &SocketProgramName<T>, more: &[&str], filter: &SocketFilter, to: &str) -> Result<Self> {
         let query = filter.query(to)?;
         let owners = (query.pid != 0).then_some(OWNERS);
         let programs: Vec<&str> = std::iter::once(program.0).chain(more.iter().copied()).chain(owners).collect();

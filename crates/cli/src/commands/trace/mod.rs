@@ -2,6 +2,7 @@
 
 mod sink;
 
+use std::cell::RefCell;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -11,8 +12,8 @@ use ccctl_series::Table;
 use super::acks::stop::Stop;
 use super::plot;
 use crate::arguments::Trace as Arguments;
-use crate::engine::trace::{Settings, Summary, Tracer};
 use crate::engine::plot::Choice;
+use crate::engine::trace::{Settings, Summary, Tracer};
 use crate::exit::{Exit, UsageError};
 use crate::output;
 use sink::Sink;
@@ -30,14 +31,18 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         ring_bytes: arguments.ring,
     })?;
     tell_facts(arguments, tracer.header());
-    let mut sink = Sink::open(arguments, tracer.header())?;
+    let sink = RefCell::new(Sink::open(arguments, tracer.header())?);
     if tracer.sockets() == 0 {
         note("no socket matches yet: waiting for one (Ctrl-C ends it)");
     }
-    let traced = tracer.run(arguments.time, || stop.is_wanted(), |row| sink.push(row));
+    let is_stopped = || {
+        sink.borrow_mut().flush_in_time()?;
+        stop.is_wanted()
+    };
+    let traced = tracer.run(arguments.time, is_stopped, |row| sink.borrow_mut().push(row));
     let mut summary = tracer.summary()?;
     drop(tracer); // out of the kernel before files are completed
-    let table = sink.finish(&summary)?;
+    let table = sink.into_inner().finish(&summary)?;
     traced?;
     summary.file = arguments.output.as_deref().map(shown);
     if let Some(picture) = &arguments.plot {
@@ -65,7 +70,8 @@ fn check(arguments: &Arguments) -> Result<(), UsageError> {
 fn tell_facts(arguments: &Arguments, header: &mut Table) {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let mode = if arguments.each_ack { "each ACK".to_owned() } else { format!("every {}", output::span(arguments.every)) };
+    let mode =
+        if arguments.each_ack { "each ACK".to_owned() } else { format!("every {}", output::span(arguments.every)) };
     let facts = [
         ("command", format!("ccctl {}", words.join(" "))),
         ("version", env!("CARGO_PKG_VERSION").to_owned()),
@@ -83,7 +89,11 @@ fn draw(arguments: &Arguments, table: Option<Table>, summary: &Summary, picture:
         (None, None) => return Ok(()),
     };
     if summary.sockets == 0 {
-        return Err(UsageError::new("there is nothing to draw: no socket has matched", "other filters, or a longer --for").into());
+        return Err(UsageError::new(
+            "there is nothing to draw: no socket has matched",
+            "other filters, or a longer --for",
+        )
+        .into());
     }
     let choice = Choice { socket: None, fields: arguments.draw.clone(), backlog: arguments.backlog };
     plot::draw(&table, &choice, picture).map(drop)

@@ -47,6 +47,11 @@ impl Sink {
                 out.write_all(b"\n")?;
             }
         }
+        Ok(())
+    }
+
+    /// Rows do not wait long for others, in case that nobody writes more.
+    pub fn flush_in_time(&mut self) -> anyhow::Result<()> {
         if self.flushed.elapsed() >= FLUSH_EVERY {
             self.flushed = Instant::now();
             match &mut self.kind {

@@ -289,7 +289,8 @@ mod tests {
 
     #[test]
     fn units_are_the_ends_of_names() {
-        let units = ["dwnd_pkts", "srtt_us_q3", "alpha_q10", "rates_bytes_per_s[2]", "mode", "inner.high_ns", "seq_quick"];
+        let units =
+            ["dwnd_pkts", "srtt_us_q3", "alpha_q10", "rates_bytes_per_s[2]", "mode", "inner.high_ns", "seq_quick"];
         let expected = ["packets", "2^-3 us", "2^-10", "bytes/s", "", "ns", ""];
         assert_eq!(units.map(unit_of), expected.map(str::to_owned));
     }

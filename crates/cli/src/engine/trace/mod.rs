@@ -6,12 +6,13 @@
 mod columns;
 mod sample;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use ccctl_loader::{require_available, Owners, SocketFollower};
 use ccctl_series::Table;
 use ccctl_telemetry::{monotonic_now, Softnet, Trace, TraceKind, TraceSettings};
+use nix::time::{clock_gettime, ClockId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +26,7 @@ pub use columns::{Row, HOST, STATE_PREFIX};
 /// Between two looks at the ring, where every ACK goes through it and where only losses do.
 const LOOK_EACH_ACK: Duration = Duration::from_millis(5);
 const LOOK: Duration = Duration::from_millis(20);
-/// Sockets are looked for when a connection was opened, but not all the time: one part in so many.
+/// Sockets are looked for when a connection was opened, at the cost of one part in so many of a processor.
 const FIND_SHARE: u32 = 20;
 const FIND_MIN: Duration = Duration::from_millis(20);
 /// A socket may also begin to match by being moved, or handed to another process.
@@ -95,6 +96,27 @@ impl Finding {
     }
 }
 
+/// Tells when an interval is over.
+struct Timer {
+    every: Duration,
+    due: Instant,
+    skipped: u64,
+}
+
+impl Timer {
+    /// Intervals that are over meanwhile have no turn of their own: they are counted.
+    fn is_due(&mut self) -> bool {
+        let now = Instant::now();
+        if now < self.due {
+            return false;
+        }
+        let over = (now - self.due).as_nanos() / self.every.as_nanos().max(1);
+        self.skipped += over as u64;
+        self.due += self.every * (over as u32 + 1);
+        true
+    }
+}
+
 impl Tracer {
     /// Finds the sockets that there are and settles the columns.
     pub fn start(settings: Settings) -> anyhow::Result<Self> {
@@ -144,21 +166,16 @@ impl Tracer {
         mut push: impl FnMut(Row) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         let look = if self.settings.every.is_some() { LOOK } else { LOOK_EACH_ACK };
-        let every = self.settings.every.unwrap_or(look);
         let begun = Instant::now();
-        let mut due = begun;
+        let mut timer = Timer { every: self.settings.every.unwrap_or(look), due: begun, skipped: 0 };
         while !is_stopped()? && time.is_none_or(|time| begun.elapsed() < time) && !self.is_over() {
-            let is_due = Instant::now() >= due;
-            if is_due {
-                due += every;
-                let late = Instant::now().saturating_duration_since(due);
-                let skipped = (late.as_nanos() / every.as_nanos().max(1)) as u32;
-                self.summary.skipped_intervals += u64::from(skipped) * u64::from(self.settings.every.is_some());
-                due += every * skipped;
-            }
+            let is_due = timer.is_due();
             self.look(is_due, &mut push)?;
-            let end = time.map_or(due, |time| due.min(begun + time));
+            let end = time.map_or(timer.due, |time| timer.due.min(begun + time));
             std::thread::sleep(end.saturating_duration_since(Instant::now()).min(look));
+        }
+        if self.settings.every.is_some() {
+            self.summary.skipped_intervals += timer.skipped;
         }
         self.look(false, &mut push)
     }
@@ -170,12 +187,18 @@ impl Tracer {
 
     /// Looks once at everything; at the sockets themselves when a row is due.
     fn look(&mut self, is_due: bool, push: &mut impl FnMut(Row) -> anyhow::Result<()>) -> anyhow::Result<()> {
-        if self.finding.is_due(self.trace.opened()?) {
+        let has_looked_for = self.finding.is_due(self.trace.opened()?);
+        if has_looked_for {
             self.find()?;
         }
         let mut samples = Vec::new();
-        if is_due && self.settings.every.is_some() {
+        let wants_samples = is_due && self.settings.every.is_some();
+        if wants_samples || has_looked_for {
             self.follower.sample(|look| samples.extend(Sample::of_look(look)))?;
+        }
+        let alive: Option<HashSet<u64>> = has_looked_for.then(|| samples.iter().map(|sample| sample.cookie).collect());
+        if !wants_samples {
+            samples.clear();
         }
         self.trace.each(|record| {
             samples.extend(Sample::of_event(record));
@@ -185,12 +208,21 @@ impl Tracer {
         for sample in samples {
             self.push_sample(&sample, push)?;
         }
+        if let Some(alive) = alive {
+            self.sockets.retain(|cookie, _| alive.contains(cookie)); // it closed before it was chosen
+        }
         if is_due && self.settings.backlog {
-            let since_start = seconds_between(self.started, monotonic_now()?);
-            if let Some(row) = self.columns.host_row(&Softnet::read()?, &self.softnet, since_start) {
-                self.summary.rows += 1;
-                push(row)?;
-            }
+            self.push_host(push)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn push_host(&mut self, push: &mut impl FnMut(Row) -> anyhow::Result<()>) -> anyhow::Result<()> {
+        let since_start = seconds_between(self.started, monotonic_now()?);
+        if let Some(row) = self.columns.host_row(&Softnet::read()?, &self.softnet, since_start) {
+            self.summary.rows += 1;
+            push(row)?;
         }
         Ok(())
     }
@@ -208,7 +240,7 @@ impl Tracer {
 
     /// Looks for sockets that match, and chooses the new ones.
     fn find(&mut self) -> anyhow::Result<()> {
-        let begun = Instant::now();
+        let begun = cpu_time()?;
         let opened = self.trace.opened()?;
         let mut found = Vec::new();
         self.follower.find(|namespace, record| found.push((namespace.to_owned(), record.clone())))?;
@@ -221,7 +253,7 @@ impl Tracer {
             self.sockets.insert(record.cookie(), socket);
             self.summary.sockets += 1;
         }
-        self.finding = Finding { opened, at: Instant::now(), took: begun.elapsed() };
+        self.finding = Finding { opened, at: Instant::now(), took: cpu_time()?.saturating_sub(begun) };
         Ok(())
     }
 
@@ -233,5 +265,28 @@ impl Tracer {
             unreadable: self.follower.unreadable().to_vec(),
             ..self.summary.clone()
         })
+    }
+}
+
+/// Of this process so far: on a busy machine a look takes long and costs no more.
+fn cpu_time() -> anyhow::Result<Duration> {
+    Ok(clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID)?.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_that_were_slept_through_are_counted() {
+        let every = Duration::from_secs(3600);
+        let now = Instant::now();
+        let mut timer = Timer { every, due: now, skipped: 0 };
+        assert!(timer.is_due() && !timer.is_due());
+        assert_eq!((timer.due, timer.skipped), (now + every, 0));
+        let Some(before) = now.checked_sub(Duration::from_secs(9)) else { return };
+        let mut late = Timer { every: Duration::from_secs(4), due: before, skipped: 0 };
+        assert!(late.is_due());
+        assert_eq!((late.due, late.skipped), (before + Duration::from_secs(12), 2));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ccctl_loader::{delivery_rate, Recovery, SocketSample};
+use ccctl_loader::{delivery_rate, Recovery, SocketSample, SocketState};
 use ccctl_telemetry::wire::trace_record;
 use ccctl_telemetry::TraceKind;
 
@@ -48,14 +48,15 @@ pub struct Sample {
     pub map_id: u32,
     /// What that keeps.
     pub algorithm_state: Vec<u8>,
-    /// Numbers in the order of [`super::columns::VALUES`].
+    /// Its numbers.
     pub values: Values,
     /// State of loss recovery.
     pub recovery: &'static str,
 }
 
-/// What TCP knows.
+/// What TCP knows, in the words of the columns.
 #[derive(Debug, Clone, Default)]
+#[allow(missing_docs)] // docs/trace.md has them
 pub struct Values {
     pub cwnd_pkts: u32,
     pub ssthresh_pkts: Option<u32>,
@@ -79,7 +80,7 @@ pub struct Values {
 impl Sample {
     /// A look at a socket; None where it is over.
     pub fn of_look(sample: &SocketSample) -> Option<Self> {
-        let transport = sample.record.transport()?;
+        let transport = sample.record.transport().filter(|_| sample.record.state() != SocketState::Closed)?;
         let us = |time: Duration| time.as_micros() as u32;
         let values = Values {
             cwnd_pkts: transport.cwnd_pkts,
