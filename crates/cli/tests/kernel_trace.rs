@@ -183,7 +183,8 @@ fn all_formats_hold_the_same() {
         let tables = ["jsonl", "csv", "parquet"].map(|extension| {
             let file = folder.path().join(format!("trace.{extension}"));
             let words = ["trace", "--netns", network.client.name(), "--every", "20ms", "--for", "200ms", "-o"];
-            succeeds(&[&words[..], &[file.to_str().unwrap()]].concat());
+            let said = succeeds(&[&words[..], &[file.to_str().unwrap()]].concat());
+            assert!(said.starts_with("1 socket traced") && said.contains(file.to_str().unwrap()), "{said}");
             ccctl_series::read(&file).unwrap()
         });
         for table in &tables {
@@ -241,15 +242,14 @@ fn pictures_show_what_the_trace_has() {
         let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
         let network = Network::with_bottleneck(20, 20_000).unwrap();
         let mut connection = open(&network, SERVER_V4, "bpf_compound");
-        let (file, picture) = (path("trace.parquet"), path("live.svg"));
-        let name = network.client.name().to_owned();
-        let trace = std::thread::scope(|scope| {
-            let words = ["trace", "--netns", &name, "--for", "1s", "--backlog", "-o", &file, "--plot", &picture];
-            let trace = scope.spawn(move || succeeds(&words));
-            carry(&mut connection, 1_500_000);
-            trace.join().unwrap()
-        });
-        assert!(trace.contains("1 socket traced") && trace.contains(&file) && trace.contains(&picture), "{trace}");
+        let (file, picture) = (path("trace.jsonl"), path("live.svg"));
+        let tracing = Tracing::start(&folder, &network.client, &["--backlog", "--plot", &picture]);
+        carry(&mut connection, 1_500_000);
+        let summary = tracing.stop().summary;
+        assert_eq!(
+            (&summary["sockets"], &summary["file"], &summary["plot"]),
+            (&value!(1), &value!(file), &value!(picture))
+        );
         is_picture(
             &picture,
             &["cwnd", "ssthresh", "smoothed", "minimum", "retransmission", "delivery rate", "waiting"],
