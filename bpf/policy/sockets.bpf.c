@@ -179,7 +179,8 @@ static void read_sample(struct socket_sample *sample, struct tcp_sock *tp)
 		ops = read_algorithm(tp, sample->detail.socket.algorithm);
 		sample->detail.socket.map_id = map_id_of(ops);
 		read_detail(&sample->detail, tp);
-		if (tp->tcp_mstamp == mstamp && tp->snd_una == sample->snd_una && tp->delivered == sample->detail.delivered_pkts)
+		if (tp->tcp_mstamp == mstamp && tp->snd_una == sample->snd_una &&
+		    tp->delivered == sample->detail.delivered_pkts)
 			return;
 	}
 }

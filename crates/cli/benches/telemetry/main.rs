@@ -87,10 +87,10 @@ fn main() {
                 aim(&format!("CPU per GB, clock on: {name}"), more, ON_AIM_PCT, " %");
             }
         }
-        for (traced, more) in traces {
-            match traced {
-                Some(traced) if traced.has_aim() => aim(&format!("CPU per GB, {traced}"), more, TRACE_AIM_PCT, " %"),
-                Some(traced) => println!("| CPU per GB, {traced} | {more:.2} % | | |"),
+        for (what, more) in traces {
+            match what {
+                Some(what) if what.has_aim() => aim(&format!("CPU per GB, {what}"), more, TRACE_AIM_PCT, " %"),
+                Some(what) => println!("| CPU per GB, {what} | {more:.2} % | | |"),
                 None => println!("| CPU per GB, off against off, {IDLE_SOCKETS} sockets | {more:.2} % | | noise |"),
             }
         }

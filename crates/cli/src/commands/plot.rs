@@ -85,6 +85,7 @@ pub fn draw(table: &Table, choice: &Choice, picture: &Path) -> anyhow::Result<Dr
 }
 
 /// A table's file that is not as it should be.
+#[allow(clippy::needless_pass_by_value)] // for map_err
 pub fn wrong_file(error: FileError) -> UsageError {
     let remedy = match &error {
         FileError::Extension(path) => format!("{}", with_jsonl(path).display()),

@@ -39,11 +39,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         sink.borrow_mut().flush_in_time()?;
         stop.is_wanted()
     };
-    let traced = tracer.run(arguments.time, is_stopped, |row| sink.borrow_mut().push(row));
+    let ended = tracer.run(arguments.time, is_stopped, |row| sink.borrow_mut().push(row));
     let mut summary = tracer.summary()?;
     drop(tracer); // out of the kernel before files are completed
     let table = sink.into_inner().finish(&summary)?;
-    traced?;
+    ended?;
     summary.file = arguments.output.as_deref().map(shown);
     if let Some(picture) = &arguments.plot {
         draw(arguments, table, &summary, picture)?;
@@ -119,7 +119,7 @@ fn report(arguments: &Arguments, summary: &Summary) -> anyhow::Result<()> {
     );
     if summary.skipped_intervals > 0 {
         let skipped = output::count(summary.skipped_intervals as usize, "interval");
-        text.push_str(&format!(", {skipped} skipped because the machine was late"));
+        text = format!("{text}, {skipped} skipped because the machine was late");
     }
     if arguments.output.is_none() && arguments.plot.is_none() {
         // Only for people: programs read the rows.
