@@ -1,5 +1,6 @@
 //! The iterators, loaded for one question.
 
+use std::cell::RefCell;
 use std::io::Read as _;
 use std::marker::PhantomData;
 use std::os::fd::AsFd as _;
@@ -79,7 +80,9 @@ impl<T: Plain + Send> SocketIterator<T> {
         let program = program.ok_or_else(|| Error::kernel(format!("find the iterator {SAMPLES}"), no_program()))?;
         let map = self.map(FOLLOWED)?;
         let link = program.attach_iter(map.as_fd());
-        link.map(SocketSamples).map_err(|error| Error::libbpf(format!("attach the iterator {SAMPLES}"), &error))
+        let buffer = RefCell::new(vec![0; READ_BYTES]);
+        link.map(|link| SocketSamples { link, buffer })
+            .map_err(|error| Error::libbpf(format!("attach the iterator {SAMPLES}"), &error))
     }
 
     /// Runs it over the sockets of a namespace; `tell` gets some of them at a time.
@@ -100,13 +103,16 @@ impl<T: Plain + Send> SocketIterator<T> {
     }
 }
 
-/// The iterator `samples`.
-pub(super) struct SocketSamples(Link);
+/// The iterator `samples`, with a buffer that stays: it runs many times a second.
+pub(super) struct SocketSamples {
+    link: Link,
+    buffer: RefCell<Vec<u8>>,
+}
 
 impl SocketSamples {
     /// Runs it once.
     pub(super) fn each<T: Plain>(&self, mut tell: impl FnMut(T)) -> Result<()> {
-        read_all(&self.0, |bytes| values_of(bytes).for_each(&mut tell))
+        read_into(&self.link, &mut self.buffer.borrow_mut(), |bytes| values_of(bytes).for_each(&mut tell))
     }
 }
 
@@ -161,11 +167,14 @@ fn no_program() -> std::io::Error {
     std::io::Error::other("the object has no such program")
 }
 
-fn read_all(link: &Link, mut tell: impl FnMut(&[u8])) -> Result<()> {
+fn read_all(link: &Link, tell: impl FnMut(&[u8])) -> Result<()> {
+    read_into(link, &mut vec![0; READ_BYTES], tell)
+}
+
+fn read_into(link: &Link, buffer: &mut [u8], mut tell: impl FnMut(&[u8])) -> Result<()> {
     let mut iterator = Iter::new(link).map_err(|error| Error::libbpf("open the socket iterator", &error))?;
-    let mut buffer = vec![0; READ_BYTES];
     loop {
-        match iterator.read(&mut buffer) {
+        match iterator.read(buffer) {
             Ok(0) => return Ok(()),
             Ok(count) => tell(&buffer[..count]),
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
