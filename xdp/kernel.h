@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The kernel types and fields that the ACK clock reads, and no others. Offsets come from the running kernel's BTF when
+ * The kernel types and fields that the ACK clock and traces read, and no others. Offsets come from the running kernel's BTF when
  * the programs are loaded.
  */
 #ifndef CCCTL_XDP_KERNEL_H
@@ -46,8 +46,14 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_PERCPU_HASH = 5,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_SK_STORAGE = 24,
+	BPF_MAP_TYPE_STRUCT_OPS = 26,
+	BPF_MAP_TYPE_RINGBUF = 27,
 };
 enum bpf_map_update { BPF_ANY = 0, BPF_NOEXIST = 1 };
+enum bpf_map_flag { BPF_F_NO_PREALLOC = 1 };
+
+enum tcp_state { TCP_STATE_ESTABLISHED = 1, TCP_STATE_CLOSE = 7 };
+enum tcp_recovery { TCP_CA_LOSS = 4 };
 
 /* include/uapi/linux/bpf.h: contexts of XDP and tc programs */
 struct xdp_md {
@@ -107,10 +113,13 @@ struct net_device {
 
 struct sock_common {
 	possible_net_t skc_net;
+	__be16 skc_dport;
+	u16 skc_num; /* the own port, in host order */
 };
 
 struct sock {
 	struct sock_common __sk_common;
+	unsigned long sk_pacing_rate; /* bytes per second, ~0: no limit */
 };
 
 struct tcp_congestion_ops {
@@ -118,8 +127,33 @@ struct tcp_congestion_ops {
 	char name[16];
 };
 
+struct bpf_map {
+	enum bpf_map_type map_type;
+	u32 id;
+};
+
+struct bpf_struct_ops_value {
+	char data[0];
+};
+
+struct bpf_struct_ops_map {
+	struct bpf_map map;
+	struct bpf_struct_ops_value kvalue;
+};
+
 struct inet_connection_sock {
 	const struct tcp_congestion_ops *icsk_ca_ops;
+	u8 icsk_ca_state : 5; /* enum tcp_ca_state */
+	u8 icsk_backoff;
+	u64 icsk_ca_priv[13]; /* 104 bytes: what the algorithm keeps */
+};
+
+struct minmax_sample {
+	u32 v;
+};
+
+struct minmax {
+	struct minmax_sample s[3];
 };
 
 struct tcp_options_received {
@@ -132,6 +166,21 @@ struct tcp_sock {
 	u32 snd_una;
 	u32 snd_wnd; /* bytes */
 	u32 packets_out;
+	u32 snd_nxt;
+	u32 snd_cwnd;
+	u32 snd_ssthresh;
+	u32 mss_cache; /* bytes */
+	u32 srtt_us; /* times 8 */
+	u32 mdev_us; /* times 4 */
+	struct minmax rtt_min;
+	u32 retrans_out; /* retransmissions in flight */
+	u32 total_retrans;
+	u32 delivered;
+	u32 lost;
+	u32 rate_delivered; /* packets over the next */
+	u32 rate_interval_us;
+	u8 rate_app_limited : 1;
+	u64 bytes_acked;
 };
 
 struct sk_buff {

@@ -83,6 +83,7 @@ struct tcp_sock___table {
 	struct minmax rtt_min;
 	u8 rate_app_limited : 1;
 	u16 total_rto; /* 6.7 */
+	u32 mdev_us; /* times 4 */
 };
 
 enum bpf_map_type { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_SK_STORAGE = 24, BPF_MAP_TYPE_STRUCT_OPS = 26 };
@@ -113,6 +114,11 @@ struct bpf_iter_meta {
 struct bpf_iter__tcp {
 	struct bpf_iter_meta *meta;
 	struct sock_common *sk_common;
+};
+
+struct bpf_iter__bpf_sk_storage_map {
+	struct bpf_iter_meta *meta;
+	struct sock *sk;
 };
 
 struct socket {

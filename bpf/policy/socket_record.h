@@ -68,6 +68,15 @@ struct socket_detail {
 	unsigned char unused;
 };
 
+/* A followed socket, looked at without its lock: no addresses, no cgroup. */
+struct socket_sample {
+	struct socket_detail detail;
+	unsigned long long time_ns; /* CLOCK_MONOTONIC */
+	unsigned long long acked_bytes; /* since the connection began */
+	unsigned int snd_una; /* first byte not acknowledged: a sequence number */
+	unsigned int mdev_us_q2; /* RTTVAR of RFC 6298 */
+};
+
 /* Sums over the sockets of one program. */
 struct socket_totals_key {
 	char algorithm[CCCTL_NAME_BYTES];

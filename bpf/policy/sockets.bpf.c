@@ -2,16 +2,20 @@
 /*
  * Every TCP socket of one network namespace: what it uses and how it fares, and moving it to something else.
  *
- * Five BPF iterators over TCP sockets (bpf_iter, 5.8; with the socket locked and bpf_setsockopt() allowed since 5.16),
+ * Six BPF iterators over TCP sockets (bpf_iter, 5.8; with the socket locked and bpf_setsockopt() allowed since 5.16),
  * of which the loader takes the one that it needs: `sockets` tells in short and moves, `details` tells all, `totals`
- * only adds up, `windows` adds up what was new since its last run, for the guard, and `rates` does so for a live screen.
- * They see listening sockets too, whose algorithm their accepted connections inherit when it was set on them, and not
- * those in TIME_WAIT or SYN_RECV, which have none. Whoever opens the iterator decides the namespace: its own. A sixth,
- * `owners`, goes over the open files of all processes.
+ * only adds up, `windows` adds up what was new since its last run, for the guard, `rates` does so for a live screen, and
+ * `follow` tells all of those that it meets for the first time. They see listening sockets too, whose algorithm their
+ * accepted connections inherit when it was set on them, and not those in TIME_WAIT or SYN_RECV, which have none. Whoever
+ * opens the iterator decides the namespace: its own.
+ *
+ * A seventh, `owners`, goes over the open files of all processes; an eighth, `samples`, over the sockets that `follow` has
+ * met, in all namespaces: its cost is that of these few, however many others there are.
  */
 #include "socket_match.h"
 
 #define PROGRAMS_MOST 4096 /* with sockets: far more than anybody loads */
+#define SAMPLE_ATTEMPTS 3
 
 char _license[] SEC("license") = "GPL";
 
@@ -53,6 +57,14 @@ struct {
 	__type(key, struct socket_totals_key);
 	__type(value, struct socket_rates);
 } rated SEC(".maps");
+
+/* Sockets that `follow` has met */
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, u64);
+} followed SEC(".maps");
 
 static void move(struct tcp_sock *tp, struct socket_record *record)
 {
@@ -131,6 +143,13 @@ static void read_measures(struct socket_detail *detail, const struct tcp_sock *t
 	detail->unsent_bytes = unsent_bytes > 0 ? unsent_bytes : 0;
 }
 
+static void read_detail(struct socket_detail *detail, struct tcp_sock *tp)
+{
+	bpf_probe_read_kernel(detail->algorithm_state, CCCTL_STATE_BYTES, &inet_csk((void *)tp)->icsk_ca_priv);
+	read_windows(detail, tp);
+	read_measures(detail, tp);
+}
+
 SEC("?iter/tcp")
 int details(struct bpf_iter__tcp *ctx)
 {
@@ -141,10 +160,68 @@ int details(struct bpf_iter__tcp *ctx)
 	if (!tp || !matches(skc, tp, &detail.socket))
 		return 0;
 	detail.cgroup_id = cgroup_id_of(tp);
-	bpf_probe_read_kernel(detail.algorithm_state, CCCTL_STATE_BYTES, &inet_csk((void *)tp)->icsk_ca_priv);
-	read_windows(&detail, tp);
-	read_measures(&detail, tp);
+	read_detail(&detail, tp);
 	bpf_seq_write(ctx->meta->seq, &detail, sizeof(detail));
+	return 0;
+}
+
+/* Where the record does not fit any more the kernel shows the socket again: only then it must not count as met. */
+SEC("?iter/tcp")
+int follow(struct bpf_iter__tcp *ctx)
+{
+	struct sock_common *skc = ctx->sk_common;
+	struct tcp_sock *tp = full_socket(skc);
+	struct socket_detail detail = {};
+
+	if (!tp || !matches(skc, tp, &detail.socket) || detail.socket.state == TCP_LISTEN)
+		return 0;
+	if (bpf_sk_storage_get(&followed, tp, NULL, 0))
+		return 0;
+	detail.cgroup_id = cgroup_id_of(tp);
+	read_detail(&detail, tp);
+	if (!bpf_seq_write(ctx->meta->seq, &detail, sizeof(detail)))
+		bpf_sk_storage_get(&followed, tp, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+	return 0;
+}
+
+/* No lock is held: read again what another processor has changed meanwhile, but not for ever. */
+static void read_sample(struct socket_sample *sample, struct tcp_sock *tp)
+{
+	const struct tcp_sock___table *more = (const void *)tp;
+	const void *ops;
+
+	for (int attempt = 0; attempt < SAMPLE_ATTEMPTS; attempt++) {
+		u64 mstamp = tp->tcp_mstamp;
+
+		sample->snd_una = tp->snd_una;
+		sample->mdev_us_q2 = more->mdev_us;
+		sample->acked_bytes = more->bytes_acked;
+		ops = read_algorithm(tp, sample->detail.socket.algorithm);
+		sample->detail.socket.map_id = map_id_of(ops);
+		read_detail(&sample->detail, tp);
+		if (tp->tcp_mstamp == mstamp && tp->snd_una == sample->snd_una &&
+		    tp->delivered == sample->detail.delivered_pkts)
+			return;
+	}
+}
+
+SEC("?iter/bpf_sk_storage_map")
+int samples(struct bpf_iter__bpf_sk_storage_map *ctx)
+{
+	struct sock *sk = ctx->sk;
+	struct socket_sample sample = {};
+	struct tcp_sock *tp;
+
+	if (!sk)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(sk);
+	if (!tp)
+		return 0;
+	sample.time_ns = bpf_ktime_get_ns();
+	sample.detail.socket.cookie = bpf_get_socket_cookie(tp);
+	sample.detail.socket.state = ((struct sock_common *)sk)->skc_state;
+	read_sample(&sample, tp);
+	bpf_seq_write(ctx->meta->seq, &sample, sizeof(sample));
 	return 0;
 }
 

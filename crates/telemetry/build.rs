@@ -1,4 +1,4 @@
-//! Compiles `xdp/*.bpf.c` with clang, and makes the Rust types of what these programs tell from their header.
+//! Compiles `xdp/*.bpf.c` with clang, and makes the Rust types of what these programs tell from their headers.
 
 #[path = "../catalog/compile_bpf.rs"]
 mod compile_bpf;
@@ -7,8 +7,8 @@ use std::env;
 use std::error::Error;
 use std::path::PathBuf;
 
-const PROGRAMS: [&str; 3] = ["arrival", "clock", "metrics"];
-const HEADERS: [&str; 2] = ["ack_clock", "metrics"];
+const PROGRAMS: [&str; 4] = ["arrival", "clock", "metrics", "trace"];
+const HEADERS: [&str; 3] = ["ack_clock", "metrics", "trace_record"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../..").canonicalize()?;
@@ -25,6 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             .header(root.join(format!("xdp/{header}.h")).to_string_lossy())
             .use_core()
             .derive_default(true)
+            .prepend_enum_name(false)
             .layout_tests(true)
             .generate()?
             .write_to_file(out.join(format!("{header}.rs")))?;

@@ -3,6 +3,7 @@
 mod guard;
 mod sockets;
 mod top;
+mod trace;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use clap::{Args, Parser, Subcommand};
 pub use guard::{Guard, GuardCommand};
 pub use sockets::{Migrate, Sockets};
 pub use top::Top;
+pub use trace::{Plot, Trace};
 
 const EXIT_CODES: &str =
     "Exit codes: 0 done, 1 unexpected failure, 2 wrong name, parameter or usage, 3 refused (in use, \
@@ -66,6 +68,10 @@ pub enum Command {
     Top(Top),
     /// List the metrics that the daemon has for Prometheus
     Metrics(Output),
+    /// Trace sockets: window, RTT, losses, and what the algorithm keeps, over time
+    Trace(Trace),
+    /// Draw a trace
+    Plot(Plot),
     /// Check what this host can do
     Doctor(Output),
     /// Bring the host to what a configuration file says

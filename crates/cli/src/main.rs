@@ -65,6 +65,8 @@ fn run(command: &Command) -> anyhow::Result<Exit> {
         Command::Acks(acks) => commands::acks::run(acks),
         Command::Top(top) => commands::top::run(top),
         Command::Metrics(output) => commands::metrics::run(output),
+        Command::Trace(trace) => commands::trace::run(trace),
+        Command::Plot(plot) => commands::plot::run(plot),
         Command::Doctor(output) => commands::doctor::run(output),
     }
 }

@@ -4,8 +4,8 @@
 use std::ptr;
 
 use crate::sockets::raw::{
-    socket_detail, socket_owner, socket_query, socket_rates, socket_record, socket_totals, socket_totals_key,
-    socket_window,
+    socket_detail, socket_owner, socket_query, socket_rates, socket_record, socket_sample, socket_totals,
+    socket_totals_key, socket_window,
 };
 
 /// A C struct of integers without padding: all bytes are valid for it, and all of its bytes are defined.
@@ -31,6 +31,8 @@ unsafe impl Plain for socket_owner {}
 unsafe impl Plain for socket_window {}
 // SAFETY: as above.
 unsafe impl Plain for socket_rates {}
+// SAFETY: as above.
+unsafe impl Plain for socket_sample {}
 
 /// The value as the bytes that C sees.
 pub(crate) fn bytes_of<T: Plain>(value: &T) -> &[u8] {
@@ -60,6 +62,7 @@ mod tests {
         assert_eq!(size_of::<socket_owner>(), 8 + 16 + 2 * 4);
         assert_eq!(size_of::<socket_window>(), 5 * 8);
         assert_eq!(size_of::<socket_rates>(), 8 * 8);
+        assert_eq!(size_of::<socket_sample>(), size_of::<socket_detail>() + 2 * 8 + 2 * 4);
     }
 
     #[test]

@@ -130,7 +130,7 @@ struct Window {
 impl Clock {
     /// Starts it in the network namespace of this thread.
     pub fn start(settings: &Settings) -> Result<Self> {
-        privileges::require()?;
+        privileges::require("the ACK clock")?;
         let interfaces = Interface::choose(&settings.interfaces)?;
         let btf = Btf::from_sys_fs().map_err(|_| Error::Kernel("BTF"))?;
         let types = KernelTypes::read()?;

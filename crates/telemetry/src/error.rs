@@ -8,9 +8,11 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// A step that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The process may not do what the clock needs.
-    #[error("the ACK clock needs {needed}, and this process lacks {lacking}")]
+    /// The process may not do what is needed.
+    #[error("{what} needs {needed}, and this process lacks {lacking}")]
     Privileges {
+        /// Who needs it.
+        what: &'static str,
         /// All that is needed.
         needed: &'static str,
         /// What is missing of it.

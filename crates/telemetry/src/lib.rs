@@ -1,7 +1,7 @@
 //! What the host does with TCP's ACKs: when they arrive, how long they wait, how long TCP works on them, what is dropped.
 //!
 //! The programs in `xdp/` count in the kernel; [`Clock`] loads and attaches them for the network namespace of the calling
-//! thread, and [`Clock::read`] says what they have counted so far. Everything is attached through links: it goes with the
+//! thread, and [`Clock::read`] says what they have counted so far. [`Trace`] tells of chosen sockets, event by event. Everything is attached through links: it goes with the
 //! process, however that ends. The one exception, clsact on kernels before 6.6 without room for XDP, is told in
 //! [`Point::Clsact`].
 //!
@@ -19,6 +19,7 @@ pub mod lost_events;
 mod metrics;
 mod privileges;
 mod softnet;
+mod trace;
 pub mod wire;
 
 pub use arrival::{Attached, InterfaceCounts, Point, PointChoice, ARRIVAL_OBJECT};
@@ -30,3 +31,4 @@ pub use histogram::{Bucket, Times};
 pub use interface::Interface;
 pub use metrics::{count_run_time, Counts, Histogram, Looker, Present, Reader, Series, StatsOn, OTHER};
 pub use softnet::{Backlog, Softnet};
+pub use trace::{lost_by_all_traces, monotonic_now, Trace, TraceKind, TraceSettings};

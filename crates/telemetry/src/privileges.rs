@@ -1,4 +1,4 @@
-//! May this process run the clock, or the metrics?
+//! May this process run the clock, a trace, or the metrics?
 
 use std::fs;
 
@@ -10,15 +10,15 @@ const SYS_ADMIN: u32 = 21;
 const CAPABILITIES: [(u32, &str); 3] = [(39, "CAP_BPF"), (38, "CAP_PERFMON"), (12, "CAP_NET_ADMIN")];
 
 /// Fails unless it may.
-pub(crate) fn require() -> Result<()> {
-    refuse(&lacking_here()?)
+pub(crate) fn require(what: &'static str) -> Result<()> {
+    refuse(what, &lacking_here()?)
 }
 
 /// Fails unless it may load programs that only trace, and touch no interface.
-pub(crate) fn require_tracing() -> Result<()> {
+pub(crate) fn require_tracing(what: &'static str) -> Result<()> {
     let mut lacking = lacking_here()?;
     lacking.retain(|name| *name != "CAP_NET_ADMIN");
-    refuse(&lacking)
+    refuse(what, &lacking)
 }
 
 fn lacking_here() -> Result<Vec<&'static str>> {
@@ -26,11 +26,11 @@ fn lacking_here() -> Result<Vec<&'static str>> {
     Ok(lacking(&status))
 }
 
-fn refuse(lacking: &[&str]) -> Result<()> {
+fn refuse(what: &'static str, lacking: &[&str]) -> Result<()> {
     if lacking.is_empty() {
         return Ok(());
     }
-    Err(Error::Privileges { needed: NEEDED, lacking: lacking.join(", ") })
+    Err(Error::Privileges { what, needed: NEEDED, lacking: lacking.join(", ") })
 }
 
 /// `CAP_SYS_ADMIN` stands for `CAP_BPF` and `CAP_PERFMON`, not for `CAP_NET_ADMIN`.

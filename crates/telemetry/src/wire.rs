@@ -1,4 +1,4 @@
-//! What the programs in `xdp/` write and read, made of `xdp/ack_clock.h` and `xdp/metrics.h`.
+//! What the programs in `xdp/` write and read, made of the headers there.
 #![allow(unsafe_code)]
 
 #[allow(clippy::all, clippy::pedantic, missing_docs, non_camel_case_types, non_upper_case_globals, dead_code)]
@@ -13,9 +13,17 @@ mod metrics {
 
 pub(crate) use metrics::{metric_control, metric_histogram, series_counts, series_key, series_present, METRIC_BUCKETS};
 
+#[allow(clippy::all, clippy::pedantic, missing_docs, non_camel_case_types, non_upper_case_globals, dead_code)]
+mod trace_header {
+    include!(concat!(env!("OUT_DIR"), "/trace_record.rs"));
+}
+
 pub use header::{
     ack_times, algorithm_counts, arrival_counts, clock_settings, drop_key, ACK_ALGORITHM_SLOTS, ACK_BUCKETS,
     ACK_BUCKETS_PER_OCTAVE, ACK_NAME_BYTES, ACK_SACK_KINDS,
+};
+pub use trace_header::{
+    trace_record, trace_settings, TRACE_ACK, TRACE_CLOSED, TRACE_RECOVERY, TRACE_RETRANSMIT, TRACE_TIMEOUT,
 };
 
 // SAFETY: integers and arrays of integers only, without padding (the layout tests of bindgen hold sizes and offsets):
@@ -27,6 +35,25 @@ unsafe impl aya::Pod for algorithm_counts {}
 unsafe impl aya::Pod for clock_settings {}
 // SAFETY: as above.
 unsafe impl aya::Pod for drop_key {}
+// SAFETY: as above.
+unsafe impl aya::Pod for trace_settings {}
+
+impl trace_record {
+    /// What a program has put into the ring; None where it is too short.
+    pub(crate) fn of_bytes(bytes: &[u8]) -> Option<Self> {
+        if bytes.len() < size_of::<Self>() {
+            return None;
+        }
+        // SAFETY: integers only, for which every bit pattern is a value; there are as many bytes, and it may be unaligned.
+        Some(unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() })
+    }
+
+    /// Kernel name of the algorithm.
+    #[must_use]
+    pub fn algorithm_name(&self) -> String {
+        text(&self.algorithm)
+    }
+}
 
 // SAFETY: as above.
 unsafe impl aya::Pod for metric_control {}

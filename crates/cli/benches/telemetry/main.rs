@@ -1,4 +1,5 @@
-//! What the ACK clock costs while it is on, against off: processor time per gigabyte, throughput, and ns per ACK.
+//! What the ACK clock and traces cost while they are on, against off: processor time per gigabyte, throughput, and ns
+//! per ACK.
 //!
 //! Runs in turns (off, on, off, on, ...) over one veth pair, the data at a fixed rate, so that the work per byte is the
 //! same. Without offloads there is an ACK for two packets of 1500 bytes: the most that a stream brings.
@@ -9,19 +10,22 @@ mod kernel;
 #[path = "../measure/mod.rs"]
 mod measure;
 mod paced;
+mod traced;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ccctl_lab::testbed::{within, Exclusive, Network, Offload};
+use ccctl_lab::testbed::{within, Connections, Exclusive, Network, Offload, SERVER_V4};
 use ccctl_telemetry::{Clock, PointChoice, Settings};
 use measure::{aim, aims, is_smoke, machine, Sample};
 use paced::Cost;
+use traced::{Traced, IDLE_SOCKETS};
 
 const ALGORITHM: &str = "cubic";
 const RATE_MBIT: f64 = 800.0;
 const STATISTICS: &str = "/proc/sys/kernel/bpf_stats_enabled";
 const ON_AIM_PCT: f64 = 3.0;
+const TRACE_AIM_PCT: f64 = 1.0;
 /// As in `ccctl acks`.
 const TICK: Duration = Duration::from_millis(50);
 
@@ -37,6 +41,8 @@ enum Load {
     Nothing,
     /// The clock at this place; timing every ACK or one in 8.
     Clock(PointChoice, bool),
+    /// A trace, beside [`IDLE_SOCKETS`] other connections.
+    Trace(Traced),
 }
 
 const LOADS: [(&str, Load); 5] = [
@@ -71,6 +77,7 @@ fn main() {
             compare(&fast, &format!("offloads, as fast as it goes | {name}"), load, None, &few);
         }
         drop(fast);
+        let traces = traces(&plan);
         per_ack(&plan);
         aims();
         for (name, more) in at_rate {
@@ -78,6 +85,13 @@ fn main() {
                 println!("| CPU per GB, off against off | {more:.2} % | | nothing is attached: this is the noise |");
             } else {
                 aim(&format!("CPU per GB, clock on: {name}"), more, ON_AIM_PCT, " %");
+            }
+        }
+        for (what, more) in traces {
+            match what {
+                Some(what) if what.has_aim() => aim(&format!("CPU per GB, {what}"), more, TRACE_AIM_PCT, " %"),
+                Some(what) => println!("| CPU per GB, {what} | {more:.2} % | | |"),
+                None => println!("| CPU per GB, off against off, {IDLE_SOCKETS} sockets | {more:.2} % | | noise |"),
             }
         }
     });
@@ -118,7 +132,23 @@ fn one(network: &Network, load: Load, rate: Option<f64>, time: Duration) -> Cost
     match load {
         Load::Nothing => run(),
         Load::Clock(point, every_ack) => beside(&mut start(network, point, every_ack), run),
+        Load::Trace(traced) => traced.beside(network, run),
     }
+}
+
+/// One busy connection among many that are open; the tracer's own processor time counts.
+fn traces(plan: &Plan) -> Vec<(Option<Traced>, f64)> {
+    let network = network(false);
+    let idle = Connections::open(&network, SERVER_V4, Some(traced::IDLE_ALGORITHM), IDLE_SOCKETS).unwrap();
+    let mut all = Vec::new();
+    for traced in std::iter::once(None).chain(Traced::ALL.map(Some)) {
+        let load = traced.map_or(Load::Nothing, Load::Trace);
+        let name = traced.map_or("off".to_owned(), |traced| traced.to_string());
+        let setting = format!("{IDLE_SOCKETS} idle connections, one of 800 Mbit/s | {name}");
+        all.push((traced, compare(&network, &setting, load, Some(RATE_MBIT), plan)));
+    }
+    drop(idle);
+    all
 }
 
 /// Pairs of runs, off first or on first in turns; the median of what on costs more, in percent.

@@ -1,7 +1,9 @@
 //! The iterators, loaded for one question.
 
+use std::cell::RefCell;
 use std::io::Read as _;
 use std::marker::PhantomData;
+use std::os::fd::AsFd as _;
 
 use libbpf_rs::{Iter, Link, Map, MapCore as _, Object, ObjectBuilder, OpenObject};
 
@@ -29,12 +31,17 @@ impl<T> SocketProgramName<T> {
 
 const SHORT: SocketProgramName<socket_record> = SocketProgramName::new("sockets");
 const OWNERS: &str = "owners";
-/// Programs, and maps that are not even made for the others.
-const MAPS_OF_ONE: [(&str, [&str; 2]); 2] = [("windows", ["seen", "news"]), ("rates", ["counted", "rated"])];
+/// Maps that are not even made for programs other than the one that needs them.
+const MAPS_OF_ONE: [(&str, &str); 5] =
+    [("seen", "windows"), ("news", "windows"), ("counted", "rates"), ("rated", "rates"), ("followed", "follow")];
+/// Goes over the sockets that `follow` has met.
+const SAMPLES: &str = "samples";
+const FOLLOWED: &str = "followed";
 
 /// An iterator over TCP sockets; opened once in each namespace.
 pub(crate) struct SocketIterator<T = socket_record> {
     link: Link,
+    owners: Option<Link>,
     object: Object,
     answer: PhantomData<fn() -> T>,
 }
@@ -48,15 +55,35 @@ impl SocketIterator {
 
 impl<T: Plain + Send> SocketIterator<T> {
     pub(super) fn of(program: &SocketProgramName<T>, filter: &SocketFilter, to: &str) -> Result<Self> {
+        Self::with(program, &[], filter, to)
+    }
+
+    /// Loads these programs, too.
+    pub(super) fn with(program: &SocketProgramName<T>, more: &[&str], filter: &SocketFilter, to: &str) -> Result<Self> {
         let query = filter.query(to)?;
-        let by_process = query.pid != 0;
-        let programs = if by_process { vec![program.0, OWNERS] } else { vec![program.0] };
+        let owners = (query.pid != 0).then_some(OWNERS);
+        let programs: Vec<&str> = std::iter::once(program.0).chain(more.iter().copied()).chain(owners).collect();
         let object = load(&query, &programs)?;
-        let iterator = Self { link: attach(&object, program.0)?, object, answer: PhantomData };
-        if by_process {
-            read_all(&attach(&iterator.object, OWNERS)?, |_| {})?; // notes which sockets the process has
-        }
+        let owners = owners.map(|name| attach(&object, name)).transpose()?;
+        let iterator = Self { link: attach(&object, program.0)?, owners, object, answer: PhantomData };
+        iterator.select()?;
         Ok(iterator)
+    }
+
+    /// Where a process is asked for: notes which sockets it has open now, besides those that it had before.
+    pub(super) fn select(&self) -> Result<()> {
+        self.owners.as_ref().map_or(Ok(()), |owners| read_all(owners, |_| {}))
+    }
+
+    /// The iterator over the sockets that `follow` has met.
+    pub(super) fn samples(&self) -> Result<SocketSamples> {
+        let program = self.object.progs_mut().find(|program| program.name() == SAMPLES);
+        let program = program.ok_or_else(|| Error::kernel(format!("find the iterator {SAMPLES}"), no_program()))?;
+        let map = self.map(FOLLOWED)?;
+        let link = program.attach_iter(map.as_fd());
+        let buffer = RefCell::new(vec![0; READ_BYTES]);
+        link.map(|link| SocketSamples { link, buffer })
+            .map_err(|error| Error::libbpf(format!("attach the iterator {SAMPLES}"), &error))
     }
 
     /// Runs it over the sockets of a namespace; `tell` gets some of them at a time.
@@ -74,6 +101,19 @@ impl<T: Plain + Send> SocketIterator<T> {
     pub(super) fn map(&self, name: &str) -> Result<Map<'_>> {
         let map = self.object.maps().find(|map| map.name() == name);
         map.ok_or_else(|| Error::kernel(format!("find the map {name}"), std::io::Error::other("no such map")))
+    }
+}
+
+/// The iterator `samples`, with a buffer that stays: it runs many times a second.
+pub(super) struct SocketSamples {
+    link: Link,
+    buffer: RefCell<Vec<u8>>,
+}
+
+impl SocketSamples {
+    /// Runs it once.
+    pub(super) fn each<T: Plain>(&self, mut tell: impl FnMut(T)) -> Result<()> {
+        read_into(&self.link, &mut self.buffer.borrow_mut(), |bytes| values_of(bytes).for_each(&mut tell))
     }
 }
 
@@ -107,8 +147,8 @@ fn prepare(query: &socket_query, programs: &[&str]) -> libbpf_rs::Result<OpenObj
             map.set_initial_value(bytes_of(query))?;
         } else if name == "selected" && query.pid != 0 {
             map.set_max_entries(SELECTED_MOST)?;
-        } else if let Some((program, _)) = MAPS_OF_ONE.iter().find(|(_, maps)| maps.contains(&name.as_str())) {
-            map.set_autocreate(programs.contains(program))?;
+        } else if let Some((_, user)) = MAPS_OF_ONE.iter().find(|(map, _)| *map == name) {
+            map.set_autocreate(programs.contains(user))?;
         }
     }
     for mut program in open.progs_mut() {
@@ -128,11 +168,14 @@ fn no_program() -> std::io::Error {
     std::io::Error::other("the object has no such program")
 }
 
-fn read_all(link: &Link, mut tell: impl FnMut(&[u8])) -> Result<()> {
+fn read_all(link: &Link, tell: impl FnMut(&[u8])) -> Result<()> {
+    read_into(link, &mut vec![0; READ_BYTES], tell)
+}
+
+fn read_into(link: &Link, buffer: &mut [u8], mut tell: impl FnMut(&[u8])) -> Result<()> {
     let mut iterator = Iter::new(link).map_err(|error| Error::libbpf("open the socket iterator", &error))?;
-    let mut buffer = vec![0; READ_BYTES];
     loop {
-        match iterator.read(&mut buffer) {
+        match iterator.read(buffer) {
             Ok(0) => return Ok(()),
             Ok(count) => tell(&buffer[..count]),
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}

@@ -6,6 +6,7 @@
 mod cgroup;
 mod count;
 mod filter;
+mod follower;
 mod iterator;
 mod owners;
 mod program;
@@ -18,11 +19,12 @@ mod windows;
 pub use cgroup::CgroupPaths;
 pub use count::{count, SocketCounts, Usage};
 pub use filter::{SocketFilter, SocketState};
+pub use follower::{SocketFollower, SocketSample};
 pub use owners::{Owner, Owners};
 pub use program::{ProgramLayouts, SocketProgram};
 pub use rates::{AlgorithmRates, SocketRates};
 pub use reader::SocketReader;
-pub use record::{Recovery, SocketRecord, Transport};
+pub use record::{delivery_rate, Recovery, SocketRecord, Transport};
 pub use totals::{totals, AlgorithmTotals};
 pub use windows::{SocketWindow, SocketWindows};
 

@@ -138,7 +138,11 @@ impl SocketRecord {
             ssthresh_pkts: Some(detail.ssthresh_pkts).filter(|pkts| *pkts < NO_SSTHRESH_PKTS),
             srtt: duration(detail.srtt_us_q3 >> 3).filter(|_| detail.srtt_us_q3 != 0),
             min_rtt: Some(detail.min_rtt_us).filter(|us| *us != u32::MAX).and_then(duration),
-            delivery_rate_bytes_per_s: delivery_rate(detail),
+            delivery_rate_bytes_per_s: delivery_rate(
+                detail.rate_delivered_pkts,
+                detail.rate_interval_us,
+                detail.mss_bytes,
+            ),
             is_rate_app_limited: detail.is_rate_app_limited != 0,
             pacing_rate_bytes_per_s: Some(detail.pacing_rate_bytes_per_s).filter(|rate| *rate != u64::MAX),
             mss_bytes: detail.mss_bytes,
@@ -164,19 +168,21 @@ fn duration(us: u32) -> Option<Duration> {
     Some(Duration::from_micros(us.into()))
 }
 
-/// `tcp_compute_delivery_rate()`
-fn delivery_rate(detail: &socket_detail) -> Option<u64> {
-    let (packets, interval_us) = (u64::from(detail.rate_delivered_pkts), u64::from(detail.rate_interval_us));
+/// Bytes per second as the kernel tells them (`tcp_compute_delivery_rate()`), if there is a sample.
+#[must_use]
+pub fn delivery_rate(packets: u32, interval_us: u32, mss_bytes: u32) -> Option<u64> {
     if packets == 0 {
         return None;
     }
-    (u128::from(packets) * u128::from(detail.mss_bytes) * 1_000_000)
+    (u128::from(packets) * u128::from(mss_bytes) * 1_000_000)
         .checked_div(interval_us.into())
         .and_then(|rate| u64::try_from(rate).ok())
 }
 
 impl Recovery {
-    fn of_kernel(number: u8) -> Self {
+    /// Of the kernel's number; what it does not name is a loss.
+    #[must_use]
+    pub fn of_kernel(number: u8) -> Self {
         match number {
             0 => Self::Open,
             1 => Self::Disorder,
@@ -249,15 +255,9 @@ mod tests {
     /// 10 packets of 1448 bytes in 20 ms: 724,000 bytes per second; and the largest values do not overflow.
     #[test]
     fn the_delivery_rate_is_the_kernels() {
-        let raw = |rate_delivered_pkts, rate_interval_us, mss_bytes| socket_detail {
-            rate_delivered_pkts,
-            rate_interval_us,
-            mss_bytes,
-            ..Default::default()
-        };
-        assert_eq!(delivery_rate(&raw(10, 20_000, 1448)), Some(724_000));
-        assert_eq!(delivery_rate(&raw(10, 0, 1448)), None);
-        assert_eq!(delivery_rate(&raw(u32::MAX, 1 << 20, 65535)), Some(268_431_359_937_500));
+        assert_eq!(delivery_rate(10, 20_000, 1448), Some(724_000));
+        assert_eq!(delivery_rate(10, 0, 1448), None);
+        assert_eq!(delivery_rate(u32::MAX, 1 << 20, 65535), Some(268_431_359_937_500));
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub struct Looker {
 impl Looker {
     /// Begins to count, in all network namespaces.
     pub fn start() -> Result<(Self, Reader)> {
-        privileges::require_tracing()?;
+        privileges::require_tracing("the metrics")?;
         let btf = Btf::from_sys_fs().map_err(|_| Error::Kernel("BTF"))?;
         let mut object = EbpfLoader::new()
             .btf(Some(&btf))

@@ -8,13 +8,13 @@ pub use column::Column;
 pub use filter::SocketFilter;
 pub use socket::{Socket, Transport};
 
+pub(super) use socket::LookUp;
+
 use ccctl_loader::{Owners, SocketReader};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Operation;
-use socket::LookUp;
-
 /// List TCP sockets of all network namespaces that may be entered. Those in TIME-WAIT and SYN-RECV have no algorithm and
 /// are left out.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]

@@ -111,6 +111,11 @@ impl LookUp {
         Self { cgroups: CgroupPaths::default(), programs: ProgramLayouts::default(), owners, with_state }
     }
 
+    /// From now on these are the owners.
+    pub fn set_owners(&mut self, owners: Option<Owners>) {
+        self.owners = owners;
+    }
+
     /// Tells all of a socket.
     pub fn describe(&mut self, namespace: &str, record: &SocketRecord) -> anyhow::Result<Socket> {
         let algorithm = record.algorithm();

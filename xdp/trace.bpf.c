@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What happens to chosen sockets: each ACK, each retransmission, each step of loss recovery, their end.
+ *
+ * A socket is chosen by its cookie in a hash. All others pay for a trace point that fires and one look-up that fails; they
+ * are not described. `ack_arrives` is only attached where every ACK is wanted.
+ *
+ * Records go through one ring. What finds no room in it is counted in `trace_lost`, by processor.
+ */
+#include "kernel.h"
+#include "trace_record.h"
+
+#define CHOSEN_MOST 65536
+#define RING_BYTES (8 << 20) /* unless user space sets another */
+#define WITHOUT_WAKING 1 /* BPF_RB_NO_WAKEUP: user space looks by itself, some hundred times a second */
+
+char _license[] SEC("license") = "GPL";
+
+const volatile struct trace_settings settings = {};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, CHOSEN_MOST);
+	__type(key, u64); /* cookie */
+	__type(value, u8);
+} chosen SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, RING_BYTES);
+} events SEC(".maps");
+
+/* Found by its name by whoever wants to know of all traces on the host. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u64);
+} trace_lost SEC(".maps");
+
+/* Connections that became established: a reason to look which of them to choose. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u64);
+} opened SEC(".maps");
+
+INLINE void count(void *map)
+{
+	u32 zero = 0;
+	u64 *counter = bpf_map_lookup_elem(map, &zero);
+
+	if (counter)
+		++*counter;
+}
+
+/* The table of a BPF algorithm lies inside its struct_ops map. */
+INLINE u32 map_id_of(const struct tcp_congestion_ops *ops)
+{
+	u64 inside = bpf_core_field_offset(struct bpf_struct_ops_map, kvalue) +
+		     bpf_core_field_offset(struct bpf_struct_ops_value, data);
+	const struct bpf_struct_ops_map *map = (const void *)((u64)ops - inside);
+
+	if (BPF_CORE_READ(map, map.map_type) != BPF_MAP_TYPE_STRUCT_OPS)
+		return 0;
+	return BPF_CORE_READ(map, map.id);
+}
+
+INLINE void read_windows(struct trace_record *record, struct tcp_sock *tp)
+{
+	record->cwnd_pkts = tp->snd_cwnd;
+	record->ssthresh_pkts = tp->snd_ssthresh;
+	record->packets_out = tp->packets_out;
+	record->in_flight_bytes = tp->snd_nxt - tp->snd_una;
+	record->snd_una = tp->snd_una;
+	record->mss_bytes = tp->mss_cache;
+	record->pacing_rate_bytes_per_s = ((struct sock *)tp)->sk_pacing_rate;
+	record->rto_backoffs = tp->inet_conn.icsk_backoff;
+	record->recovery = BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state);
+}
+
+INLINE void read_measures(struct trace_record *record, struct tcp_sock *tp)
+{
+	record->srtt_us_q3 = tp->srtt_us;
+	record->mdev_us_q2 = tp->mdev_us;
+	record->min_rtt_us = tp->rtt_min.s[0].v;
+	record->rate_delivered_pkts = tp->rate_delivered;
+	record->rate_interval_us = tp->rate_interval_us;
+	record->is_rate_app_limited = BPF_CORE_READ_BITFIELD(tp, rate_app_limited);
+	record->retransmits_out_pkts = tp->retrans_out;
+	record->retransmits_pkts = tp->total_retrans;
+	record->delivered_pkts = tp->delivered;
+	record->lost_pkts = tp->lost;
+	record->acked_bytes = tp->bytes_acked;
+}
+
+INLINE void read_algorithm(struct trace_record *record, struct tcp_sock *tp)
+{
+	const struct tcp_congestion_ops *ops = tp->inet_conn.icsk_ca_ops;
+
+	record->map_id = map_id_of(ops);
+	bpf_probe_read_kernel(record->algorithm, sizeof(record->algorithm), &ops->name);
+	bpf_probe_read_kernel(record->algorithm_state, sizeof(record->algorithm_state), &tp->inet_conn.icsk_ca_priv);
+}
+
+/* Room for one record, with all that is known of the socket; NULL where there is none. */
+INLINE struct trace_record *describe(struct tcp_sock *tp, u64 cookie, u8 kind)
+{
+	struct trace_record *record = bpf_ringbuf_reserve(&events, sizeof(*record), 0);
+
+	if (!record) {
+		count(&trace_lost);
+		return NULL;
+	}
+	record->time_ns = bpf_ktime_get_ns();
+	record->cookie = cookie;
+	record->kind = kind;
+	read_windows(record, tp);
+	read_measures(record, tp);
+	read_algorithm(record, tp);
+	return record;
+}
+
+/* The cookie of a chosen socket; 0 of all others. */
+INLINE u64 chosen_cookie(struct sock *sk)
+{
+	u64 cookie = bpf_get_socket_cookie(sk);
+
+	return bpf_map_lookup_elem(&chosen, &cookie) ? cookie : 0;
+}
+
+INLINE void tell(struct sock *sk, u64 cookie, u8 kind)
+{
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+	struct trace_record *record;
+
+	if (!tp)
+		return;
+	record = describe(tp, cookie, kind);
+	if (record)
+		bpf_ringbuf_submit(record, WITHOUT_WAKING);
+}
+
+SEC("tp_btf/tcp_probe")
+int BPF_PROG(ack_arrives, struct sock *sk)
+{
+	u64 cookie = chosen_cookie(sk);
+
+	if (cookie)
+		tell(sk, cookie, TRACE_ACK);
+	return 0;
+}
+
+SEC("tp_btf/tcp_retransmit_skb")
+int BPF_PROG(retransmitted, struct sock *sk)
+{
+	u64 cookie = chosen_cookie(sk);
+
+	if (cookie)
+		tell(sk, cookie, TRACE_RETRANSMIT);
+	return 0;
+}
+
+/* Each timeout enters TCP_CA_Loss, also when it is there already. */
+SEC("tp_btf/tcp_cong_state_set")
+int BPF_PROG(recovery_set, struct sock *sk, u8 recovery)
+{
+	u64 cookie = chosen_cookie(sk);
+	struct trace_record *record;
+	struct tcp_sock *tp;
+
+	if (!cookie)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(sk);
+	if (!tp)
+		return 0;
+	record = describe(tp, cookie, recovery == TCP_CA_LOSS ? TRACE_TIMEOUT : TRACE_RECOVERY);
+	if (!record)
+		return 0;
+	record->recovery = recovery;
+	bpf_ringbuf_submit(record, WITHOUT_WAKING);
+	return 0;
+}
+
+INLINE bool has_port(const struct sock *sk)
+{
+	if (!settings.port || sk->__sk_common.skc_num == settings.port)
+		return true;
+	return bpf_ntohs(sk->__sk_common.skc_dport) == settings.port;
+}
+
+SEC("tp_btf/inet_sock_set_state")
+int BPF_PROG(connection_changes, struct sock *sk, int before, int after)
+{
+	u64 cookie;
+
+	if (after == TCP_STATE_ESTABLISHED && has_port(sk))
+		count(&opened);
+	if (after != TCP_STATE_CLOSE)
+		return 0;
+	cookie = chosen_cookie(sk);
+	if (!cookie)
+		return 0;
+	tell(sk, cookie, TRACE_CLOSED);
+	bpf_map_delete_elem(&chosen, &cookie);
+	return 0;
+}
