@@ -15,10 +15,11 @@ fn page_path() -> std::path::PathBuf {
 
 fn tolerance(subject: &Subject) -> String {
     let tolerance = subject.tolerance;
+    let packets = if tolerance.pkts == 1.0 { "packet" } else { "packets" };
     match (tolerance.pkts == 0.0, tolerance.share == 0.0) {
         (true, _) => "none".to_owned(),
-        (false, true) => format!("{} packet", tolerance.pkts),
-        (false, false) => format!("{} packet and {} %", tolerance.pkts, tolerance.share * 100.0),
+        (false, true) => format!("{} {packets}", tolerance.pkts),
+        (false, false) => format!("{} {packets} and {} %", tolerance.pkts, tolerance.share * 100.0),
     }
 }
 
