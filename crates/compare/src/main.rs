@@ -5,19 +5,25 @@
 //! host, without privileges.
 
 mod btf;
+mod build;
 mod file;
 mod hooks;
 mod native;
 mod record;
+mod replay;
 mod traffic;
+mod twins;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::{Parser, Subcommand};
 
+use file::Recording;
+use native::Algorithm;
 use traffic::Step;
+use twins::TWINS;
 
 #[derive(Parser)]
 struct Arguments {
@@ -50,6 +56,13 @@ enum Command {
         /// bulk:MS, idle:MS, drip:BYTES,EVERY_MS,TOTAL_MS, run:COMMAND
         steps: Vec<Step>,
     },
+    /// Replay recordings and say what differs
+    Replay {
+        /// Folder of recordings, ALGORITHM.calls
+        recordings: PathBuf,
+        /// Which; default: all that there are
+        algorithms: Vec<String>,
+    },
     /// In the guest: read what senders send; the next port acknowledges at once
     Receive {
         /// Where
@@ -64,6 +77,29 @@ fn main() -> Result<()> {
             record::record(module, &to, &stop, hz)
         }
         Command::Send { algorithm, to, steps } => traffic::send(&algorithm, to, &steps),
+        Command::Replay { recordings, algorithms } => replay(&recordings, &algorithms),
         Command::Receive { address } => traffic::receive(address),
     }
+}
+
+fn replay(recordings: &Path, wanted: &[String]) -> Result<()> {
+    let out = std::env::temp_dir().join(format!("ccctl-compare-{}", std::process::id()));
+    std::fs::create_dir_all(&out)?;
+    for twin in TWINS {
+        let path = recordings.join(format!("{}.calls", twin.name));
+        if !path.exists() || (!wanted.is_empty() && !wanted.iter().any(|name| name == twin.name)) {
+            continue;
+        }
+        let recording = Recording::read(&path)?;
+        let library = out.join(format!("{}.so", twin.name));
+        let bpf = build::bpf_folder();
+        build::compile(&bpf.join(format!("algorithms/{}.bpf.c", twin.name)), &bpf.join("include"), &library, false)?;
+        let load = |more: &[(&str, &str)]| Algorithm::load(&library, twin.name, &replay::parameters(twin.name, more)?);
+        let tally = replay::replay(&recording, twin, &load(&[])?, &load(twin.other)?, true)?;
+        println!("{}: {} calls compared ({} without answer), {} equal, intended {:?}, {} mismatches", twin.name, tally.calls(), tally.without_answer, tally.equal, tally.intended, tally.mismatches);
+        for example in &tally.examples {
+            println!("  {example}");
+        }
+    }
+    Ok(())
 }

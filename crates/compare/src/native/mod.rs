@@ -169,6 +169,24 @@ impl Algorithm {
         })
     }
 
+    /// Has it this hook?
+    pub fn has(&self, hook: u32) -> bool {
+        let ops = &self.ops;
+        match hook {
+            CALL_INIT => ops.init.is_some(),
+            CALL_RELEASE => ops.release.is_some(),
+            CALL_SSTHRESH => ops.ssthresh.is_some(),
+            CALL_CONG_AVOID => ops.cong_avoid.is_some(),
+            CALL_SET_STATE => ops.set_state.is_some(),
+            CALL_CWND_EVENT => ops.cwnd_event.is_some(),
+            CALL_TX_START => ops.cwnd_event_tx_start.is_some(),
+            CALL_IN_ACK_EVENT => ops.in_ack_event.is_some(),
+            CALL_PKTS_ACKED => ops.pkts_acked.is_some(),
+            CALL_UNDO_CWND => ops.undo_cwnd.is_some(),
+            _ => false,
+        }
+    }
+
     /// Calls the hook that a record is of, on this socket; what it returns where it returns anything. None: the algorithm
     /// has no such hook.
     pub fn call(&self, call: &call, tp: &mut tcp_sock) -> Option<u32> {
