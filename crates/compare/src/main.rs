@@ -6,24 +6,29 @@
 
 mod btf;
 mod build;
+mod coverage;
 mod file;
 mod hooks;
 mod native;
+mod planted;
 mod record;
 mod replay;
+mod report;
 mod traffic;
 mod twins;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{ensure, Context as _, Result};
 use clap::{Parser, Subcommand};
 
 use file::Recording;
 use native::Algorithm;
+use replay::Mode;
 use traffic::Step;
-use twins::TWINS;
+use report::Finding;
+use twins::{Twin, TWINS};
 
 #[derive(Parser)]
 struct Arguments {
@@ -57,18 +62,27 @@ enum Command {
         steps: Vec<Step>,
     },
     /// Replay recordings and say what differs
-    Replay {
-        /// Folder of recordings, ALGORITHM.calls
-        recordings: PathBuf,
-        /// Which; default: all that there are
-        algorithms: Vec<String>,
-    },
+    Replay(Replay),
     /// In the guest: read what senders send; the next port acknowledges at once
     Receive {
         /// Where
         address: SocketAddr,
     },
 }
+
+#[derive(clap::Args)]
+struct Replay {
+    /// Folder of recordings, ALGORITHM.calls
+    recordings: PathBuf,
+    /// Which; default: all that there are
+    algorithms: Vec<String>,
+    /// Write the table and the sections into this page
+    #[arg(long)]
+    page: Option<PathBuf>,
+}
+
+const PAGE_BEGIN: &str = "<!-- made by scripts/compare-modules: begin -->";
+const PAGE_END: &str = "<!-- end -->";
 
 fn main() -> Result<()> {
     match Arguments::parse().command {
@@ -77,29 +91,70 @@ fn main() -> Result<()> {
             record::record(module, &to, &stop, hz)
         }
         Command::Send { algorithm, to, steps } => traffic::send(&algorithm, to, &steps),
-        Command::Replay { recordings, algorithms } => replay(&recordings, &algorithms),
+        Command::Replay(options) => replay(&options),
         Command::Receive { address } => traffic::receive(address),
     }
 }
 
-fn replay(recordings: &Path, wanted: &[String]) -> Result<()> {
-    let out = std::env::temp_dir().join(format!("ccctl-compare-{}", std::process::id()));
-    std::fs::create_dir_all(&out)?;
-    for twin in TWINS {
-        let path = recordings.join(format!("{}.calls", twin.name));
-        if !path.exists() || (!wanted.is_empty() && !wanted.iter().any(|name| name == twin.name)) {
-            continue;
-        }
-        let recording = Recording::read(&path)?;
-        let library = out.join(format!("{}.so", twin.name));
-        let bpf = build::bpf_folder();
-        build::compile(&bpf.join(format!("algorithms/{}.bpf.c", twin.name)), &bpf.join("include"), &library, false)?;
-        let load = |more: &[(&str, &str)]| Algorithm::load(&library, twin.name, &replay::parameters(twin.name, more)?);
-        let tally = replay::replay(&recording, twin, &load(&[])?, &load(twin.other)?, true)?;
-        println!("{}: {} calls compared ({} without answer), {} equal, intended {:?}, {} mismatches", twin.name, tally.calls(), tally.without_answer, tally.equal, tally.intended, tally.mismatches);
-        for example in &tally.examples {
-            println!("  {example}");
-        }
+/// Replays all, prints a line for each, and writes the page; an error where anything differs that is not meant to.
+fn replay(options: &Replay) -> Result<()> {
+    let work = std::env::temp_dir().join(format!("ccctl-compare-{}", std::process::id()));
+    std::fs::create_dir_all(&work)?;
+    let findings: Result<Vec<Finding>> = TWINS
+        .into_iter()
+        .filter(|twin| options.algorithms.is_empty() || options.algorithms.iter().any(|name| name == twin.name))
+        .filter(|twin| options.recordings.join(format!("{}.calls", twin.name)).exists())
+        .map(|twin| find(twin, options, &work))
+        .collect();
+    std::fs::remove_dir_all(&work)?;
+    let findings = findings?;
+    ensure!(!findings.is_empty(), "no recordings in {}", options.recordings.display());
+    if let Some(page) = &options.page {
+        let old = std::fs::read_to_string(page).with_context(|| format!("no page {}", page.display()))?;
+        let (head, rest) = old.split_once(PAGE_BEGIN).context("the page has no mark where the table begins")?;
+        let (_, tail) = rest.split_once(PAGE_END).context("the page has no mark where the sections end")?;
+        std::fs::write(page, format!("{head}{PAGE_BEGIN}\n{}{PAGE_END}{tail}", report::page(&findings)))?;
     }
+    let wrong: Vec<&str> =
+        findings.iter().filter(|finding| finding.tally.mismatches > 0).map(|finding| finding.twin.name).collect();
+    ensure!(wrong.is_empty(), "calls differ that should not: {}", wrong.join(" "));
     Ok(())
+}
+
+fn find(twin: &'static Twin, options: &Replay, work: &Path) -> Result<Finding> {
+    let recording = read(twin, &options.recordings)?;
+    let library = work.join(format!("{}.so", twin.name));
+    let bpf = build::bpf_folder();
+    build::compile(&bpf.join(format!("algorithms/{}.bpf.c", twin.name)), &bpf.join("include"), &library, false)?;
+    let load = |more: &[(&str, &str)]| Algorithm::load(&library, twin.name, &replay::parameters(twin.name, more)?);
+    let tally = replay::replay(&recording, twin, &load(&[])?, &load(twin.other)?, Mode::All)?;
+    let branches = coverage::branches(&recording, twin, work)?;
+    let planted = planted::missed(&recording, twin, work)?;
+    let finding = Finding { twin, kernel: recording.header.kernel.clone(), tally, branches, planted };
+    println!(
+        "{:10} {:7} calls, {:7} equal, {:6} intended, {} mismatches, branches {} of {}, planted errors caught {} of {}",
+        twin.name,
+        finding.tally.calls(),
+        finding.tally.equal,
+        finding.tally.intended.iter().sum::<u64>(),
+        finding.tally.mismatches,
+        finding.branches.iter().filter(|branch| branch.count > 0).count(),
+        finding.branches.len(),
+        finding.planted.0 - finding.planted.1.len(),
+        finding.planted.0,
+    );
+    for example in &finding.tally.examples {
+        println!("  {example}");
+    }
+    Ok(finding)
+}
+
+/// All recordings of an algorithm as one.
+fn read(twin: &Twin, folder: &Path) -> Result<Recording> {
+    let mut recording = Recording::read(&folder.join(format!("{}.calls", twin.name)))?;
+    let more = folder.join(format!("{}.rare.calls", twin.name));
+    if more.exists() {
+        recording.calls.extend(Recording::read(&more)?.calls);
+    }
+    Ok(recording)
 }

@@ -151,6 +151,25 @@ impl<'a> Trial<'a> {
             && fields.iter().enumerate().all(|(i, name)| same(name, self.got.state[i] == self.expected.state[i]))
     }
 
+    /// Does our `cong_avoid` on this socket want this many packets for one more packet of window, no more and no fewer?
+    pub fn divisor_is(&self, mut probe: Ours<'a>, divisor: u32) -> bool {
+        let cwnd = probe.tp.snd_cwnd;
+        probe.tp.snd_ssthresh = probe.tp.snd_ssthresh.min(cwnd);
+        probe.tp.snd_cwnd_clamp = u32::MAX;
+        probe.set_limited(true);
+        let call = call { argument: 1, ..self.call };
+        let grows_from = |credit: u32| {
+            let mut probe = probe.clone();
+            probe.tp.snd_cwnd_cnt = credit;
+            self.run(probe, &call).0.tp.snd_cwnd > cwnd
+        };
+        match divisor {
+            0 => false,
+            1 => grows_from(0),
+            _ => grows_from(divisor - 1) && !grows_from(divisor - 2),
+        }
+    }
+
     /// Packets acked for one more packet of window, as our `cong_avoid` has it in this state, outside slow start.
     pub fn our_divisor(&self, other: bool) -> Option<u32> {
         self.divisor_of(self.ours.clone(), other)
@@ -259,13 +278,24 @@ impl Tally {
     }
 }
 
-/// Replays all calls, or stops at the first mismatch.
+/// What a replay is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// All calls.
+    All,
+    /// Up to the first mismatch.
+    UntilMismatch,
+    /// Each call once and as it is, for the counters in the library; nothing is judged.
+    Count,
+}
+
+/// Replays the calls.
 pub fn replay(
     recording: &Recording,
     twin: &'static Twin,
     algorithm: &Algorithm,
     other: &Algorithm,
-    all: bool,
+    mode: Mode,
 ) -> Result<Tally> {
     let layout = ccctl_catalog::algorithm(twin.name).context("both builds are made of the same files")?.layout();
     let player = Player { twin, algorithm, other };
@@ -282,6 +312,9 @@ pub fn replay(
             continue;
         }
         let mut trial = player.trial(&recording.header, &layout, call);
+        if mode == Mode::Count {
+            continue;
+        }
         match judge(&player, &mut trial) {
             Verdict::Equal => tally.equal += 1,
             Verdict::Intended(rule) => tally.intended[rule] += 1,
@@ -290,7 +323,7 @@ pub fn replay(
                 if tally.examples.len() < 12 {
                     tally.examples.push(describe(number, &player.trial(&recording.header, &layout, call)));
                 }
-                if !all {
+                if mode == Mode::UntilMismatch {
                     break;
                 }
             }
@@ -318,6 +351,9 @@ fn before_init(calls: &[call]) -> Vec<bool> {
 }
 
 fn judge(player: &Player<'_>, trial: &mut Trial<'_>) -> Verdict {
+    if player.twin.law.is_some_and(|law| !law(trial)) {
+        return Verdict::Mismatch;
+    }
     if trial.got == trial.expected {
         return Verdict::Equal;
     }

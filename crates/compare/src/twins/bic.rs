@@ -10,6 +10,7 @@ const LOW_WINDOW_PKTS: u32 = 14;
 pub const TWIN: Twin = Twin {
     name: "bic",
     map: |module, ours| ours.set("last_max_pkts", module.get("last_max_cwnd")),
+    law: Some(step_is_ours),
     feed: None,
     compared: &[
         (CALL_CONG_AVOID, &["last_max_pkts"]),
@@ -48,6 +49,23 @@ fn by_ratio(trial: &Trial<'_>) -> Option<u32> {
     probe.tp.snd_cwnd = cwnd;
     let divisor = trial.divisor_of(probe, false)?;
     Some(((divisor << RATIO_SHIFT) / trial.before.get("delayed_ack") as u32).max(1))
+}
+
+/// Whenever the module renews its step, it is ours divided by the ratio.
+fn step_is_ours(trial: &Trial<'_>) -> bool {
+    let (before, after) = (&trial.before, &trial.after);
+    let was_renewed = after.get("last_time") != before.get("last_time");
+    if trial.call.hook != CALL_CONG_AVOID || !was_renewed {
+        return true;
+    }
+    let (cwnd, cnt) = (slow_started(trial).0, after.get("cnt") as u32);
+    let mut probe = trial.ours.clone();
+    probe.tp.snd_cwnd = cwnd;
+    if cwnd <= LOW_WINDOW_PKTS {
+        return trial.divisor_is(probe, cnt);
+    }
+    let ratio = before.get("delayed_ack") as u32;
+    trial.divisor_of(probe, false).is_some_and(|divisor| ((divisor << RATIO_SHIFT) / ratio).max(1) == cnt)
 }
 
 /// Window and packets left after slow start

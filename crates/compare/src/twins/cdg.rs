@@ -12,6 +12,7 @@ const CWND_RESTART: u32 = 1;
 pub const TWIN: Twin = Twin {
     name: "cdg",
     map,
+    law: None,
     feed: Some(throw_the_dice),
     compared: &[
         (CALL_INIT, &["round_end_seq", "shadow_pkts"]),

@@ -9,6 +9,7 @@ const MIN_WINDOW_PKTS: u32 = 16;
 pub const TWIN: Twin = Twin {
     name: "cubic",
     map,
+    law: Some(step_is_ours),
     feed: None,
     compared: &[
         (CALL_SSTHRESH, &["w_max_pkts", "in_epoch"]),
@@ -112,6 +113,24 @@ fn step(trial: &Trial<'_>, cwnd: u32) -> Option<(u32, u32)> {
     let ahead_us = jiffies_of_us(trial, trial.after.get("delay_min")) * before.us_per_jiffy();
     probe.tp.srtt_us = (ahead_us << 3) as u32;
     trial.divisor_of(probe, true).map(|divisor| (divisor, w_est))
+}
+
+/// Whenever the module renews its step, it is ours with the module's epoch, K, W_est and RTT.
+fn step_is_ours(trial: &Trial<'_>) -> bool {
+    let (before, after) = (&trial.before, &trial.after);
+    if trial.call.hook != CALL_CONG_AVOID || after.get("last_time") == before.get("last_time") {
+        return true;
+    }
+    let (taken, _) = super::slow_start(trial).unwrap_or((0, 0));
+    let mut probe = trial.ours.clone();
+    map(after, &mut probe);
+    let late = (after.get("last_time") as u32).wrapping_sub(trial.call.jiffies as u32);
+    let late_us = u64::from(late) * before.us_per_jiffy();
+    probe.set("epoch_us", (probe.get("epoch_us") as u64).saturating_sub(late_us));
+    probe.tp.snd_cwnd = trial.ours.tp.snd_cwnd + taken;
+    let ahead_us = jiffies_of_us(trial, after.get("delay_min")) * before.us_per_jiffy();
+    probe.tp.srtt_us = (ahead_us << 3) as u32;
+    trial.divisor_is(probe, after.get("cnt") as u32)
 }
 
 /// The module's cube root is right to 0.2 % and the factor under it too; ours is exact.

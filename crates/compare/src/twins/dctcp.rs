@@ -12,6 +12,7 @@ const WINDOW: &[&str] = &["alpha_q10", "window_end_seq", "window_delivered", "wi
 pub const TWIN: Twin = Twin {
     name: "dctcp",
     map,
+    law: None,
     feed: None,
     compared: &[
         (CALL_INIT, WINDOW),

@@ -10,6 +10,7 @@ pub const TWIN: Twin = Twin {
         ours.set("row", module.get("ai"));
         ours.set("credit_q10", u64::from(module.socket.snd_cwnd_cnt) << 10);
     },
+    law: None,
     feed: None,
     compared: &[(CALL_CONG_AVOID, &["row", "credit_q10"])],
     own_credit: true,

@@ -10,6 +10,7 @@ const RTT_REFERENCE_US: u64 = 100_000;
 pub const TWIN: Twin = Twin {
     name: "htcp",
     map,
+    law: Some(|trial| !is_growth(trial) || ours_is_lawful(trial)),
     feed: None,
     compared: &[
         (CALL_INIT, &["beta_q7"]),
@@ -64,6 +65,12 @@ fn grows_by_law(trial: &Trial<'_>) -> bool {
         && u64::from(trial.after.socket.snd_cwnd_cnt)
             == if grows { 0 } else { u64::from(tp.snd_cwnd_cnt) + before.get("pkts_acked") };
     theirs && ours_is_lawful(trial) && (!grows || alpha_is_ours(trial)) && trial.equal_but(&["cwnd"])
+}
+
+/// A call of ours that grows the window by its law
+fn is_growth(trial: &Trial<'_>) -> bool {
+    let tp = &trial.ours.tp;
+    trial.call.hook == CALL_CONG_AVOID && super::slow_start(trial).is_none() && tp.is_cwnd_limited() != 0
 }
 
 /// Factor of our alpha before RTT scaling

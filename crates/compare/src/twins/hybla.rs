@@ -10,6 +10,7 @@ const RECOVERY: u8 = 3;
 pub const TWIN: Twin = Twin {
     name: "hybla",
     map,
+    law: None,
     feed: Some(|trial| {
         // rho comes from srtt in the module, and is renewed before growth; ours from each RTT sample.
         if trial.call.hook == CALL_CONG_AVOID {

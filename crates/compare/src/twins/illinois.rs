@@ -10,6 +10,7 @@ const DISORDER: u8 = 1;
 pub const TWIN: Twin = Twin {
     name: "illinois",
     map,
+    law: None,
     feed: None,
     compared: &[
         (CALL_INIT, &["alpha_q7", "beta_q6", "round_end_seq"]),

@@ -13,6 +13,7 @@ const RTT_SOURCE_FIELDS: &[&str] = &["delay.smooth_q3us", "delay.min_us", "delay
 pub const TWIN: Twin = Twin {
     name: "lp",
     map,
+    law: None,
     feed: Some(feed),
     compared: &[(CALL_PKTS_ACKED, RTT_SOURCE_FIELDS)],
     own_credit: false,

@@ -47,6 +47,8 @@ pub struct Twin {
     pub name: &'static str,
     /// Sets our state to the module's.
     pub map: fn(&Module<'_>, &mut Ours<'_>),
+    /// What must hold of each of our answers, besides being the module's.
+    pub law: Option<fn(&Trial<'_>) -> bool>,
     /// Changes arguments that the two take from different places.
     pub feed: Option<fn(&mut Trial<'_>)>,
     /// Fields of our state that are compared after a call of this hook.

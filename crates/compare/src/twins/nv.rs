@@ -21,6 +21,7 @@ const LAW: &[&str] = &[
 pub const TWIN: Twin = Twin {
     name: "nv",
     map,
+    law: None,
     feed: None,
     compared: &[
         (CALL_INIT, &["may_grow", "acked_bound_pkts", "min_rtt_us"]),

@@ -5,6 +5,7 @@ use super::{all, Twin};
 pub const TWIN: Twin = Twin {
     name: "scalable",
     map: |_, _| {},
+    law: None,
     feed: None,
     compared: &[],
     own_credit: false,

@@ -10,6 +10,7 @@ const ROUND: &[&str] = &["rtt.base_us", "rtt.round_min_us", "rtt.samples", "rtt.
 pub const TWIN: Twin = Twin {
     name: "vegas",
     map,
+    law: None,
     feed: None,
     compared: &[
         (CALL_INIT, ROUND),

@@ -10,6 +10,7 @@ const SAMPLE: &[&str] = &["rtt.base_us", "rtt.round_min_us"];
 pub const TWIN: Twin = Twin {
     name: "veno",
     map,
+    law: None,
     feed: None,
     compared: &[
         (CALL_INIT, &["rtt.base_us", "increase_next"]),

@@ -9,6 +9,7 @@ const LOSS: u32 = 3;
 pub const TWIN: Twin = Twin {
     name: "westwood",
     map,
+    law: None,
     feed: None,
     compared: &[(CALL_CWND_EVENT, &["relearn_min_rtt"])],
     own_credit: false,

@@ -11,6 +11,7 @@ const LAW: &[&str] = &["reno_count_pkts", "fast_rtts", "slow_rtts", "queue_pkts"
 pub const TWIN: Twin = Twin {
     name: "yeah",
     map,
+    law: None,
     feed: None,
     compared: &[
         (CALL_INIT, ROUND),
