@@ -20,6 +20,11 @@ pub fn compile(source: &Path, include: &Path, out: &Path, counted: bool) -> Resu
     }
     command.arg("-I").arg(include).arg(source).arg("-o").arg(out);
     let output = command.output().with_context(|| format!("cannot run {clang}"))?;
-    ensure!(output.status.success(), "{clang} refused {}: {}", source.display(), String::from_utf8_lossy(&output.stderr));
+    ensure!(
+        output.status.success(),
+        "{clang} refused {}: {}",
+        source.display(),
+        String::from_utf8_lossy(&output.stderr)
+    );
     Ok(())
 }

@@ -43,7 +43,7 @@ pub fn branches(recording: &Recording, twin: &'static Twin, work: &Path) -> Resu
 }
 
 fn run(command: &mut Command) -> Result<Vec<u8>> {
-    let output = command.output().with_context(|| format!("cannot run {:?}", command.get_program()))?;
+    let output = command.output().with_context(|| format!("cannot run {}", command.get_program().display()))?;
     ensure!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
     Ok(output.stdout)
 }

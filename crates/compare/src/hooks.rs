@@ -46,11 +46,7 @@ pub const MODULES: &[Module] = &[
         object: "tcp_scalable",
         state: "",
         pointer: None,
-        functions: &[
-            (CALL_SSTHRESH, "tcp_scalable_ssthresh"),
-            (CALL_CONG_AVOID, "tcp_scalable_cong_avoid"),
-            RENO_UNDO,
-        ],
+        functions: &[(CALL_SSTHRESH, "tcp_scalable_ssthresh"), (CALL_CONG_AVOID, "tcp_scalable_cong_avoid"), RENO_UNDO],
     },
     Module {
         name: "highspeed",

@@ -14,6 +14,7 @@ mod planted;
 mod record;
 mod replay;
 mod report;
+mod side;
 mod traffic;
 mod twins;
 
@@ -26,8 +27,8 @@ use clap::{Parser, Subcommand};
 use file::Recording;
 use native::Algorithm;
 use replay::Mode;
-use traffic::Step;
 use report::Finding;
+use traffic::Step;
 use twins::{Twin, TWINS};
 
 #[derive(Parser)]
@@ -58,11 +59,19 @@ enum Command {
         algorithm: String,
         /// Receiver
         to: SocketAddr,
-        /// bulk:MS, idle:MS, drip:BYTES,EVERY_MS,TOTAL_MS, run:COMMAND
+        /// `bulk:MS`, `idle:MS`, `drip:BYTES,EVERY_MS,TOTAL_MS`, `run:COMMAND`
         steps: Vec<Step>,
     },
     /// Replay recordings and say what differs
     Replay(Replay),
+    /// Measure series of windows, ALGORITHM.series, and draw them
+    Side {
+        /// Folder of series
+        series: PathBuf,
+        /// Page that the table goes to; figures go to a folder of its name
+        #[arg(long)]
+        page: PathBuf,
+    },
     /// In the guest: read what senders send; the next port acknowledges at once
     Receive {
         /// Where
@@ -81,7 +90,8 @@ struct Replay {
     page: Option<PathBuf>,
 }
 
-const PAGE_BEGIN: &str = "<!-- made by scripts/compare-modules: begin -->";
+const CALLS_BEGIN: &str = "<!-- made by scripts/compare-modules: calls -->";
+const SIDE_BEGIN: &str = "<!-- made by scripts/compare-modules: side by side -->";
 const PAGE_END: &str = "<!-- end -->";
 
 fn main() -> Result<()> {
@@ -91,6 +101,7 @@ fn main() -> Result<()> {
             record::record(module, &to, &stop, hz)
         }
         Command::Send { algorithm, to, steps } => traffic::send(&algorithm, to, &steps),
+        Command::Side { series, page } => side(&series, &page),
         Command::Replay(options) => replay(&options),
         Command::Receive { address } => traffic::receive(address),
     }
@@ -110,10 +121,7 @@ fn replay(options: &Replay) -> Result<()> {
     let findings = findings?;
     ensure!(!findings.is_empty(), "no recordings in {}", options.recordings.display());
     if let Some(page) = &options.page {
-        let old = std::fs::read_to_string(page).with_context(|| format!("no page {}", page.display()))?;
-        let (head, rest) = old.split_once(PAGE_BEGIN).context("the page has no mark where the table begins")?;
-        let (_, tail) = rest.split_once(PAGE_END).context("the page has no mark where the sections end")?;
-        std::fs::write(page, format!("{head}{PAGE_BEGIN}\n{}{PAGE_END}{tail}", report::page(&findings)))?;
+        put(page, CALLS_BEGIN, &report::page(&findings))?;
     }
     let wrong: Vec<&str> =
         findings.iter().filter(|finding| finding.tally.mismatches > 0).map(|finding| finding.twin.name).collect();
@@ -157,4 +165,23 @@ fn read(twin: &Twin, folder: &Path) -> Result<Recording> {
         recording.calls.extend(Recording::read(&more)?.calls);
     }
     Ok(recording)
+}
+
+/// Puts text into a page between a mark and the next end.
+fn put(page: &Path, begin: &str, text: &str) -> Result<()> {
+    let old = std::fs::read_to_string(page).with_context(|| format!("no page {}", page.display()))?;
+    let (head, rest) = old.split_once(begin).with_context(|| format!("the page has no {begin}"))?;
+    let (_, tail) = rest.split_once(PAGE_END).with_context(|| format!("the page has no {PAGE_END}"))?;
+    std::fs::write(page, format!("{head}{begin}\n\n{text}\n{PAGE_END}{tail}"))?;
+    Ok(())
+}
+
+fn side(series: &Path, page: &Path) -> Result<()> {
+    let found: Vec<(String, PathBuf)> = TWINS
+        .into_iter()
+        .map(|twin| (twin.name.to_owned(), series.join(format!("{}.series", twin.name))))
+        .filter(|(_, path)| path.exists())
+        .collect();
+    ensure!(!found.is_empty(), "no series in {}", series.display());
+    put(page, SIDE_BEGIN, &side::page(&found, &page.with_extension(""))?)
 }

@@ -47,7 +47,12 @@ pub fn record(module: &Module, to: &Path, stop: &Path, jiffies_per_s: u64) -> Re
         0
     })?;
     let ring = ring.build()?;
-    println!("ready: {} of {} hooks; not in this kernel: {}", links.len() / 2, module.functions.len(), missing.join(" "));
+    println!(
+        "ready: {} of {} hooks; not in this kernel: {}",
+        links.len() / 2,
+        module.functions.len(),
+        missing.join(" ")
+    );
     while !stop.exists() {
         ring.poll(POLL)?;
     }

@@ -136,7 +136,7 @@ impl<'a> Trial<'a> {
 
     /// Calls our hook, of the algorithm with its second set of parameters.
     pub fn run_other(&self, mut ours: Ours<'a>, call: &call) -> (Ours<'a>, u32) {
-        let returned = self.player.run_with(self.player.other, &mut ours, call);
+        let returned = run_with(self.player.other, &mut ours, call);
         (ours, returned)
     }
 
@@ -170,12 +170,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// Packets acked for one more packet of window, as our `cong_avoid` has it in this state, outside slow start.
-    pub fn our_divisor(&self, other: bool) -> Option<u32> {
-        self.divisor_of(self.ours.clone(), other)
-    }
-
-    /// The same of another socket.
+    /// Packets acked for one more packet of window, as our `cong_avoid` has it on this socket, outside slow start.
     pub fn divisor_of(&self, mut probe: Ours<'a>, other: bool) -> Option<u32> {
         let cwnd = probe.tp.snd_cwnd;
         probe.tp.snd_cwnd_cnt = 0;
@@ -198,14 +193,7 @@ struct Player<'a> {
 
 impl Player<'_> {
     fn run(&self, ours: &mut Ours<'_>, call: &call) -> u32 {
-        self.run_with(self.algorithm, ours, call)
-    }
-
-    fn run_with(&self, algorithm: &Algorithm, ours: &mut Ours<'_>, call: &call) -> u32 {
-        ours.tp.inet_conn.icsk_ca_priv = native::state_words(&ours.state);
-        let returned = algorithm.call(call, &mut ours.tp).unwrap_or_default();
-        ours.state = native::state_bytes(&ours.tp.inet_conn.icsk_ca_priv);
-        returned
+        run_with(self.algorithm, ours, call)
     }
 
     fn outcome(&self, ours: &Ours<'_>, returned: u32, hook: u32) -> Outcome {
@@ -228,8 +216,16 @@ impl Player<'_> {
         (self.twin.map)(&after, &mut theirs);
         // What the hook does not write may have changed in a nested one; both sides have it from the recording.
         let expected = self.outcome(&theirs, call.returned, call.hook);
-        let mut trial =
-            Trial { before, after, call: *call, result: ours.clone(), ours, got: expected.clone(), expected, player: self };
+        let mut trial = Trial {
+            before,
+            after,
+            call: *call,
+            result: ours.clone(),
+            ours,
+            got: expected.clone(),
+            expected,
+            player: self,
+        };
         if let Some(feed) = self.twin.feed {
             feed(&mut trial);
         }
@@ -243,6 +239,13 @@ impl Player<'_> {
         trial.got = self.outcome(&result, returned, trial.call.hook);
         trial.result = result;
     }
+}
+
+fn run_with(algorithm: &Algorithm, ours: &mut Ours<'_>, call: &call) -> u32 {
+    ours.tp.inet_conn.icsk_ca_priv = native::state_words(&ours.state);
+    let returned = algorithm.call(call, &mut ours.tp).unwrap_or_default();
+    ours.state = native::state_bytes(&ours.tp.inet_conn.icsk_ca_priv);
+    returned
 }
 
 /// What came out for one call.

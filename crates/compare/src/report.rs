@@ -73,7 +73,12 @@ fn section(text: &mut String, finding: &Finding) {
     let twin = finding.twin;
     let _ = writeln!(text, "\n### {}\n", twin.name);
     let hooks: Vec<String> = finding.tally.by_hook.iter().map(|(hook, count)| format!("`{hook}` {count}")).collect();
-    let _ = writeln!(text, "Calls recorded: {}; {} of them have no answer to compare.\n", hooks.join(", "), finding.tally.without_answer);
+    let _ = writeln!(
+        text,
+        "Calls recorded: {}; {} of them have no answer to compare.\n",
+        hooks.join(", "),
+        finding.tally.without_answer
+    );
     if !twin.rules.is_empty() {
         text.push_str("| the module | calls | why ours does not | parameter |\n| --- | --- | --- | --- |\n");
         for (rule, count) in twin.rules.iter().zip(&finding.tally.intended) {
@@ -87,7 +92,8 @@ fn section(text: &mut String, finding: &Finding) {
     }
     branches(text, finding);
     for error in &finding.planted.1 {
-        let _ = writeln!(text, "- Planted and not caught: `{}` for `{}`.", one_line(error.wrong), one_line(error.right));
+        let _ =
+            writeln!(text, "- Planted and not caught: `{}` for `{}`.", one_line(error.wrong), one_line(error.right));
     }
     for example in &finding.tally.examples {
         let _ = writeln!(text, "\n```text\n{example}\n```");

@@ -139,7 +139,7 @@ pub struct Algorithm {
     put_in_force: unsafe extern "C" fn(*const c_void, *const c_void),
     parameters: Vec<u32>,
     derived: Vec<u64>, // u64: aligned for any table
-    library: Library, // after all that points into it
+    library: Library,  // after all that points into it
 }
 
 impl Algorithm {

@@ -94,11 +94,15 @@ fn map(module: &Module<'_>, ours: &mut Ours<'_>) {
 fn throw_the_dice(trial: &mut Trial<'_>) {
     let (before, after) = (trial.before.get("backoff_cnt"), trial.after.get("backoff_cnt"));
     let succeeded = after > before || (after == 1 && trial.after.get("state") == BACKING_OFF);
-    trial.ours.tp.random_state = if succeeded { seed(|number| number < 1 << 16) } else { seed(|number| number >> 16 == 0xffff) };
+    trial.ours.tp.random_state =
+        if succeeded { seed(|number| number < 1 << 16) } else { seed(|number| number >> 16 == 0xffff) };
     if trial.call.hook == CALL_CWND_EVENT && trial.call.argument == CWND_RESTART {
         trial.ours.tp.random_state = 0;
     }
 }
+
+/// States that lead to a small and to a large number
+static SEEDS: std::sync::OnceLock<(u64, u64)> = std::sync::OnceLock::new();
 
 /// A state of splitmix64 (G. Steele et al., OOPSLA 2014) from which the next number is wanted
 fn seed(wanted: fn(u32) -> bool) -> u64 {
@@ -108,8 +112,7 @@ fn seed(wanted: fn(u32) -> bool) -> u64 {
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         ((z ^ (z >> 31)) >> 32) as u32
     };
-    static LOW: std::sync::OnceLock<(u64, u64)> = std::sync::OnceLock::new();
-    let found = LOW.get_or_init(|| {
+    let found = SEEDS.get_or_init(|| {
         let find = |wanted: fn(u32) -> bool| (1..u64::MAX).find(|state| wanted(next(*state))).unwrap_or_default();
         (find(|number| number < 1 << 16), find(|number| number >> 16 == 0xffff))
     });

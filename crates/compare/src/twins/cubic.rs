@@ -89,7 +89,7 @@ fn curve(trial: &Trial<'_>, with_reno: bool) -> bool {
     at == (trial.expected.cwnd, trial.expected.credit) && trial.equal_but(&["cwnd", "credit"])
 }
 
-/// Step before W_est is looked at, and W_est
+/// Step before `W_est` is looked at, and `W_est`
 fn step(trial: &Trial<'_>, cwnd: u32) -> Option<(u32, u32)> {
     let before = &trial.before;
     let renewed_at = trial.after.get("last_time");
@@ -115,7 +115,7 @@ fn step(trial: &Trial<'_>, cwnd: u32) -> Option<(u32, u32)> {
     trial.divisor_of(probe, true).map(|divisor| (divisor, w_est))
 }
 
-/// Whenever the module renews its step, it is ours with the module's epoch, K, W_est and RTT.
+/// Whenever the module renews its step, it is ours with the module's epoch, K, `W_est` and RTT.
 fn step_is_ours(trial: &Trial<'_>) -> bool {
     let (before, after) = (&trial.before, &trial.after);
     if trial.call.hook != CALL_CONG_AVOID || after.get("last_time") == before.get("last_time") {
@@ -142,7 +142,8 @@ fn k_is_near(trial: &Trial<'_>, cwnd: u32) -> bool {
     probe.set_limited(true);
     let (after, _) = trial.run(probe, &call { argument: 1, ..trial.call });
     let (ours, theirs) = (after.get("k_q10s"), i128::from(trial.after.get("bic_K")));
-    (ours - theirs).abs() * 200 <= ours + 200 && after.get("origin_pkts") == i128::from(trial.after.get("bic_origin_point"))
+    (ours - theirs).abs() * 200 <= ours + 200
+        && after.get("origin_pkts") == i128::from(trial.after.get("bic_origin_point"))
 }
 
 /// Only whether slow start ends differs, by one of the conditions named
@@ -153,8 +154,7 @@ fn hystart_differs(trial: &Trial<'_>) -> bool {
     let before = &trial.before;
     let epoch = before.get("epoch_start") as u32;
     let jiffies_per_s = 1_000_000 / before.us_per_jiffy();
-    let in_first_second =
-        epoch != 0 && u64::from((trial.call.jiffies as u32).wrapping_sub(epoch)) < jiffies_per_s;
+    let in_first_second = epoch != 0 && u64::from((trial.call.jiffies as u32).wrapping_sub(epoch)) < jiffies_per_s;
     let was_left = before.get("found") != 0;
     let reducing = [2, 3].contains(&before.socket.ca_state);
     let eighth = before.get("sample_cnt") == 7 || before.get("sample_cnt") == 8;

@@ -71,7 +71,10 @@ pub const TWIN: Twin = Twin {
         },
     ],
     other: &[],
-    notes: &["The module also keeps the state of PLB (path changes), which is not congestion control.", "What a receiver sends, and when, is not recorded: only the state that it acts on."],
+    notes: &[
+        "The module also keeps the state of PLB (path changes), which is not congestion control.",
+        "What a receiver sends, and when, is not recorded: only the state that it acts on.",
+    ],
 };
 
 fn map(module: &Module<'_>, ours: &mut Ours<'_>) {

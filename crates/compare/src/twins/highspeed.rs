@@ -43,7 +43,7 @@ fn stale_row(trial: &Trial<'_>) -> bool {
     if trial.call.hook != CALL_SSTHRESH {
         return false;
     }
-    let row = trial.before.get("ai") as i128;
+    let row = i128::from(trial.before.get("ai"));
     let cwnd = u64::from(trial.ours.tp.snd_cwnd);
     let (mut low, mut high) = (0_u64, 256_u64); // what our answers in this row leave for its decrease in Q8
     for window in (2..95_000_u32).filter(|window| *window < 2000 || window % 97 == 0) {
@@ -59,7 +59,7 @@ fn stale_row(trial: &Trial<'_>) -> bool {
         low = low.max((taken * 256).div_ceil(u64::from(window)));
         high = high.min(((taken + 1) * 256 - 1) / u64::from(window));
     }
-    (low..=high).any(|decrease| u64::from(trial.expected.returned) == (cwnd - (cwnd * decrease >> 8)).max(2))
+    (low..=high).any(|decrease| u64::from(trial.expected.returned) == (cwnd - ((cwnd * decrease) >> 8)).max(2))
         && high < low + 4
         && trial.equal_but(&["returned"])
 }

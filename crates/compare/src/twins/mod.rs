@@ -96,11 +96,6 @@ pub const TWINS: [&Twin; 15] = [
     &dctcp::TWIN,
 ];
 
-/// The twin of this name.
-pub fn twin(name: &str) -> Option<&'static Twin> {
-    TWINS.into_iter().find(|twin| twin.name == name)
-}
-
 /// Linux's `tcp_cong_avoid_ai` with this divisor on a recorded socket: window and credit.
 fn additive_increase(trial: &Trial<'_>, divisor: u32, acked: u32) -> (u32, u32) {
     let (mut cwnd, mut credit) = (trial.ours.tp.snd_cwnd, trial.ours.tp.snd_cwnd_cnt);

@@ -80,7 +80,8 @@ fn rounding(trial: &Trial<'_>) -> bool {
     let mut call = trial.call;
     call.sample_in_flight = call.sample_in_flight.saturating_sub(again.tp.mss_cache / 8);
     let (after, _) = trial.run(again, &call);
-    after.tp.snd_cwnd == trial.expected.cwnd && after.tp.snd_ssthresh == trial.expected.ssthresh
+    after.tp.snd_cwnd == trial.expected.cwnd
+        && after.tp.snd_ssthresh == trial.expected.ssthresh
         && trial.got.cwnd.abs_diff(trial.expected.cwnd) <= 1
         && LAW.iter().zip(&trial.expected.state).all(|(name, value)| after.get(name) == *value)
 }

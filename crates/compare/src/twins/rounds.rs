@@ -2,7 +2,7 @@
 //! `struct cc_rtt`. The two count samples in different states and begin anew at different events.
 
 use super::{Kind, Rule};
-use crate::native::{CALL_CWND_EVENT, CALL_INIT, CALL_PKTS_ACKED, CALL_SET_STATE};
+use crate::native::{CALL_PKTS_ACKED, CALL_SET_STATE};
 use crate::replay::{Ours, Trial};
 
 const NONE: u64 = 0x7fff_ffff; // of the modules
@@ -47,7 +47,10 @@ fn sample_in_recovery(trial: &mut Trial<'_>) -> bool {
 fn other_state(trial: &Trial<'_>) -> bool {
     let lost = trial.call.argument == LOSS;
     let base = if lost { trial.got.state[0] == 0 } else { trial.got.state[0] == trial.expected.state[0] };
-    trial.call.hook == CALL_SET_STATE && lost && base && trial.equal_but(&["rtt.base_us", "rtt.round_min_us", "rtt.samples", "rtt.round_end_seq"])
+    trial.call.hook == CALL_SET_STATE
+        && lost
+        && base
+        && trial.equal_but(&["rtt.base_us", "rtt.round_min_us", "rtt.samples", "rtt.round_end_seq"])
 }
 
 pub const ONE_MORE_US: Rule = Rule {
@@ -70,6 +73,3 @@ pub const RELEARN: Rule = Rule {
     parameter: "",
     kind: Kind::Predict(other_state),
 };
-
-/// Hooks after which the samples are compared
-pub const SAMPLE_HOOKS: [u32; 4] = [CALL_INIT, CALL_PKTS_ACKED, CALL_SET_STATE, CALL_CWND_EVENT];

@@ -58,9 +58,7 @@ pub const TWIN: Twin = Twin {
             module: "keeps the RTT of before where it is switched off; ours throws it away",
             reason: "an RTT of before a reduction tells nothing after it",
             parameter: "",
-            kind: Kind::Predict(|trial| {
-                trial.call.hook == CALL_SET_STATE && trial.equal_but(&["rtt.round_min_us"])
-            }),
+            kind: Kind::Predict(|trial| trial.call.hook == CALL_SET_STATE && trial.equal_but(&["rtt.round_min_us"])),
         },
     ],
     other: &[],
