@@ -43,6 +43,10 @@ test-kernel *ARGS:
 test-kernels *ARGS:
     scripts/test-kernels {{ ARGS }}
 
+# Linux's own modules beside our algorithms: [--short] [--write] [ALGORITHM...] (downloads a kernel; docs/module-comparison.md)
+compare-modules *ARGS:
+    scripts/compare-modules {{ ARGS }}
+
 # rustfmt, clang-format, shellcheck, clippy, links of the docs
 lint:
     scripts/lint

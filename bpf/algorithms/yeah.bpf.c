@@ -114,7 +114,7 @@ u32 CC_HOOK(yeah_ssthresh, struct sock *sk)
 	const struct yeah_params *p = yeah_params();
 	struct yeah_state *ca = CC_STATE(yeah, sk);
 	u32 cwnd = tcp_sk(sk)->snd_cwnd;
-	u32 reduction = cwnd - cc_min(cc_max(cwnd >> 1, 2), cwnd);
+	u32 reduction = cc_max(cwnd >> 1, 2);
 
 	if (ca->slow_rtts < p->rho_rtts)
 		reduction = cc_min(cc_max(ca->queue_pkts, cwnd >> p->delta_shift), cwnd >> 1);

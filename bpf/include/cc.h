@@ -86,14 +86,17 @@ CC_INLINE bool cc_in_reduction(const struct sock *sk)
 	return state == TCP_CA_CWR || state == TCP_CA_Recovery;
 }
 
-/* RFC 2861, RFC 7661: only a window that was used may grow. In slow start half of it is use enough. */
+/*
+ * RFC 2861, RFC 7661: only a window that was used may grow. In slow start half of it is use enough. Since 6.1 the core's
+ * note that the window was filled counts in slow start too: of a burst it may see less than half.
+ */
 CC_INLINE bool cc_cwnd_limited(const struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	if (cc_in_slow_start(tp))
-		return tp->snd_cwnd < 2 * tp->max_packets_out;
-	return CC_BITFIELD(tp, is_cwnd_limited);
+	if (CC_BITFIELD(tp, is_cwnd_limited))
+		return true;
+	return cc_in_slow_start(tp) && tp->snd_cwnd < 2 * tp->max_packets_out;
 }
 
 CC_INLINE void cc_set_cwnd(struct tcp_sock *tp, u64 cwnd)

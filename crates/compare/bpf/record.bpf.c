@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Records each call of a module's hooks: the socket when the hook is entered, and when it returns.
+ *
+ * A pair of programs for each kind of hook; user space says which of the kernel's functions a pair is attached to, and
+ * leaves out the pairs of hooks that the module does not have. Functions of the core that several algorithms name in
+ * their tables (tcp_reno_undo_cwnd) are recorded for sockets of the wanted algorithm only.
+ */
+#include "tcp.h"
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#include "call.h"
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct inet_connection_sock___operations {
+	const struct tcp_congestion_ops *icsk_ca_ops;
+};
+
+#pragma clang attribute pop
+
+enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_RINGBUF = 27 };
+enum { BPF_ANY };
+
+#define NO_POINTER 0xffffffffU
+
+char _license[] SEC("license") = "GPL";
+
+const volatile char algorithm[16] = "";
+const volatile u32 pointer_word = NO_POINTER; /* of ca_priv: points to memory that belongs to the state */
+
+u64 recorded = 0;
+u64 lost = 0;
+
+struct running {
+	u64 socket;
+	u64 hook;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 256);
+	__type(key, struct running);
+	__type(value, struct call);
+} calls SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 256);
+	__type(key, u64);
+	__type(value, u32);
+} depths SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 64 << 20);
+} records SEC(".maps");
+
+static const struct call no_call;
+
+static __always_inline bool is_wanted(const struct inet_connection_sock___operations *icsk)
+{
+	char name[16] = "";
+
+	bpf_probe_read_kernel(name, sizeof(name), &BPF_CORE_READ(icsk, icsk_ca_ops)->name);
+	for (int i = 0; i < 16; i++) {
+		if (name[i] != algorithm[i])
+			return false;
+		if (!name[i])
+			break;
+	}
+	return true;
+}
+
+static __always_inline void read_socket(struct call_socket *to, struct tcp_sock *tp)
+{
+	struct inet_connection_sock *icsk = (struct inet_connection_sock *)tp;
+	struct sock *sk = (struct sock *)tp;
+
+	to->tcp_mstamp = BPF_CORE_READ(tp, tcp_mstamp);
+	to->tcp_clock_cache = BPF_CORE_READ(tp, tcp_clock_cache);
+	to->tcp_wstamp_ns = BPF_CORE_READ(tp, tcp_wstamp_ns);
+	to->delivered_mstamp = BPF_CORE_READ(tp, delivered_mstamp);
+	to->sk_pacing_rate = BPF_CORE_READ(sk, sk_pacing_rate);
+	to->sk_max_pacing_rate = BPF_CORE_READ(sk, sk_max_pacing_rate);
+	bpf_core_read(to->ca_priv, sizeof(to->ca_priv), &icsk->icsk_ca_priv);
+	to->sk_pacing_status = BPF_CORE_READ(sk, sk_pacing_status);
+	to->mss_cache = BPF_CORE_READ(tp, mss_cache);
+	to->snd_una = BPF_CORE_READ(tp, snd_una);
+	to->snd_nxt = BPF_CORE_READ(tp, snd_nxt);
+	to->snd_cwnd = BPF_CORE_READ(tp, snd_cwnd);
+	to->snd_cwnd_cnt = BPF_CORE_READ(tp, snd_cwnd_cnt);
+	to->snd_cwnd_clamp = BPF_CORE_READ(tp, snd_cwnd_clamp);
+	to->snd_ssthresh = BPF_CORE_READ(tp, snd_ssthresh);
+	to->prior_cwnd = BPF_CORE_READ(tp, prior_cwnd);
+	to->srtt_us = BPF_CORE_READ(tp, srtt_us);
+	to->max_packets_out = BPF_CORE_READ(tp, max_packets_out);
+	to->delivered = BPF_CORE_READ(tp, delivered);
+	to->delivered_ce = BPF_CORE_READ(tp, delivered_ce);
+	to->lost = BPF_CORE_READ(tp, lost);
+	to->app_limited = BPF_CORE_READ(tp, app_limited);
+	to->packets_out = BPF_CORE_READ(tp, packets_out);
+	to->sacked_out = BPF_CORE_READ(tp, sacked_out);
+	to->lost_out = BPF_CORE_READ(tp, lost_out);
+	to->retrans_out = BPF_CORE_READ(tp, retrans_out);
+	to->rcv_nxt = BPF_CORE_READ(tp, rcv_nxt);
+	to->rcv_wup = BPF_CORE_READ(tp, rcv_wup);
+	to->rcv_tsval = BPF_CORE_READ(tp, rx_opt.rcv_tsval);
+	to->rcv_tsecr = BPF_CORE_READ(tp, rx_opt.rcv_tsecr);
+	to->ca_state = BPF_CORE_READ_BITFIELD_PROBED(icsk, icsk_ca_state);
+	to->is_cwnd_limited = BPF_CORE_READ_BITFIELD_PROBED(tp, is_cwnd_limited);
+	to->saw_tstamp = BPF_CORE_READ_BITFIELD_PROBED(tp, rx_opt.saw_tstamp);
+	if (bpf_core_field_exists(tp->tcp_usec_ts))
+		to->tcp_usec_ts = BPF_CORE_READ_BITFIELD_PROBED(tp, tcp_usec_ts);
+	to->ecn_flags = BPF_CORE_READ(tp, ecn_flags);
+	to->ack_pending = BPF_CORE_READ(icsk, icsk_ack.pending);
+	to->sk_pacing_shift = BPF_CORE_READ(sk, sk_pacing_shift);
+}
+
+static __always_inline void read_extra(struct call *call)
+{
+	u32 word = pointer_word;
+
+	if (word < CC_STATE_BYTES / 8 && call->before.ca_priv[word])
+		bpf_probe_read_kernel(call->extra, sizeof(call->extra), (void *)call->before.ca_priv[word]);
+}
+
+static __always_inline struct call *begin(u64 socket, u32 hook)
+{
+	struct running key = { .socket = socket, .hook = hook };
+	struct call *call;
+	u32 depth = 0, *before;
+
+	if (!is_wanted((void *)socket))
+		return 0;
+	if (bpf_map_update_elem(&calls, &key, &no_call, BPF_ANY)) {
+		__sync_fetch_and_add(&lost, 1);
+		return 0;
+	}
+	call = bpf_map_lookup_elem(&calls, &key);
+	if (!call)
+		return 0;
+	before = bpf_map_lookup_elem(&depths, &socket);
+	if (before)
+		depth = *before;
+	call->nested = depth++;
+	bpf_map_update_elem(&depths, &socket, &depth, BPF_ANY);
+	call->socket = socket;
+	call->hook = hook;
+	call->time_ns = bpf_ktime_get_ns();
+	call->jiffies = bpf_jiffies64();
+	read_socket(&call->before, (void *)socket);
+	read_extra(call);
+	return call;
+}
+
+static __always_inline int end(void *ctx, u64 socket, u32 hook)
+{
+	struct running key = { .socket = socket, .hook = hook };
+	struct call *call = bpf_map_lookup_elem(&calls, &key);
+	u64 returned = 0;
+	u32 depth;
+
+	if (!call)
+		return 0;
+	read_socket(&call->after, (void *)socket);
+	bpf_get_func_ret(ctx, &returned);
+	call->returned = returned;
+	depth = call->nested;
+	if (depth)
+		bpf_map_update_elem(&depths, &socket, &depth, BPF_ANY);
+	else
+		bpf_map_delete_elem(&depths, &socket);
+	if (bpf_ringbuf_output(&records, call, sizeof(*call), 0))
+		__sync_fetch_and_add(&lost, 1);
+	else
+		__sync_fetch_and_add(&recorded, 1);
+	bpf_map_delete_elem(&calls, &key);
+	return 0;
+}
+
+/* The name is the hook's; the function that follows fentry/ is a place holder. */
+#define RECORD(name, hook, arguments)                                                                                  \
+	SEC("fentry/tcp_reno_ssthresh") int before_##name(u64 *ctx)                                                    \
+	{                                                                                                              \
+		struct call *call = begin(ctx[0], hook);                                                               \
+                                                                                                                       \
+		if (call) {                                                                                            \
+			arguments                                                                                      \
+		}                                                                                                      \
+		return 0;                                                                                              \
+	}                                                                                                              \
+	SEC("fexit/tcp_reno_ssthresh") int after_##name(u64 *ctx)                                                      \
+	{                                                                                                              \
+		return end(ctx, ctx[0], hook);                                                                         \
+	}
+
+#define ACK_SAMPLE ((const struct ack_sample *)ctx[1])
+
+RECORD(init, CALL_INIT, {})
+RECORD(release, CALL_RELEASE, {})
+RECORD(ssthresh, CALL_SSTHRESH, {})
+RECORD(cong_avoid, CALL_CONG_AVOID, {
+	call->ack = ctx[1];
+	call->argument = ctx[2];
+})
+RECORD(set_state, CALL_SET_STATE, { call->argument = (u8)ctx[1]; })
+RECORD(cwnd_event, CALL_CWND_EVENT, { call->argument = ctx[1]; })
+RECORD(tx_start, CALL_TX_START, {})
+RECORD(in_ack_event, CALL_IN_ACK_EVENT, { call->argument = ctx[1]; })
+RECORD(pkts_acked, CALL_PKTS_ACKED, {
+	call->sample_pkts = BPF_CORE_READ(ACK_SAMPLE, pkts_acked);
+	call->sample_rtt_us = BPF_CORE_READ(ACK_SAMPLE, rtt_us);
+	call->sample_in_flight = BPF_CORE_READ(ACK_SAMPLE, in_flight);
+})
+RECORD(undo_cwnd, CALL_UNDO_CWND, {})

@@ -1,0 +1,30 @@
+//! Compiles an algorithm's C file into a library.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{ensure, Context as _, Result};
+
+/// Where the tree is: `scripts/compare-modules` runs in it.
+pub fn bpf_folder() -> PathBuf {
+    PathBuf::from("bpf")
+}
+
+/// Compiles one; `counted`: with counters for branches.
+pub fn compile(source: &Path, include: &Path, out: &Path, counted: bool) -> Result<()> {
+    let clang = std::env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
+    let mut command = Command::new(&clang);
+    command.args(["-std=gnu11", "-shared", "-fPIC", "-O1", "-g", "-w"]);
+    if counted {
+        command.args(["-fprofile-instr-generate", "-fcoverage-mapping"]);
+    }
+    command.arg("-I").arg(include).arg(source).arg("-o").arg(out);
+    let output = command.output().with_context(|| format!("cannot run {clang}"))?;
+    ensure!(
+        output.status.success(),
+        "{clang} refused {}: {}",
+        source.display(),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(())
+}

@@ -1,0 +1,97 @@
+//! The file of recorded calls: a line of JSON that says what follows, then records of one size.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _, Write};
+use std::path::Path;
+
+use anyhow::{ensure, Context as _, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::btf::Member;
+use crate::hooks::HOOK_NAMES;
+use crate::native::{self, call, CALL_BYTES};
+
+/// Number of the format; `docs/recorded-calls.md` describes it.
+pub const FORMAT: u32 = 1;
+
+/// A field of a record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Column {
+    /// As in `struct call`; `before.` and `after.` are the socket's.
+    pub name: String,
+    /// From the start of the record.
+    pub offset: usize,
+    /// numpy's word for it: `<u4`, `<i4`, `<u8`, `u1`.
+    pub kind: String,
+}
+
+/// The first line.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Header {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// Whose calls they are.
+    pub algorithm: String,
+    /// `module` (Linux's own), or what else computed the answers.
+    pub implementation: String,
+    /// `uname -r`
+    pub kernel: String,
+    /// `CONFIG_HZ`: jiffies per second.
+    pub jiffies_per_s: u64,
+    /// Names of `hook`'s values.
+    pub hooks: Vec<String>,
+    /// Size of a record.
+    pub record_bytes: usize,
+    /// Fields of a record.
+    pub columns: Vec<Column>,
+    /// The private state: members within `before.ca_priv` and `after.ca_priv`.
+    pub state: Vec<Member>,
+}
+
+impl Header {
+    /// For records of this program.
+    pub fn new(algorithm: &str, kernel: &str, jiffies_per_s: u64, state: Vec<Member>) -> Self {
+        Self {
+            format: FORMAT,
+            algorithm: algorithm.to_owned(),
+            implementation: "module".to_owned(),
+            kernel: kernel.to_owned(),
+            jiffies_per_s,
+            hooks: HOOK_NAMES.map(str::to_owned).to_vec(),
+            record_bytes: CALL_BYTES,
+            columns: native::columns(),
+            state,
+        }
+    }
+
+    /// Writes the line.
+    pub fn write(&self, to: &mut impl Write) -> Result<()> {
+        writeln!(to, "{}", serde_json::to_string(self)?)?;
+        Ok(())
+    }
+}
+
+/// All of a file.
+pub struct Recording {
+    /// Its first line.
+    pub header: Header,
+    /// Its records.
+    pub calls: Vec<call>,
+}
+
+impl Recording {
+    /// Reads a file that a recorder of this build wrote.
+    pub fn read(path: &Path) -> Result<Self> {
+        let name = path.display();
+        let mut file = BufReader::new(File::open(path).with_context(|| format!("cannot open {name}"))?);
+        let mut line = String::new();
+        file.read_line(&mut line)?;
+        let header: Header = serde_json::from_str(&line).with_context(|| format!("{name} is no recording"))?;
+        ensure!(header.format == FORMAT, "{name} has format {}, this program reads {FORMAT}", header.format);
+        ensure!(header.columns == native::columns(), "{name} has other fields: record it anew");
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        ensure!(bytes.len() % CALL_BYTES == 0, "{name} ends in the middle of a record");
+        Ok(Self { header, calls: bytes.chunks_exact(CALL_BYTES).map(native::call_of_bytes).collect() })
+    }
+}

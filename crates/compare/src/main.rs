@@ -1,0 +1,187 @@
+//! Holds Linux's own congestion control modules against this tree's algorithms: `scripts/compare-modules` drives it.
+//!
+//! A crate and a program of its own, because nothing of it is for the users of `ccctl`: it hooks into kernel functions in
+//! an emulated guest, and compiles C files when it runs. `record`, `send` and `receive` run in the guest, all else on the
+//! host, without privileges.
+
+mod btf;
+mod build;
+mod coverage;
+mod file;
+mod hooks;
+mod native;
+mod planted;
+mod record;
+mod replay;
+mod report;
+mod side;
+mod traffic;
+mod twins;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{ensure, Context as _, Result};
+use clap::{Parser, Subcommand};
+
+use file::Recording;
+use native::Algorithm;
+use replay::Mode;
+use report::Finding;
+use traffic::Step;
+use twins::{Twin, TWINS};
+
+#[derive(Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// In the guest: record the calls of a module's hooks
+    Record {
+        /// Algorithm
+        algorithm: String,
+        /// File of recorded calls
+        #[arg(long)]
+        to: PathBuf,
+        /// End when this file exists
+        #[arg(long)]
+        stop: PathBuf,
+        /// The kernel's `CONFIG_HZ`
+        #[arg(long)]
+        hz: u64,
+    },
+    /// In the guest: one connection, step by step
+    Send {
+        /// Algorithm
+        algorithm: String,
+        /// Receiver
+        to: SocketAddr,
+        /// `bulk:MS`, `idle:MS`, `drip:BYTES,EVERY_MS,TOTAL_MS`, `run:COMMAND`
+        steps: Vec<Step>,
+    },
+    /// Replay recordings and say what differs
+    Replay(Replay),
+    /// Measure series of windows, ALGORITHM.series, and draw them
+    Side {
+        /// Folder of series
+        series: PathBuf,
+        /// Page that the table goes to; figures go to a folder of its name
+        #[arg(long)]
+        page: PathBuf,
+    },
+    /// In the guest: read what senders send; the next port acknowledges at once
+    Receive {
+        /// Where
+        address: SocketAddr,
+    },
+}
+
+#[derive(clap::Args)]
+struct Replay {
+    /// Folder of recordings, ALGORITHM.calls
+    recordings: PathBuf,
+    /// Which; default: all that there are
+    algorithms: Vec<String>,
+    /// Write the table and the sections into this page
+    #[arg(long)]
+    page: Option<PathBuf>,
+}
+
+const CALLS_BEGIN: &str = "<!-- made by scripts/compare-modules: calls -->";
+const SIDE_BEGIN: &str = "<!-- made by scripts/compare-modules: side by side -->";
+const PAGE_END: &str = "<!-- end -->";
+
+fn main() -> Result<()> {
+    match Arguments::parse().command {
+        Command::Record { algorithm, to, stop, hz } => {
+            let module = hooks::module(&algorithm).with_context(|| format!("Linux has no module {algorithm}"))?;
+            record::record(module, &to, &stop, hz)
+        }
+        Command::Send { algorithm, to, steps } => traffic::send(&algorithm, to, &steps),
+        Command::Side { series, page } => side(&series, &page),
+        Command::Replay(options) => replay(&options),
+        Command::Receive { address } => traffic::receive(address),
+    }
+}
+
+/// Replays all, prints a line for each, and writes the page; an error where anything differs that is not meant to.
+fn replay(options: &Replay) -> Result<()> {
+    let work = std::env::temp_dir().join(format!("ccctl-compare-{}", std::process::id()));
+    std::fs::create_dir_all(&work)?;
+    let findings: Result<Vec<Finding>> = TWINS
+        .into_iter()
+        .filter(|twin| options.algorithms.is_empty() || options.algorithms.iter().any(|name| name == twin.name))
+        .filter(|twin| options.recordings.join(format!("{}.calls", twin.name)).exists())
+        .map(|twin| find(twin, options, &work))
+        .collect();
+    std::fs::remove_dir_all(&work)?;
+    let findings = findings?;
+    ensure!(!findings.is_empty(), "no recordings in {}", options.recordings.display());
+    if let Some(page) = &options.page {
+        put(page, CALLS_BEGIN, &report::page(&findings))?;
+    }
+    let wrong: Vec<&str> =
+        findings.iter().filter(|finding| finding.tally.mismatches > 0).map(|finding| finding.twin.name).collect();
+    ensure!(wrong.is_empty(), "calls differ that should not: {}", wrong.join(" "));
+    Ok(())
+}
+
+fn find(twin: &'static Twin, options: &Replay, work: &Path) -> Result<Finding> {
+    let recording = read(twin, &options.recordings)?;
+    let library = work.join(format!("{}.so", twin.name));
+    let bpf = build::bpf_folder();
+    build::compile(&bpf.join(format!("algorithms/{}.bpf.c", twin.name)), &bpf.join("include"), &library, false)?;
+    let load = |more: &[(&str, &str)]| Algorithm::load(&library, twin.name, &replay::parameters(twin.name, more)?);
+    let tally = replay::replay(&recording, twin, &load(&[])?, &load(twin.other)?, Mode::All)?;
+    let branches = coverage::branches(&recording, twin, work)?;
+    let planted = planted::missed(&recording, twin, work)?;
+    let finding = Finding { twin, kernel: recording.header.kernel.clone(), tally, branches, planted };
+    println!(
+        "{:10} {:7} calls, {:7} equal, {:6} intended, {} mismatches, branches {} of {}, planted errors caught {} of {}",
+        twin.name,
+        finding.tally.calls(),
+        finding.tally.equal,
+        finding.tally.intended.iter().sum::<u64>(),
+        finding.tally.mismatches,
+        finding.branches.iter().filter(|branch| branch.count > 0).count(),
+        finding.branches.len(),
+        finding.planted.0 - finding.planted.1.len(),
+        finding.planted.0,
+    );
+    for example in &finding.tally.examples {
+        println!("  {example}");
+    }
+    Ok(finding)
+}
+
+/// All recordings of an algorithm as one.
+fn read(twin: &Twin, folder: &Path) -> Result<Recording> {
+    let mut recording = Recording::read(&folder.join(format!("{}.calls", twin.name)))?;
+    let more = folder.join(format!("{}.rare.calls", twin.name));
+    if more.exists() {
+        recording.calls.extend(Recording::read(&more)?.calls);
+    }
+    Ok(recording)
+}
+
+/// Puts text into a page between a mark and the next end.
+fn put(page: &Path, begin: &str, text: &str) -> Result<()> {
+    let old = std::fs::read_to_string(page).with_context(|| format!("no page {}", page.display()))?;
+    let (head, rest) = old.split_once(begin).with_context(|| format!("the page has no {begin}"))?;
+    let (_, tail) = rest.split_once(PAGE_END).with_context(|| format!("the page has no {PAGE_END}"))?;
+    std::fs::write(page, format!("{head}{begin}\n\n{text}\n{PAGE_END}{tail}"))?;
+    Ok(())
+}
+
+fn side(series: &Path, page: &Path) -> Result<()> {
+    let found: Vec<(String, PathBuf)> = TWINS
+        .into_iter()
+        .map(|twin| (twin.name.to_owned(), series.join(format!("{}.series", twin.name))))
+        .filter(|(_, path)| path.exists())
+        .collect();
+    ensure!(!found.is_empty(), "no series in {}", series.display());
+    put(page, SIDE_BEGIN, &side::page(&found, &page.with_extension(""))?)
+}

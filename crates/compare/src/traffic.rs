@@ -1,0 +1,110 @@
+//! Traffic of the comparison: a sender that follows a list of steps on one connection, and a receiver that reads all.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{bail, Context as _, Result};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
+
+const BLOCK_BYTES: usize = 16 * 1024;
+const STALL: Duration = Duration::from_secs(60);
+
+/// One step of a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// As much as the connection takes, for so long.
+    Bulk(Duration),
+    /// Nothing.
+    Idle(Duration),
+    /// So many bytes every so often: less than the window.
+    Drip(usize, Duration, Duration),
+    /// A command of bash (busybox's shell has commands of its own): changes the path.
+    Run(String),
+}
+
+impl std::str::FromStr for Step {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let (kind, rest) = text.split_once(':').with_context(|| format!("no step: {text:?}"))?;
+        let ms = |text: &str| Ok::<_, anyhow::Error>(Duration::from_millis(text.parse()?));
+        Ok(match kind {
+            "bulk" => Self::Bulk(ms(rest)?),
+            "idle" => Self::Idle(ms(rest)?),
+            "drip" => {
+                let words: Vec<&str> = rest.split(',').collect();
+                let [bytes, every, total] = words[..] else { bail!("drip:BYTES,EVERY_MS,TOTAL_MS, not {text:?}") };
+                Self::Drip(bytes.parse()?, ms(every)?, ms(total)?)
+            }
+            "run" => Self::Run(rest.to_owned()),
+            _ => bail!("no step: {text:?}"),
+        })
+    }
+}
+
+/// Sends over a connection that uses this algorithm, step by step.
+pub fn send(algorithm: &str, to: SocketAddr, steps: &[Step]) -> Result<()> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_tcp_congestion(algorithm.as_bytes()).with_context(|| format!("no algorithm {algorithm}"))?;
+    socket.set_tcp_nodelay(true)?;
+    socket.connect(&to.into())?;
+    socket.set_write_timeout(Some(STALL))?;
+    let mut stream = TcpStream::from(socket);
+    let block = vec![0; BLOCK_BYTES];
+    for step in steps {
+        match step {
+            Step::Bulk(time) => {
+                let start = Instant::now();
+                while start.elapsed() < *time {
+                    stream.write_all(&block).context("the connection stands still")?;
+                }
+            }
+            Step::Idle(time) => thread::sleep(*time),
+            Step::Drip(bytes, every, total) => {
+                let start = Instant::now();
+                while start.elapsed() < *total {
+                    stream.write_all(&vec![0; *bytes])?;
+                    thread::sleep(*every);
+                }
+            }
+            Step::Run(command) => {
+                let status = Command::new("bash").args(["-c", command]).status()?;
+                anyhow::ensure!(status.success(), "{command}: {status}");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Accepts connections for ever and reads what they bring; on the port after `address`'s, ACKs are never delayed.
+pub fn receive(address: SocketAddr) -> Result<()> {
+    let mut quick = address;
+    quick.set_port(address.port() + 1);
+    let quick = TcpListener::bind(quick)?;
+    let listener = TcpListener::bind(address)?;
+    thread::spawn(move || accept(&quick, true));
+    accept(&listener, false)
+}
+
+fn accept(listener: &TcpListener, quick: bool) -> Result<()> {
+    for stream in listener.incoming() {
+        let stream = stream?;
+        thread::spawn(move || drain(stream, quick));
+    }
+    Ok(())
+}
+
+fn drain(mut stream: TcpStream, quick: bool) -> std::io::Result<()> {
+    let mut block = vec![0; 4 * BLOCK_BYTES];
+    loop {
+        if quick {
+            SockRef::from(&stream).set_tcp_quickack(true)?;
+        }
+        if stream.read(&mut block)? == 0 {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! `tcp_cdg.c`: field by field the same, but for the ring of gradients, which the module allocates, and the dice, which are
+//! the module's: ours is given a throw of 0 where the module's succeeded, and one that always fails where it did not.
+
+use super::{Kind, Rule, Twin};
+use crate::native::{call, CALL_CONG_AVOID, CALL_CWND_EVENT, CALL_INIT, CALL_PKTS_ACKED, CALL_SSTHRESH};
+use crate::replay::{Module, Ours, Trial};
+
+const BACKING_OFF: u64 = 3;
+const WINDOW: u64 = 8;
+const CWND_RESTART: u32 = 1;
+
+pub const TWIN: Twin = Twin {
+    name: "cdg",
+    map,
+    law: None,
+    feed: Some(throw_the_dice),
+    compared: &[
+        (CALL_INIT, &["round_end_seq", "shadow_pkts"]),
+        (
+            CALL_CONG_AVOID,
+            &[
+                "round_end_seq",
+                "shadow_pkts",
+                "backoffs",
+                "rounds",
+                "rtt.min_us",
+                "rtt.max_us",
+                "last_rtt.min_us",
+                "last_rtt.max_us",
+                "base_rtt_us",
+                "samples",
+            ],
+        ),
+        (CALL_PKTS_ACKED, &["rtt.min_us", "rtt.max_us", "delayed_acks"]),
+        (CALL_SSTHRESH, &["shadow_pkts"]),
+        (CALL_CWND_EVENT, &["round_end_seq", "rtt.min_us", "last_rtt.min_us", "last_rtt.max_us", "shadow_pkts"]),
+    ],
+    own_credit: false,
+    skip: |call: &call| call.nested > 0, // ssthresh of a backoff, which the module makes by entering CWR
+    rules: &[
+        Rule {
+            module: "backs off by entering CWR, which takes a round to lower the window",
+            reason: "BPF cannot enter CWR: the window goes down at once, and growth ends for a round",
+            parameter: "",
+            kind: Kind::Predict(|trial| {
+                trial.call.hook == CALL_CONG_AVOID
+                    && trial.after.get("state") == BACKING_OFF
+                    && trial.got.ssthresh == trial.expected.ssthresh
+                    && trial.got.cwnd == trial.ours.tp.snd_cwnd.min(trial.got.ssthresh)
+                    && trial.equal_but(&["cwnd"])
+            }),
+        },
+        Rule {
+            module: "counts to 255 and on",
+            reason: "the count ends at 255 backoffs without effect",
+            parameter: "",
+            kind: Kind::Predict(|trial| trial.after.get("backoff_cnt") > 255 && trial.equal_but(&["backoffs"])),
+        },
+    ],
+    other: &[],
+    notes: &["The chance of a backoff is compared over all rounds, not call by call: see `Dice`."],
+};
+
+fn map(module: &Module<'_>, ours: &mut Ours<'_>) {
+    for (to, from) in [
+        ("rtt.min_us", "rtt.min"),
+        ("rtt.max_us", "rtt.max"),
+        ("last_rtt.min_us", "rtt_prev.min"),
+        ("last_rtt.max_us", "rtt_prev.max"),
+        ("round_end_seq", "rtt_seq"),
+        ("shadow_pkts", "shadow_wnd"),
+        ("delayed_acks", "delack"),
+        ("base_rtt_us", "delay_min"),
+        ("train_last_us", "last_ack"),
+        ("train_start_us", "round_start"),
+        ("samples", "sample_cnt"),
+    ] {
+        ours.set(to, module.get(from));
+    }
+    let (tail, is_full) = (module.get("tail"), module.get("gfilled") != 0);
+    ours.set("backoffs", module.get("backoff_cnt").min(255));
+    ours.set("rounds", if is_full { WINDOW } else { tail });
+    ours.set("backing_off", u64::from(module.get("state") == BACKING_OFF));
+    ours.set("queue", module.get("state") % BACKING_OFF);
+    for age in 0..WINDOW {
+        let pair = module.call.extra[((tail + WINDOW - 1 - age) % WINDOW) as usize];
+        let within = |us: i32| i128::from(us.clamp(-32_767, 32_767));
+        ours.set(&format!("gradient[{age}].min_us"), within(pair as i32));
+        ours.set(&format!("gradient[{age}].max_us"), within((pair >> 32) as i32));
+    }
+}
+
+/// Sets the generator so that its next number is below 2^16, or above all but 2^16
+fn throw_the_dice(trial: &mut Trial<'_>) {
+    let (before, after) = (trial.before.get("backoff_cnt"), trial.after.get("backoff_cnt"));
+    let succeeded = after > before || (after == 1 && trial.after.get("state") == BACKING_OFF);
+    trial.ours.tp.random_state =
+        if succeeded { seed(|number| number < 1 << 16) } else { seed(|number| number >> 16 == 0xffff) };
+    if trial.call.hook == CALL_CWND_EVENT && trial.call.argument == CWND_RESTART {
+        trial.ours.tp.random_state = 0;
+    }
+}
+
+/// States that lead to a small and to a large number
+static SEEDS: std::sync::OnceLock<(u64, u64)> = std::sync::OnceLock::new();
+
+/// A state of splitmix64 (G. Steele et al., OOPSLA 2014) from which the next number is wanted
+fn seed(wanted: fn(u32) -> bool) -> u64 {
+    let next = |state: u64| {
+        let mut z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 32) as u32
+    };
+    let found = SEEDS.get_or_init(|| {
+        let find = |wanted: fn(u32) -> bool| (1..u64::MAX).find(|state| wanted(next(*state))).unwrap_or_default();
+        (find(|number| number < 1 << 16), find(|number| number >> 16 == 0xffff))
+    });
+    if wanted(0) {
+        found.0
+    } else {
+        found.1
+    }
+}

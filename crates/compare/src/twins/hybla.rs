@@ -1,0 +1,89 @@
+//! `tcp_hybla.c`: fractions of a packet in Q7, of which ours in congestion avoidance is credit in Q10 packets times window.
+
+use super::{all, Kind, Rule, Twin};
+use crate::native::{CALL_CONG_AVOID, CALL_SET_STATE};
+use crate::replay::{Module, Ours, Trial};
+
+const OPEN: u8 = 0;
+const RECOVERY: u8 = 3;
+
+pub const TWIN: Twin = Twin {
+    name: "hybla",
+    map,
+    law: None,
+    feed: Some(|trial| {
+        // rho comes from srtt in the module, and is renewed before growth; ours from each RTT sample.
+        if trial.call.hook == CALL_CONG_AVOID {
+            trial.ours.set("rho_q3", trial.after.get("rho_3ls"));
+        }
+    }),
+    compared: &[(CALL_SET_STATE, &[])],
+    own_credit: true,
+    skip: all,
+    rules: &[
+        Rule {
+            module: "grows once for each ACK, however many packets it acknowledges",
+            reason: "2^rho - 1 and rho^2 / W are per packet in the paper's model of an ACK for each packet",
+            parameter: "",
+            kind: Kind::Input(|trial| {
+                let applies = trial.call.hook == CALL_CONG_AVOID && trial.before.get("hybla_en") != 0;
+                trial.call.argument = if applies { 1 } else { trial.call.argument };
+                applies
+            }),
+        },
+        Rule {
+            module: "is Reno from a state change away from Open until one to it, also in between",
+            reason: "the socket's state says the same",
+            parameter: "",
+            kind: Kind::Input(|trial| {
+                let enabled = trial.before.get("hybla_en") != 0;
+                trial.ours.tp.inet_conn.set_icsk_ca_state(if enabled { OPEN } else { RECOVERY });
+                trial.call.hook == CALL_CONG_AVOID
+            }),
+        },
+        Rule {
+            module: "begins a connection with a window of rho packets",
+            reason: "the kernel's initial window (RFC 6928); init writes no window",
+            parameter: "",
+            kind: Kind::Predict(|trial| {
+                trial.call.hook == crate::native::CALL_INIT
+                    && u64::from(trial.expected.cwnd) == trial.after.get("rho")
+                    && trial.got.cwnd == trial.ours.tp.snd_cwnd
+            }),
+        },
+        Rule {
+            module: "grows by one packet after a whole window of ACKs where rho^2 / W is below 1/128",
+            reason: "the fraction is kept exactly",
+            parameter: "",
+            kind: Kind::Predict(starved),
+        },
+        Rule {
+            module: "keeps fractions of slow start and congestion avoidance in one sum; limits the window to 65,535",
+            reason: "they are of different things",
+            parameter: "",
+            kind: Kind::Predict(|trial| {
+                trial.call.hook == CALL_CONG_AVOID && trial.expected.cwnd == trial.ours.tp.snd_cwnd_clamp.min(65535)
+            }),
+        },
+    ],
+    other: &[],
+    notes: &["rho is set from the module's: its own follows the smallest smoothed RTT, ours the smallest RTT."],
+};
+
+fn map(module: &Module<'_>, ours: &mut Ours<'_>) {
+    let cents = module.get("snd_cwnd_cents");
+    ours.set("rho_q3", module.get("rho_3ls"));
+    ours.set("min_rtt_us", module.get("minrtt_us") >> 3);
+    ours.set("slow_start_rest_q7", cents);
+    ours.set("credit_q10", cents * u64::from(module.socket.snd_cwnd) * 8);
+}
+
+fn starved(trial: &Trial<'_>) -> bool {
+    let tp = &trial.ours.tp;
+    let step_q7 = trial.after.get("rho2_7ls") / u64::from(tp.snd_cwnd.max(1));
+    trial.call.hook == CALL_CONG_AVOID
+        && step_q7 == 0
+        && trial.before.socket.snd_cwnd_cnt + 1 >= tp.snd_cwnd
+        && trial.expected.cwnd == tp.snd_cwnd + 1
+        && trial.got.cwnd == tp.snd_cwnd
+}

@@ -1,0 +1,113 @@
+//! `tcp_lp.c`: the delays are ours, in the module's ticks. Its estimate of one-way delay is taken from the recording: out of
+//! two values of the smoothed delay follows the sample between them.
+
+use super::{all, Kind, Rule, Twin};
+use crate::native::{CALL_CONG_AVOID, CALL_PKTS_ACKED};
+use crate::replay::{Module, Ours, Trial};
+
+const WITHIN_THRESHOLD: u64 = 1 << 3;
+const WITHIN_INFERENCE: u64 = 1 << 4;
+const NO_DELAY: u64 = 0xffff_ffff;
+const RTT_SOURCE_FIELDS: &[&str] = &["delay.smooth_q3us", "delay.min_us", "delay.max_us"];
+
+pub const TWIN: Twin = Twin {
+    name: "lp",
+    map,
+    law: None,
+    feed: Some(feed),
+    compared: &[(CALL_PKTS_ACKED, RTT_SOURCE_FIELDS)],
+    own_credit: false,
+    skip: all,
+    rules: &[
+        Rule {
+            module: "leaves ssthresh where it is at an indication, so that slow start takes the window back up",
+            reason: "ssthresh goes down with the window, or the indication is undone at once",
+            parameter: "",
+            kind: Kind::Predict(|trial| {
+                trial.call.hook == CALL_PKTS_ACKED
+                    && indicated(trial)
+                    && trial.got.ssthresh == trial.ours.tp.snd_ssthresh.min(trial.got.cwnd.max(2))
+                    && trial.equal_but(&["ssthresh"])
+            }),
+        },
+        Rule {
+            module: "judges at ACKs without a sample, and in recovery",
+            reason: "RTTs of recovery are of a queue that is being drained",
+            parameter: "",
+            kind: Kind::Input(|trial| {
+                let applies = trial.call.hook == CALL_PKTS_ACKED;
+                if applies {
+                    trial.ours.tp.inet_conn.set_icsk_ca_state(0);
+                    if trial.call.sample_rtt_us < 0 {
+                        // a sample that changes nothing
+                        trial.call.sample_rtt_us = (trial.before.get("sowd") >> 3) as i32;
+                    }
+                }
+                applies
+            }),
+        },
+        Rule {
+            module: "forgets the largest delay: the second largest is its maximum",
+            reason: "d_max is the largest delay (paper, section III)",
+            parameter: "relearn_range",
+            kind: Kind::Predict(second_largest),
+        },
+        Rule {
+            module: "the same, and leaves ssthresh where it is",
+            reason: "as above",
+            parameter: "",
+            kind: Kind::Predict(|trial| {
+                trial.call.hook == CALL_PKTS_ACKED
+                    && indicated(trial)
+                    && trial.equal_but(&["ssthresh", "delay.smooth_q3us"])
+            }),
+        },
+    ],
+    other: &[],
+    notes: &[
+        "The module's estimate of the peer's tick is not compared: ours rounds to nominal ticks.",
+        "How long the phase without growth lasts is not compared: 3 ticks' differences of time stamps there, 3 smoothed RTTs here.",
+    ],
+};
+
+fn map(module: &Module<'_>, ours: &mut Ours<'_>) {
+    let min = module.get("owd_min");
+    ours.set("delay.smooth_q3us", module.get("sowd"));
+    ours.set("delay.min_us", if min == NO_DELAY { NO_DELAY } else { min });
+    ours.set("delay.max_us", module.get("owd_max"));
+    let inferring = module.get("flag") & WITHIN_INFERENCE != 0;
+    ours.set("delay.phase_end_us", if inferring { module.call.before.tcp_mstamp + 1 } else { 0 });
+}
+
+fn feed(trial: &mut Trial<'_>) {
+    if trial.call.hook == CALL_CONG_AVOID {
+        return;
+    }
+    let (before, after) = (trial.before.get("sowd"), trial.after.get("sowd"));
+    let sample = if before == 0 { after >> 3 } else { (after + (before >> 3)).wrapping_sub(before) };
+    let is_sample = trial.call.sample_rtt_us > 0 && (after != before || sample == before >> 3) && after != 0;
+    trial.call.sample_rtt_us = if is_sample { sample as i32 } else { -1 };
+    let inferring = trial.after.get("flag") & WITHIN_INFERENCE != 0;
+    let now = trial.ours.tp.tcp_mstamp;
+    trial.ours.set("delay.phase_end_us", if inferring { now + 1 } else { 0 });
+}
+
+fn indicated(trial: &Trial<'_>) -> bool {
+    trial.after.get("flag") & WITHIN_THRESHOLD == 0
+}
+
+fn second_largest(trial: &Trial<'_>) -> bool {
+    if trial.call.hook != CALL_PKTS_ACKED || trial.call.sample_rtt_us < 0 {
+        return false;
+    }
+    let sample = trial.call.sample_rtt_us as u64;
+    let larger = sample > trial.before.get("owd_max");
+    let mut again = trial.ours.clone();
+    if larger && !indicated(trial) {
+        return trial.after.get("owd_max") <= sample
+            && trial.got.state[2] == i128::from(sample)
+            && trial.equal_but(&["delay.max_us"]);
+    }
+    again.set("delay.max_us", trial.after.get("owd_max"));
+    false
+}

@@ -1,0 +1,75 @@
+//! What `tcp_vegas.c`, `tcp_yeah.c` and `tcp_veno.c` share: base RTT, smallest RTT of the round, number of samples; ours is
+//! `struct cc_rtt`. The two count samples in different states and begin anew at different events.
+
+use super::{Kind, Rule};
+use crate::native::{CALL_PKTS_ACKED, CALL_SET_STATE};
+use crate::replay::{Ours, Trial};
+
+const NONE: u64 = 0x7fff_ffff; // of the modules
+const OPEN: u8 = 0;
+const DISORDER: u8 = 1;
+const RECOVERY: u8 = 3;
+const LOSS: u32 = 4;
+
+/// A smallest RTT of the module as ours
+pub fn rtt(us: u64) -> u64 {
+    if us >= NONE {
+        0
+    } else {
+        us
+    }
+}
+
+/// Lets our code see the state in which it does what the module does with this flag.
+pub fn set_doing(ours: &mut Ours<'_>, doing: bool) {
+    ours.tp.inet_conn.set_icsk_ca_state(if doing { OPEN } else { RECOVERY });
+}
+
+/// The module adds a microsecond to each sample.
+fn one_more_us(trial: &mut Trial<'_>) -> bool {
+    let applies = trial.call.hook == CALL_PKTS_ACKED && trial.call.sample_rtt_us >= 0;
+    if applies {
+        trial.call.sample_rtt_us += 1;
+    }
+    applies
+}
+
+/// The module takes samples in all states.
+fn sample_in_recovery(trial: &mut Trial<'_>) -> bool {
+    let applies = trial.call.hook == CALL_PKTS_ACKED && trial.before.socket.ca_state > DISORDER;
+    if applies {
+        trial.ours.tp.inet_conn.set_icsk_ca_state(OPEN);
+    }
+    applies
+}
+
+/// Ours begins a round in states in which the module only switches itself off, and learns the base anew after a timeout.
+fn other_state(trial: &Trial<'_>) -> bool {
+    let lost = trial.call.argument == LOSS;
+    let base = if lost { trial.got.state[0] == 0 } else { trial.got.state[0] == trial.expected.state[0] };
+    trial.call.hook == CALL_SET_STATE
+        && lost
+        && base
+        && trial.equal_but(&["rtt.base_us", "rtt.round_min_us", "rtt.samples", "rtt.round_end_seq"])
+}
+
+pub const ONE_MORE_US: Rule = Rule {
+    module: "adds 1 us to each RTT sample, so as not to divide by 0",
+    reason: "ours divides by no RTT that was not measured",
+    parameter: "",
+    kind: Kind::Input(one_more_us),
+};
+
+pub const IN_RECOVERY: Rule = Rule {
+    module: "takes RTT samples in recovery too",
+    reason: "they are of a queue that is being drained, or of retransmissions",
+    parameter: "",
+    kind: Kind::Input(sample_in_recovery),
+};
+
+pub const RELEARN: Rule = Rule {
+    module: "keeps its base RTT over a timeout",
+    reason: "after a timeout nothing is known of the path: the base RTT is learned anew",
+    parameter: "",
+    kind: Kind::Predict(other_state),
+};

@@ -1,0 +1,16 @@
+//! `tcp_scalable.c` keeps no state.
+
+use super::{all, Twin};
+
+pub const TWIN: Twin = Twin {
+    name: "scalable",
+    map: |_, _| {},
+    law: None,
+    feed: None,
+    compared: &[],
+    own_credit: false,
+    skip: all,
+    rules: &[],
+    other: &[],
+    notes: &[],
+};

@@ -1,0 +1,86 @@
+//! `tcp_veno.c`: the RTT of the last ACK, and the queue that it stands for.
+
+use super::rounds::{rtt, set_doing, IN_RECOVERY, ONE_MORE_US, RELEARN};
+use super::{all, Kind, Rule, Twin};
+use crate::native::{CALL_CONG_AVOID, CALL_CWND_EVENT, CALL_INIT, CALL_PKTS_ACKED, CALL_SET_STATE};
+use crate::replay::{Module, Ours, Trial};
+
+const SAMPLE: &[&str] = &["rtt.base_us", "rtt.round_min_us"];
+
+pub const TWIN: Twin = Twin {
+    name: "veno",
+    map,
+    law: None,
+    feed: None,
+    compared: &[
+        (CALL_INIT, &["rtt.base_us", "increase_next"]),
+        (CALL_CONG_AVOID, &["diff_q1", "increase_next"]),
+        (CALL_PKTS_ACKED, SAMPLE),
+        (CALL_SET_STATE, SAMPLE),
+        (CALL_CWND_EVENT, SAMPLE),
+    ],
+    own_credit: false,
+    skip: all,
+    rules: &[
+        ONE_MORE_US,
+        Rule {
+            module: "takes the smallest RTT since the last decision",
+            reason: "the RTT is that of each ACK, as in the paper; the two are the same where each ACK is a decision",
+            parameter: "",
+            kind: Kind::Predict(smallest_since),
+        },
+        IN_RECOVERY,
+        Rule {
+            module: "is Reno from the first duplicate ACK on (state Disorder)",
+            reason: "reordering is no congestion: the decision goes on until the core reduces the window",
+            parameter: "",
+            kind: Kind::Input(|trial| {
+                let applies = trial.call.hook == CALL_CONG_AVOID;
+                set_doing(&mut trial.ours, trial.before.get("doing_veno_now") != 0);
+                applies
+            }),
+        },
+        Rule {
+            module: "takes an ACK without an RTT sample for one with an RTT of 36 minutes",
+            reason: "an ACK of retransmitted data tells nothing: the last RTT stands",
+            parameter: "",
+            kind: Kind::Input(|trial| {
+                let applies = trial.call.hook == CALL_CONG_AVOID && rtt(trial.before.get("minrtt")) == 0;
+                if applies {
+                    set_doing(&mut trial.ours, trial.before.get("doing_veno_now") != 0);
+                    trial.ours.set("rtt.round_min_us", 0x7fff_ffff_u64);
+                }
+                applies
+            }),
+        },
+        RELEARN,
+        Rule {
+            module: "keeps the RTT of before where it is switched off; ours throws it away",
+            reason: "an RTT of before a reduction tells nothing after it",
+            parameter: "",
+            kind: Kind::Predict(|trial| trial.call.hook == CALL_SET_STATE && trial.equal_but(&["rtt.round_min_us"])),
+        },
+    ],
+    other: &[],
+    notes: &["The module's count of samples is never reset and wraps after 65,536: then it is Reno for three ACKs."],
+};
+
+fn map(module: &Module<'_>, ours: &mut Ours<'_>) {
+    ours.set("rtt.base_us", rtt(module.get("basertt")));
+    ours.set("rtt.round_min_us", rtt(module.get("minrtt")));
+    ours.set("rtt.samples", module.get("cntrtt"));
+    ours.set("diff_q1", module.get("diff"));
+    ours.set("increase_next", u64::from(module.get("inc") != 0));
+}
+
+/// Ours has this ACK's RTT, and the module the smaller one that it had
+fn smallest_since(trial: &Trial<'_>) -> bool {
+    let sample = i128::from(trial.before.call.sample_rtt_us);
+    let kept = i128::from(rtt(trial.before.get("minrtt")));
+    trial.call.hook == CALL_PKTS_ACKED
+        && kept > 0
+        && (trial.got.state[1] == sample.max(1) || trial.got.state[1] == sample + 1 || trial.got.state[1] == kept)
+        && trial.expected.state[1] == kept.min(sample + 1)
+        && (trial.got.state[0] - trial.expected.state[0]).abs() <= 1
+        && trial.equal_but(&["rtt.round_min_us", "rtt.base_us"])
+}

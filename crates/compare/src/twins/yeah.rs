@@ -1,0 +1,90 @@
+//! `tcp_yeah.c`: Vegas' round in its first member, and our own fields under other names.
+
+use super::rounds::{rtt, set_doing, IN_RECOVERY, ONE_MORE_US, RELEARN};
+use super::{all, Kind, Rule, Twin};
+use crate::native::{CALL_CONG_AVOID, CALL_CWND_EVENT, CALL_INIT, CALL_PKTS_ACKED, CALL_SET_STATE, CALL_SSTHRESH};
+use crate::replay::{Module, Ours};
+
+const ROUND: &[&str] = &["rtt.base_us", "rtt.round_min_us", "rtt.samples", "rtt.round_end_seq"];
+const LAW: &[&str] = &["reno_count_pkts", "fast_rtts", "slow_rtts", "queue_pkts"];
+
+pub const TWIN: Twin = Twin {
+    name: "yeah",
+    map,
+    law: None,
+    feed: None,
+    compared: &[
+        (CALL_INIT, ROUND),
+        (
+            CALL_CONG_AVOID,
+            &[
+                "rtt.base_us",
+                "rtt.round_min_us",
+                "rtt.samples",
+                "rtt.round_end_seq",
+                "reno_count_pkts",
+                "fast_rtts",
+                "slow_rtts",
+                "queue_pkts",
+            ],
+        ),
+        (CALL_PKTS_ACKED, ROUND),
+        (CALL_SET_STATE, ROUND),
+        (CALL_CWND_EVENT, ROUND),
+        (CALL_SSTHRESH, LAW),
+    ],
+    own_credit: false,
+    skip: all,
+    rules: &[
+        ONE_MORE_US,
+        IN_RECOVERY,
+        Rule {
+            module: "ends no round, and keeps its samples, while the window is not filled",
+            reason: "RTTs of an unused window say nothing of the queue: the round is thrown away",
+            parameter: "",
+            kind: Kind::Predict(|trial| {
+                let tp = &trial.ours.tp;
+                let used = tp.is_cwnd_limited() != 0;
+                trial.call.hook == CALL_CONG_AVOID
+                    && !used
+                    && trial.got.state[1] == 0
+                    && trial.equal_but(&["rtt.round_min_us", "rtt.samples", "rtt.round_end_seq"])
+            }),
+        },
+        Rule {
+            module: "judges rounds while it recovers from a timeout",
+            reason: "as in Vegas: until it is over no round tells anything",
+            parameter: "",
+            kind: Kind::Input(|trial| {
+                let applies = trial.call.hook == CALL_CONG_AVOID && trial.before.socket.ca_state == 4;
+                if applies {
+                    set_doing(&mut trial.ours, true);
+                }
+                applies
+            }),
+        },
+        RELEARN,
+        Rule {
+            module: "goes on with the round of before where it is switched off; ours throws it away",
+            reason: "a round with a reduction in it tells nothing",
+            parameter: "",
+            kind: Kind::Predict(|trial| {
+                trial.call.hook == CALL_SET_STATE
+                    && trial.equal_but(&["rtt.round_min_us", "rtt.samples", "rtt.round_end_seq"])
+            }),
+        },
+    ],
+    other: &[],
+    notes: &["The module also limits the window to 2^25 packets; BPF may not write that limit."],
+};
+
+fn map(module: &Module<'_>, ours: &mut Ours<'_>) {
+    ours.set("rtt.base_us", rtt(module.get("vegas.baseRTT")));
+    ours.set("rtt.round_min_us", rtt(module.get("vegas.minRTT")));
+    ours.set("rtt.round_end_seq", module.get("vegas.beg_snd_nxt"));
+    ours.set("rtt.samples", module.get("vegas.cntRTT"));
+    ours.set("queue_pkts", module.get("lastQ"));
+    ours.set("slow_rtts", module.get("doing_reno_now"));
+    ours.set("reno_count_pkts", module.get("reno_count"));
+    ours.set("fast_rtts", module.get("fast_count"));
+}
