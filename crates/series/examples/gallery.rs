@@ -3,7 +3,9 @@
 use std::error::Error;
 use std::path::Path;
 
-use ccctl_series::{matrix_svg, svg, Axis, Figure, Line, Mark, Matrix, Panel, Point, Scale, Style};
+use ccctl_series::{
+    matrix_svg, page, svg, Axis, Cell, Figure, Grid, Line, Mark, Matrix, Page, Panel, Part, Point, Scale, Style,
+};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::args().nth(1).ok_or("name the folder to draw into")?;
@@ -12,7 +14,49 @@ fn main() -> Result<(), Box<dyn Error>> {
         std::fs::write(folder.join(format!("{name}.svg")), svg(&figure))?;
     }
     std::fs::write(folder.join("matrix.svg"), matrix_svg(&matrix()))?;
+    std::fs::write(folder.join("page.html"), page(&all()))?;
     Ok(())
+}
+
+/// Everything that a page can hold.
+fn all() -> Page {
+    let claim = |flows: &str, ratio: &str, paper: &str, holds| -> Vec<Cell> {
+        vec![
+            flows.into(),
+            ratio.into(),
+            paper.into(),
+            Cell::verdict(if holds { "holds" } else { "does not hold" }, holds),
+        ]
+    };
+    let grid = Grid {
+        caption: "What the paper says and what was measured".into(),
+        head: ["algorithm", "ratio", "paper", "verdict"].map(str::to_owned).to_vec(),
+        rows: vec![
+            claim("reno", "0.98 ± 0.02", "1.00", true),
+            claim("scalable", "0.11 ± 0.09", "0.05", true),
+            claim("htcp", "0.71 ± 0.10", "1.00", false),
+        ],
+    };
+    let facts = [("kernel", "6.18.0"), ("command", "ccctl lab run <scenario> --seed 1"), ("lost events", "0")];
+    let facts = facts.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    let folded = vec![Part::Verbatim("reno  10  180\nbic   20  200".into()), Part::Figure(odd())];
+    Page {
+        title: "Gallery".into(),
+        subtitle: "one of each <kind> & nothing measured".into(),
+        parts: vec![
+            Part::Heading("A trace".into()),
+            Part::Text("A saw of a law, not of a network.\n\nA second paragraph.".into()),
+            Part::Facts(facts),
+            Part::Figure(trace()),
+            Part::Heading("Claims".into()),
+            Part::Grid(grid),
+            Part::Matrix(matrix()),
+            Part::Heading("Other pictures".into()),
+            Part::Figure(response()),
+            Part::Figure(bars()),
+            Part::Group { title: "What is odd".into(), is_open: false, parts: folded },
+        ],
+    }
 }
 
 fn axis(label: &str, unit: &str, scale: Scale) -> Axis {

@@ -247,9 +247,11 @@ fn colours(figure: &Figure) -> BTreeMap<&str, Colour> {
         let name = line.label.split(" (").next().unwrap_or_default();
         lines().find(|other| line.style == Style::Dashed && other.style != Style::Dashed && other.label == name)
     };
-    for line in lines().filter(|line| model(line).is_none()) {
-        let next = (COLOURS[colours.len() % COLOURS.len()], colours.len() >= COLOURS.len());
-        colours.entry(line.label.as_str()).or_insert(next);
+    for panel in &figure.panels {
+        for line in panel.lines.iter().filter(|line| model(line).is_none()) {
+            let next = next_colour(panel, &colours);
+            colours.entry(line.label.as_str()).or_insert(next);
+        }
     }
     for line in lines() {
         if let Some(colour) = model(line).and_then(|model| colours.get(model.label.as_str()).copied()) {
@@ -257,6 +259,17 @@ fn colours(figure: &Figure) -> BTreeMap<&str, Colour> {
         }
     }
     colours
+}
+
+/// One that the figure does not have yet; else one that the panel does not have; else one of another line, dotted.
+fn next_colour(panel: &Panel, colours: &BTreeMap<&str, Colour>) -> Colour {
+    let here: Vec<_> = panel.lines.iter().filter_map(|line| colours.get(line.label.as_str())).collect();
+    let is_new = |colour: &&&str| !colours.values().any(|(other, _)| other == *colour);
+    let is_new_here = |colour: &&&str| !here.iter().any(|(other, _)| other == *colour);
+    match COLOURS.iter().find(is_new).or_else(|| COLOURS.iter().find(is_new_here)) {
+        Some(colour) => (colour, false),
+        None => (COLOURS[here.len() % COLOURS.len()], true),
+    }
 }
 
 fn mark_labels(figure: &Figure) -> Vec<&str> {

@@ -16,50 +16,93 @@ const HIGH: [f64; 3] = [213.0, 94.0, 0.0];
 /// Steps of the legend.
 const STEPS: usize = 41;
 
+/// Where the cells are.
+struct Cells {
+    left_px: f64,
+    top_px: f64,
+    width_px: f64,
+    height_px: f64,
+    right_px: f64,
+    bottom_px: f64,
+    /// Names of columns are wider than their cells.
+    is_slanted: bool,
+}
+
+impl Cells {
+    fn of(matrix: &Matrix) -> Self {
+        let widest = |names: &[String]| names.iter().map(|name| width(name, TEXT_PX)).fold(0.0, f64::max);
+        let left_px = widest(&matrix.rows) + 44.0;
+        let width_px = ((800.0 - left_px - 110.0) / matrix.columns.len().max(1) as f64).clamp(24.0, CELL_PX);
+        let height_px = (width_px * 0.62).max(22.0);
+        let heads_px = widest(&matrix.columns);
+        let is_slanted = heads_px + 6.0 > width_px;
+        let top_px = 86.0 + if is_slanted { heads_px * 0.6 } else { 8.0 };
+        Self {
+            left_px,
+            top_px,
+            width_px,
+            height_px,
+            right_px: left_px + width_px * matrix.columns.len() as f64,
+            bottom_px: top_px + height_px * matrix.rows.len() as f64,
+            is_slanted,
+        }
+    }
+}
+
 /// Draws a matrix.
 #[must_use]
 pub fn matrix_svg(matrix: &Matrix) -> String {
-    let widest = matrix.rows.iter().map(|name| width(name, TEXT_PX)).fold(0.0, f64::max);
-    let left_px = widest + 44.0;
-    let cell_px = ((800.0 - left_px - 110.0) / matrix.columns.len().max(1) as f64).clamp(24.0, CELL_PX);
-    let heads_px = matrix.columns.iter().map(|name| width(name, TEXT_PX)).fold(0.0, f64::max);
-    let is_slanted = heads_px + 6.0 > cell_px;
-    let row_px = (cell_px * 0.62).max(22.0);
-    let top_px = 74.0 + if is_slanted { heads_px * 0.6 } else { 8.0 } + 12.0;
-    let bottom_px = top_px + row_px * matrix.rows.len() as f64;
-    let right_px = left_px + cell_px * matrix.columns.len() as f64;
+    let cells = Cells::of(matrix);
     let mut out = String::new();
-    let size = ((right_px + 110.0).max(420.0), (bottom_px + 18.0).max(top_px + 150.0));
+    let size = ((cells.right_px + 110.0).max(420.0), (cells.bottom_px + 18.0).max(cells.top_px + 150.0));
     open(&mut out, size, (&matrix.title, &matrix.subtitle), &describe(matrix));
+    write_labels(matrix, &cells, &mut out);
+    write_heads(matrix, &cells, &mut out);
     let range = range(matrix);
-    let middle = place(left_px.midpoint(right_px));
-    let _ =
-        writeln!(out, "<text x=\"{middle}\" y=\"66\" text-anchor=\"middle\">{}</text>", escape(&matrix.column_label));
-    let middle = place(top_px.midpoint(bottom_px));
+    for number in 0..matrix.rows.len() {
+        let top = cells.top_px + cells.height_px * number as f64;
+        for column in 0..matrix.columns.len() {
+            let value = matrix.values.get(number).and_then(|row| row.get(column)).copied().flatten();
+            let corner = (cells.left_px + cells.width_px * column as f64, top);
+            write_cell(&mut out, corner, (cells.width_px, cells.height_px), value, range);
+        }
+    }
+    let label = with_unit(&matrix.value_label, &matrix.value_unit);
+    write_colours(&mut out, (cells.right_px + 24.0, cells.top_px), range, &label);
+    out.push_str("</svg>\n");
+    out
+}
+
+/// What rows and columns are.
+fn write_labels(matrix: &Matrix, cells: &Cells, out: &mut String) {
+    let middle = place(cells.left_px.midpoint(cells.right_px));
+    let label = escape(&matrix.column_label);
+    let _ = writeln!(out, "<text x=\"{middle}\" y=\"66\" text-anchor=\"middle\">{label}</text>");
+    let middle = place(cells.top_px.midpoint(cells.bottom_px));
     let _ = writeln!(
         out,
         "<text x=\"16\" y=\"{middle}\" text-anchor=\"middle\" transform=\"rotate(-90 16 {middle})\">{}</text>",
         escape(&matrix.row_label)
     );
+}
+
+/// Their names.
+fn write_heads(matrix: &Matrix, cells: &Cells, out: &mut String) {
     for (number, name) in matrix.columns.iter().enumerate() {
-        let (x, y) = (place(left_px + cell_px * (number as f64 + 0.5)), place(top_px - 8.0));
-        let looks =
-            if is_slanted { format!("transform=\"rotate(-35 {x} {y})\"") } else { "text-anchor=\"middle\"".to_owned() };
+        let x = place(cells.left_px + cells.width_px * (number as f64 + 0.5));
+        let y = place(cells.top_px - 8.0);
+        let looks = if cells.is_slanted {
+            format!("transform=\"rotate(-35 {x} {y})\"")
+        } else {
+            "text-anchor=\"middle\"".to_owned()
+        };
         let _ = writeln!(out, "<text x=\"{x}\" y=\"{y}\" {looks}>{}</text>", escape(name));
     }
     for (number, name) in matrix.rows.iter().enumerate() {
-        let top = top_px + row_px * number as f64;
-        let (x, y) = (place(left_px - 8.0), place(top + row_px / 2.0 + 4.0));
+        let (x, y) = (cells.left_px - 8.0, cells.top_px + cells.height_px * (number as f64 + 0.5) + 4.0);
+        let (x, y) = (place(x), place(y));
         let _ = writeln!(out, "<text x=\"{x}\" y=\"{y}\" text-anchor=\"end\">{}</text>", escape(name));
-        for column in 0..matrix.columns.len() {
-            let value = matrix.values.get(number).and_then(|row| row.get(column)).copied().flatten();
-            let corner = (left_px + cell_px * column as f64, top);
-            write_cell(&mut out, corner, (cell_px, row_px), value, range);
-        }
     }
-    write_colours(&mut out, (right_px + 24.0, top_px), range, &with_unit(&matrix.value_label, &matrix.value_unit));
-    out.push_str("</svg>\n");
-    out
 }
 
 fn describe(matrix: &Matrix) -> String {

@@ -19,11 +19,13 @@ pub(crate) mod text;
 use std::fmt::Write as _;
 
 use crate::figure::{Figure, Panel, Style};
-use layout::{Drawing, Frame, Kind, Sample, Stroke, MARK_ROW_PX, SAMPLE_PX, WIDTH_PX};
+use layout::{Kind, Sample, MARK_ROW_PX, SAMPLE_PX, WIDTH_PX};
 use text::{escape, place, with_unit};
 
+pub(crate) use layout::{Drawing, Frame, Stroke};
 pub use matrix::matrix_svg;
 pub(crate) use reduce::reduce;
+pub(crate) use scale::Span;
 
 /// More marks of one label than this have no hairline through their panel.
 const HAIRLINES_MAX: usize = 60;
@@ -43,7 +45,7 @@ pub(crate) fn draw(drawing: &Drawing) -> String {
     for (number, frame) in drawing.panels.iter().enumerate() {
         axes::vertical(drawing, frame, &mut out);
         write_legend(frame, &mut out);
-        write_marks(drawing, frame, &mut out);
+        write_marks(drawing, frame, number, &mut out);
         write_plot(drawing, frame, number, &mut out);
     }
     out.push_str("</svg>\n");
@@ -137,7 +139,7 @@ fn mark_shape(shape: usize, x: f64, y: f64) -> String {
 }
 
 /// A strip above the panel, a row a label, and hairlines down through the panel where there are few.
-fn write_marks(drawing: &Drawing, frame: &Frame, out: &mut String) {
+fn write_marks(drawing: &Drawing, frame: &Frame, number: usize, out: &mut String) {
     if frame.marks.is_empty() {
         return;
     }
@@ -146,7 +148,7 @@ fn write_marks(drawing: &Drawing, frame: &Frame, out: &mut String) {
     let (width, height) = (place(drawing.plot_width_px), place(height_px + frame.height_px));
     let _ = writeln!(
         out,
-        "<svg class=\"marks\" x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" overflow=\"visible\">"
+        "<svg class=\"marks\" data-panel=\"{number}\" x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" overflow=\"visible\">"
     );
     for (row, kind) in frame.marks.iter().enumerate() {
         let y = row as f64 * MARK_ROW_PX + MARK_ROW_PX / 2.0;
@@ -173,17 +175,21 @@ fn write_plot(drawing: &Drawing, frame: &Frame, number: usize, out: &mut String)
          overflow=\"visible\">"
     );
     // What is asked about most, the first lines, is on top; bars are below all lines.
-    let is_bar = |stroke: &&Stroke| stroke.line.style == Style::Bars;
-    let bars = frame.lines.iter().filter(is_bar);
-    for stroke in bars.chain(frame.lines.iter().rev().filter(|stroke| !is_bar(stroke))) {
+    let is_bar = |stroke: &Stroke| stroke.line.style == Style::Bars;
+    let lines = || frame.lines.iter().enumerate();
+    let bars = lines().filter(|(_, stroke)| is_bar(stroke));
+    for (place, stroke) in bars.chain(lines().rev().filter(|(_, stroke)| !is_bar(stroke))) {
         let column = |x| plot.x_px(x);
         let points = reduce(&stroke.line.points, stroke.line.style, column, plot.width_px as usize);
         let path = plot.path(&points, stroke.line.style, stroke.bar);
-        let _ = writeln!(out, "<path class=\"line\" d=\"{path}\" {}/>", line_looks(stroke));
+        let _ = writeln!(out, "<path class=\"line\" data-line=\"{place}\" d=\"{path}\" {}/>", line_looks(stroke));
         let errors = plot.errors(&points, stroke.bar);
         if !errors.is_empty() {
             let colour = if stroke.line.style == Style::Bars { "#222" } else { stroke.colour };
-            let _ = writeln!(out, "<path class=\"error\" d=\"{errors}\" fill=\"none\" stroke=\"{colour}\"/>");
+            let _ = writeln!(
+                out,
+                "<path class=\"error\" data-line=\"{place}\" d=\"{errors}\" fill=\"none\" stroke=\"{colour}\"/>"
+            );
         }
     }
     out.push_str("</svg>\n");

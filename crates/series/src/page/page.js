@@ -1,0 +1,394 @@
+// A page's figures and tables: values under the pointer, zoom along x, sorting. Without it, all is still there to read.
+// One file of some 400 lines, as a page holds it whole: places, paths, a figure, tables, in this order.
+"use strict";
+
+const PX_PER_TICK = 90;
+const POINTER_PX = 12;
+
+/* Places and numbers. Ends of a logarithmic axis are logarithms, as the page's data has them. */
+
+const inner = (axis, value) => (axis.kind === "logarithmic" ? Math.log10(value) : value);
+const outer = (axis, value) => (axis.kind === "logarithmic" ? 10 ** value : value);
+const round = (px) => Math.round(px * 10) / 10;
+
+function plain(value) {
+  const size = Math.abs(value);
+  if (size >= 1e15 || (size > 0 && size < 1e-4)) return Number(value.toPrecision(6)).toExponential();
+  const [divisor, prefix] = size >= 1e9 ? [1e9, "G"] : size >= 1e6 ? [1e6, "M"] : [1, ""];
+  return Number((value / divisor).toPrecision(6)) + prefix;
+}
+
+function shown(axis, value, error = 0) {
+  if (axis.kind === "names") return axis.names[Math.round(value)] ?? "";
+  const number = plain(value) + (error > 0 ? ` \u00b1 ${plain(error)}` : "");
+  return axis.unit ? `${number} ${axis.unit}` : number;
+}
+
+function short(value, step, largest) {
+  if (value === 0) return "0";
+  if (largest > 1e15 || largest < 1e-4) return value.toExponential(Math.max(0, Math.ceil(Math.log10(largest / step))));
+  const [divisor, prefix] = largest >= 1e12 ? [1e12, "T"] : largest >= 1e9 ? [1e9, "G"] : largest >= 1e6 ? [1e6, "M"]
+    : largest >= 1e4 ? [1e3, "k"] : [1, ""];
+  const decimals = Math.min(9, Math.max(0, Math.ceil(-Math.log10(step / divisor) - 1e-9)));
+  return (value / divisor).toFixed(decimals) + prefix;
+}
+
+function ticks(axis, low, high, wanted) {
+  if (axis.kind === "names") return axis.names.map((name, place) => [place, name]).filter(([at]) => at >= low && at <= high);
+  if (axis.kind === "logarithmic" && high - low > 1) {
+    const found = [];
+    const digits = high - low < 2 ? [1, 2, 5] : [1];
+    const every = Math.ceil((high - low) / wanted);
+    for (let decade = Math.floor(low); decade <= high; decade++) {
+      if (decade % every !== 0) continue;
+      for (const digit of digits) {
+        const value = digit * 10 ** decade;
+        // Beside 1e-5 a 0.01 would have to be counted out.
+        const label = low < -4 && value < 0.09 ? value.toExponential(0) : short(value, value, value);
+        found.push([decade + Math.log10(digit), label]);
+      }
+    }
+    return found.filter(([at]) => at >= low && at <= high);
+  }
+  const [from, to] = [outer(axis, low), outer(axis, high)];
+  const rough = (to - from) / wanted;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = ([1, 2, 5].find((digit) => digit * power >= rough * 0.7) ?? 10) * power;
+  const largest = Math.max(Math.abs(from), Math.abs(to));
+  const found = [];
+  for (let number = Math.ceil(from / step - 1e-9); number <= to / step + 1e-9 && found.length < 50; number++) {
+    found.push([inner(axis, number * step), short(number * step, step, largest)]);
+  }
+  return found;
+}
+
+/* Lines as paths, for a part of the x axis. */
+
+const dot = (x, y) => `M${round(x - 2.4)} ${round(y)}a2.4 2.4 0 1 0 4.8 0a2.4 2.4 0 1 0 -4.8 0Z`;
+
+const SHAPES = [
+  (x, y) => `M${x} ${y - 4}v8`,
+  (x, y) => `M${x} ${y + 4}l4 -8h-8z`,
+  (x, y) => `M${x} ${y - 4}l4 4l-4 4l-4 -4z`,
+  (x, y) => `M${x} ${y - 4}m-3 1h6v6h-6z`,
+];
+
+// The points in view and one beyond each end; of many in one column the first, the lowest, the highest and the last.
+function visible(line, toX, toY, width) {
+  const points = line.x.map((x, place) => [x === null ? NaN : toX(x), line.y[place] === null ? NaN : toY(line.y[place]), place]);
+  const kept = [];
+  for (let start = 0; start < points.length;) {
+    const column = Math.floor(points[start][0]);
+    let end = start + 1;
+    while (end < points.length && Math.floor(points[end][0]) === column && !Number.isNaN(points[end][1])) end++;
+    const isNear = points.slice(Math.max(0, start - 1), end + 1).some(([x]) => x >= -1 && x <= width + 1)
+      || (start > 0 && points[start - 1][0] < 0 && points[start][0] > width);
+    if (isNear || Number.isNaN(column)) {
+      const run = points.slice(start, end);
+      const heights = run.map(([, y]) => y);
+      const places = [0, run.length - 1, heights.indexOf(Math.min(...heights)), heights.indexOf(Math.max(...heights))];
+      const chosen = [...new Set(places.filter((place) => place >= 0))].sort((a, b) => a - b);
+      kept.push(...(run.length > 4 ? chosen.map((place) => run[place]) : run));
+    }
+    start = end;
+  }
+  return kept;
+}
+
+function path(line, points, foot, stretch) {
+  const isDrawn = ([x, y]) => Number.isFinite(x) && Number.isFinite(y);
+  if (line.style === "points") return points.filter(isDrawn).map(([x, y]) => dot(x, y)).join("");
+  if (line.style === "bars") {
+    const [offset, width] = line.bar.map((px) => px * stretch);
+    const bar = ([x, y]) => `M${round(x + offset)} ${foot}V${round(y)}H${round(x + offset + width)}V${foot}Z`;
+    return points.filter(isDrawn).map(bar).join("");
+  }
+  let drawn = "";
+  let isOn = false;
+  points.forEach((point, number) => {
+    const [x, y] = point;
+    const isOff = !isDrawn(point);
+    if (!isOff && isOn) drawn += line.style === "steps" ? `H${round(x)}V${round(y)}` : `L${round(x)} ${round(y)}`;
+    if (!isOff && !isOn) drawn += points[number + 1] && isDrawn(points[number + 1]) ? `M${round(x)} ${round(y)}` : dot(x, y);
+    isOn = !isOff;
+  });
+  return drawn;
+}
+
+function errorPath(line, points, toValueY, stretch) {
+  const bar = ([x, y, place]) => {
+    const error = line.errors[place];
+    if (!(error > 0) || !Number.isFinite(x) || !Number.isFinite(y)) return "";
+    const middle = round(x + (line.bar[0] + line.bar[1] / 2) * stretch);
+    const [low, high] = [toValueY(line.y[place] - error), toValueY(line.y[place] + error)].map(round);
+    const [left, right] = [round(middle - 3), round(middle + 3)];
+    return `M${middle} ${low}V${high}M${left} ${low}H${right}M${left} ${high}H${right}`;
+  };
+  return points.map(bar).join("");
+}
+
+/* A figure. */
+
+class Chart {
+  constructor(figure) {
+    this.figure = figure;
+    this.svg = figure.querySelector("svg");
+    this.data = JSON.parse(figure.querySelector("script").textContent);
+    // The title would be shown as a tooltip over everything; the figure carries it as its label.
+    this.svg.querySelector("title")?.remove();
+    this.axis = this.data.x;
+    this.full = [this.axis.low, this.axis.high];
+    [this.low, this.high] = this.full;
+    this.paths = [...this.svg.querySelectorAll("svg path")].map((node) => [node, node.getAttribute("d")]);
+    this.ruler = this.svg.querySelector("g.x");
+    this.fullRuler = this.ruler.innerHTML;
+    this.values = figure.appendChild(Object.assign(document.createElement("div"), { className: "values", hidden: true }));
+    this.cursor = this.svg.appendChild(this.create("path"));
+    this.cursor.setAttribute("stroke", "#555");
+    this.cursor.setAttribute("stroke-dasharray", "2 2");
+    this.area = this.svg.appendChild(this.create("path"));
+    this.area.setAttribute("fill", "#0072b2");
+    this.area.setAttribute("fill-opacity", ".15");
+    this.hint();
+    this.listen();
+  }
+
+  create(name) {
+    return document.createElementNS(this.svg.namespaceURI, name);
+  }
+
+  hint() {
+    const row = this.figure.appendChild(Object.assign(document.createElement("div"), { className: "hint" }));
+    const text = "drag to zoom \u00b7 Ctrl + wheel or + \u2212 zooms \u00b7 \u2190 \u2192 moves \u00b7 double click or 0 shows all";
+    row.appendChild(Object.assign(document.createElement("span"), { textContent: text }));
+    const button = row.appendChild(Object.assign(document.createElement("button"), { type: "button", textContent: "save as SVG" }));
+    button.addEventListener("click", () => {
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(new Blob([new XMLSerializer().serializeToString(this.svg)], { type: "image/svg+xml" }));
+      link.download = `${this.figure.getAttribute("aria-label").replace(/[^\w.-]+/g, "-") || "figure"}.svg`;
+      link.click();
+      URL.revokeObjectURL(link.href);
+    });
+  }
+
+  listen() {
+    const svg = this.svg;
+    svg.addEventListener("pointermove", (event) => this.move(event));
+    svg.addEventListener("pointerleave", () => this.hover(null));
+    svg.addEventListener("pointerdown", (event) => {
+      if (event.button !== 0 || this.axis.kind === "names") return;
+      this.start = this.place(event);
+      svg.setPointerCapture(event.pointerId);
+    });
+    svg.addEventListener("pointerup", (event) => this.release(this.place(event)));
+    svg.addEventListener("pointercancel", () => this.release(null));
+    svg.addEventListener("dblclick", () => this.view(...this.full));
+    svg.addEventListener("wheel", (event) => {
+      // A plain wheel moves the page, unless the reader has chosen this figure.
+      if (!event.ctrlKey && document.activeElement !== this.figure) return;
+      event.preventDefault();
+      this.zoom(event.deltaY > 0 ? 1.25 : 0.8, this.place(event) / this.data.width);
+    }, { passive: false });
+    this.figure.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  key(event) {
+    const step = (this.high - this.low) / 10;
+    const acts = {
+      "+": () => this.zoom(0.8, 0.5), "=": () => this.zoom(0.8, 0.5), "-": () => this.zoom(1.25, 0.5),
+      "0": () => this.view(...this.full), Escape: () => this.view(...this.full),
+      ArrowLeft: () => this.shift(-step), ArrowRight: () => this.shift(step),
+    };
+    if (event.target !== this.figure || event.ctrlKey || event.metaKey || !acts[event.key]) return;
+    event.preventDefault();
+    acts[event.key]();
+  }
+
+  // Pixels of the picture right of the axis, whatever size it is shown in.
+  place(event) {
+    const box = this.svg.getBoundingClientRect();
+    const px = (event.clientX - box.left) * (this.svg.viewBox.baseVal.width / box.width) - this.data.left;
+    return Math.min(this.data.width, Math.max(0, px));
+  }
+
+  at(px) {
+    return this.low + (px / this.data.width) * (this.high - this.low);
+  }
+
+  zoom(factor, share) {
+    const middle = this.low + share * (this.high - this.low);
+    this.view(middle - (middle - this.low) * factor, middle + (this.high - middle) * factor);
+  }
+
+  shift(distance) {
+    const [low, high] = this.full;
+    const within = Math.max(low - this.low, Math.min(high - this.high, distance));
+    this.view(this.low + within, this.high + within);
+  }
+
+  view(low, high) {
+    if (this.axis.kind === "names") return;
+    [low, high] = [Math.max(low, this.full[0]), Math.min(high, this.full[1])];
+    if (!(high - low > (this.full[1] - this.full[0]) * 1e-6)) return;
+    [this.low, this.high] = [low, high];
+    this.hover(null);
+    const isFull = low === this.full[0] && high === this.full[1];
+    for (const part of this.svg.querySelectorAll("svg")) part.setAttribute("overflow", isFull ? "visible" : "hidden");
+    if (isFull) {
+      for (const [node, original] of this.paths) node.setAttribute("d", original);
+      this.ruler.innerHTML = this.fullRuler;
+      return;
+    }
+    this.data.panels.forEach((panel, number) => this.draw(panel, number));
+    this.rule();
+  }
+
+  toX(value) {
+    return ((inner(this.axis, value) - this.low) / (this.high - this.low)) * this.data.width;
+  }
+
+  draw(panel, number) {
+    const { y, height, strip } = panel;
+    const toY = (value) => (1 - (inner(y, value) - y.low) / (y.high - y.low)) * height;
+    const within = (value) => (y.kind === "logarithmic" && !(value > 0) ? height : Math.min(height, Math.max(0, toY(value))));
+    const stretch = (this.full[1] - this.full[0]) / (this.high - this.low);
+    const plot = this.svg.querySelector(`svg.plot[data-panel="${number}"]`);
+    panel.lines.forEach((line, place) => {
+      const points = visible(line, (x) => this.toX(x), toY, this.data.width);
+      const find = (kind) => plot.querySelector(`path.${kind}[data-line="${place}"]`);
+      find("line").setAttribute("d", path(line, points, round(within(0)), stretch));
+      find("error")?.setAttribute("d", errorPath(line, points, within, stretch));
+    });
+    const marks = [...this.svg.querySelectorAll(`svg.marks[data-panel="${number}"] path.mark`)];
+    const hairlines = [...this.svg.querySelectorAll(`svg.marks[data-panel="${number}"] path.hairlines`)];
+    panel.marks.forEach((kind, row) => {
+      const inView = kind.x.map((x) => round(this.toX(x))).filter((x) => x >= 0 && x <= this.data.width);
+      const middle = (strip / panel.marks.length) * (row + 0.5);
+      marks[row].setAttribute("d", inView.map((x) => SHAPES[kind.shape](x, middle)).join(""));
+      const lines = inView.length <= 60 ? inView.map((x) => `M${x} ${strip}V${strip + height}`) : [];
+      hairlines[row].setAttribute("d", lines.join(""));
+    });
+  }
+
+  rule() {
+    const { left, width, bottom, panels } = this.data;
+    this.ruler.replaceChildren();
+    for (const [at, label] of ticks(this.axis, this.low, this.high, Math.round(width / PX_PER_TICK))) {
+      const x = round(left + ((at - this.low) / (this.high - this.low)) * width);
+      const grid = this.ruler.appendChild(this.create("path"));
+      grid.setAttribute("d", panels.map((panel) => `M${x} ${panel.top}v${panel.height}`).join(""));
+      grid.setAttribute("stroke", "#e4e4e4");
+      const notch = this.ruler.appendChild(this.create("path"));
+      notch.setAttribute("d", panels.map((panel) => `M${x} ${round(panel.top + panel.height)}v5`).join(""));
+      notch.setAttribute("stroke", "#555");
+      const text = this.ruler.appendChild(this.create("text"));
+      Object.entries({ x, y: bottom + 18, "text-anchor": "middle" }).forEach(([name, value]) => text.setAttribute(name, value));
+      text.textContent = label;
+    }
+  }
+
+  move(event) {
+    const px = this.place(event);
+    if (this.start !== undefined) {
+      const [from, to] = [Math.min(this.start, px), Math.max(this.start, px)].map((at) => round(at + this.data.left));
+      this.area.setAttribute("d", this.data.panels.map(({ top, height }) => `M${from} ${top}H${to}v${height}H${from}z`).join(""));
+    }
+    this.hover(px, event);
+  }
+
+  release(px) {
+    this.area.removeAttribute("d");
+    const start = this.start;
+    this.start = undefined;
+    if (start === undefined || px === null || Math.abs(px - start) < 5) return;
+    this.view(this.at(Math.min(start, px)), this.at(Math.max(start, px)));
+  }
+
+  // The place of the value to show: of steps the last one before, of all else the nearest. None beyond a line's ends, nor
+  // of a point that is not under the pointer.
+  nearest(line, x) {
+    let best = -1;
+    let least = Infinity;
+    const reach = (POINTER_PX * (this.high - this.low)) / this.data.width;
+    const ends = [line.x[0], line.x[line.x.length - 1]].map((end) => inner(this.axis, end));
+    if (line.style !== "bars" && (x < ends[0] - reach || x > ends[1] + reach)) return best;
+    line.x.forEach((value, place) => {
+      const distance = value === null ? NaN : Math.abs(inner(this.axis, value) - x);
+      const isBefore = line.style !== "steps" || inner(this.axis, value) <= x;
+      if (isBefore && distance <= least) [best, least] = [place, distance];
+    });
+    return line.style === "points" && least > reach ? -1 : best;
+  }
+
+  hover(px, event) {
+    this.values.hidden = px === null;
+    if (px === null) {
+      this.cursor.removeAttribute("d");
+      return;
+    }
+    const x = this.at(px);
+    const at = round(this.data.left + px);
+    this.cursor.setAttribute("d", this.data.panels.map(({ top, height }) => `M${at} ${top}v${height}`).join(""));
+    const rows = [["", this.axis.label, shown(this.axis, outer(this.axis, x))]];
+    for (const { y, lines, marks } of this.data.panels) {
+      for (const line of lines) {
+        const place = this.nearest(line, x);
+        const value = line.y[place];
+        if (value === undefined || value === null) continue;
+        rows.push([line.colour, line.label || y.label, shown(y, value, line.errors[place])]);
+      }
+      for (const mark of marks) {
+        const near = mark.x.filter((value) => Math.abs(this.toX(value) - px) < 4);
+        if (near.length > 0) rows.push([mark.colour, mark.label, near.slice(0, 3).map((value) => shown(this.axis, value)).join(", ")]);
+      }
+    }
+    this.tell(rows, event);
+  }
+
+  tell(rows, event) {
+    this.values.replaceChildren(...rows.map(([colour, label, value]) => {
+      const row = document.createElement("div");
+      const name = row.appendChild(document.createElement("span"));
+      if (colour) name.appendChild(document.createElement("i")).style.background = colour;
+      name.append(label);
+      row.appendChild(document.createElement("b")).textContent = value;
+      return row;
+    }));
+    const box = this.figure.getBoundingClientRect();
+    const isRight = event.clientX - box.left > box.width / 2;
+    const left = event.clientX - box.left + (isRight ? -16 - this.values.offsetWidth : 16);
+    this.values.style.left = `${Math.max(0, left)}px`;
+    this.values.style.top = `${Math.max(0, event.clientY - box.top + 12)}px`;
+  }
+}
+
+/* Tables. */
+
+function sortable(table) {
+  const heads = [...table.querySelectorAll("thead th")];
+  const key = (row, column) => (row.cells[column]?.textContent ?? "").replace(/^[\u2713\u2717]\s*/, "").replace("\u2212", "-").trim();
+  heads.forEach((head, column) => {
+    head.tabIndex = 0;
+    const sort = () => {
+      const direction = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
+      heads.forEach((other) => other.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", direction > 0 ? "ascending" : "descending");
+      const isNumber = head.classList.contains("number");
+      const value = (row) => (isNumber ? Number.parseFloat(key(row, column)) : key(row, column));
+      const rows = [...table.tBodies[0].rows];
+      rows.sort((a, b) => {
+        const [left, right] = [value(a), value(b)];
+        // What is no number stays below, whichever way the others go.
+        if (Number.isNaN(left) || Number.isNaN(right)) return Number.isNaN(left) - Number.isNaN(right);
+        return direction * (isNumber ? left - right : left.localeCompare(right, undefined, { numeric: true }));
+      });
+      table.tBodies[0].append(...rows);
+    };
+    head.addEventListener("click", sort);
+    head.addEventListener("keydown", (event) => event.key === "Enter" && sort());
+  });
+}
+
+document.querySelectorAll("figure.chart").forEach((figure) => new Chart(figure));
+document.querySelectorAll("table").forEach(sortable);
+addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((group) => { group.open = true; }));

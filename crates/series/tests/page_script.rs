@@ -1,0 +1,134 @@
+//! The script of a page draws what Rust drew, as long as nothing is zoomed. Needs `node`, which `scripts/setup` installs.
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use ccctl_series::{page, Axis, Figure, Line, Mark, Page, Panel, Part, Point, Scale, Style};
+use roxmltree::{Document, Node, ParsingOptions};
+use serde_json::Value as Json;
+
+const SCRIPT: &str = include_str!("../src/page/page.js");
+
+/// Before the script: a page without anything on it.
+const STAGE: &str = "globalThis.document = { querySelectorAll: () => [] }; globalThis.addEventListener = () => {};";
+
+/// After it: a chart whose paths are only remembered. It draws itself, and half of itself.
+const ACT: &str = r#"
+const data = JSON.parse(require("fs").readFileSync(0));
+const draw = (low, high) => {
+  const nodes = {};
+  const node = (name) => (nodes[name] ??= { setAttribute(_, value) { this.d = value; } });
+  const svg = {
+    querySelector: (plot) => ({ querySelector: (path) => node(plot + path) }),
+    querySelectorAll: (paths) => [0, 1, 2, 3].map((place) => node(paths + place)),
+  };
+  const chart = Object.create(Chart.prototype);
+  Object.assign(chart, { data, svg, axis: data.x, full: [data.x.low, data.x.high], low, high });
+  data.panels.forEach((panel, number) => chart.draw(panel, number));
+  const labels = ticks(data.x, low, high, 8).map(([, label]) => label);
+  return { paths: Object.fromEntries(Object.entries(nodes).map(([name, { d }]) => [name, d ?? null])), labels };
+};
+const { low, high } = data.x;
+console.log(JSON.stringify([draw(low, high), draw(low, (low + high) / 2)]));
+"#;
+
+fn run(data: &str) -> Json {
+    let code = format!("{STAGE}\n{SCRIPT}\n{ACT}");
+    let mut command = Command::new("node");
+    command.args(["-e", &code]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut node = command.spawn().expect("node is missing: scripts/setup installs it");
+    node.stdin.take().unwrap().write_all(data.as_bytes()).unwrap();
+    let output = node.wait_with_output().unwrap();
+    assert!(output.status.success());
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn figure(x: Scale, y: Scale) -> Figure {
+    let styles = [Style::Straight, Style::Steps, Style::Points, Style::Dashed, Style::Bars];
+    let value = |number: u32| match number {
+        7 | 12 | 14 => f64::NAN,
+        20 => 0.0,
+        number => 3.0 + f64::from(number * 37 % 101) * 20_000.0,
+    };
+    let point =
+        |number: u32| Point { x: f64::from(number) * 0.37, y: value(number), error: f64::from(number % 2) * 1e5 };
+    let line = |style: Style| Line { label: format!("{style:?}"), style, points: (0..30).map(point).collect() };
+    let axis = |scale| Axis { label: "a".into(), unit: "s".into(), scale };
+    let marks = (1..9).map(|number| Mark { x: f64::from(number), label: format!("mark {}", number % 4) });
+    let panel = Panel { y: axis(y), lines: styles.map(line).to_vec(), marks: marks.collect() };
+    Figure { title: String::new(), subtitle: String::new(), x: axis(x), panels: vec![panel.clone(), panel] }
+}
+
+/// Letters as they are, numbers apart.
+fn parts(path: &str) -> (String, Vec<f64>) {
+    let letters = path.chars().filter(char::is_ascii_alphabetic).collect();
+    let numbers = path.replace(|letter: char| letter.is_ascii_alphabetic(), " ").replace('-', " -");
+    (letters, numbers.split_whitespace().map(|number| number.parse().unwrap()).collect())
+}
+
+fn assert_same(rust: &str, script: &str, what: &str) {
+    let ((letters, numbers), (found_letters, found)) = (parts(rust), parts(script));
+    assert_eq!(letters, found_letters, "{what}:\n{rust}\n{script}");
+    let is_near = |(a, b): (&f64, &f64)| (a - b).abs() < 0.15; // both round to tenths, halves in different ways
+    assert!(numbers.len() == found.len() && numbers.iter().zip(&found).all(is_near), "{what}:\n{rust}\n{script}");
+}
+
+fn attribute<'a>(node: Node<'a, '_>, name: &str) -> &'a str {
+    node.attribute(name).unwrap_or_default()
+}
+
+#[test]
+fn the_script_draws_what_is_there_already() {
+    let names = Scale::Names(["a", "b", "c"].map(str::to_owned).to_vec());
+    let mut compared = 0;
+    for x in [Scale::Linear, Scale::Logarithmic, names] {
+        for y in [Scale::Linear, Scale::Logarithmic] {
+            let figure = figure(x.clone(), y.clone());
+            let what = format!("{x:?} {y:?}");
+            let text = page(&Page { parts: vec![Part::Figure(figure)], ..Page::default() });
+            let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
+            let document = Document::parse_with_options(&text, options).unwrap();
+            let json = document.descendants().find(|node| node.attribute("type") == Some("application/json")).unwrap();
+            let drawn = run(json.text().unwrap());
+            for path in document.descendants().filter(|node| node.has_attribute("data-line")) {
+                let plot = attribute(path.parent().unwrap(), "data-panel");
+                let (class, line) = (attribute(path, "class"), attribute(path, "data-line"));
+                let name = format!("svg.plot[data-panel=\"{plot}\"]path.{class}[data-line=\"{line}\"]");
+                let script = drawn[0]["paths"][&name].as_str().unwrap_or_else(|| panic!("{name} in {drawn}"));
+                assert_same(attribute(path, "d"), script, &format!("{what} {name}"));
+                compared += 1;
+            }
+            let labels = |node: &Node| node.attribute("class") == Some("x");
+            let ruler = document.descendants().find(labels).unwrap().descendants().filter_map(|node| {
+                node.is_text().then(|| node.text().unwrap().trim().to_owned()).filter(|text| !text.is_empty())
+            });
+            assert_eq!(drawn[0]["labels"], serde_json::json!(ruler.collect::<Vec<_>>()), "{what}");
+        }
+    }
+    // Six figures of two panels: five lines, and their error bars.
+    assert_eq!(compared, 6 * 2 * 10);
+}
+
+/// A line of two values seen by halves: the second is where it was, twice as far right.
+#[test]
+fn half_of_the_axis_is_twice_as_wide() {
+    let points = vec![Point::at(0.0, 1.0), Point::at(4.0, 3.0), Point::at(5.0, 2.0), Point::at(10.0, 2.0)];
+    let mut figure = figure(Scale::Linear, Scale::Linear);
+    figure.panels[0].lines = vec![Line { label: "cwnd".into(), style: Style::Straight, points }];
+    figure.panels.truncate(1);
+    figure.panels[0].marks = vec![Mark { x: 5.0, label: "loss".into() }];
+    let text = page(&Page { parts: vec![Part::Figure(figure)], ..Page::default() });
+    let json = text.split("<script type=\"application/json\">").nth(1).unwrap().split("</script>").next().unwrap();
+    let drawn = run(json);
+    let path =
+        |view: usize| drawn[view]["paths"]["svg.plot[data-panel=\"0\"]path.line[data-line=\"0\"]"].as_str().unwrap();
+    let (whole, half) = (parts(path(0)).1, parts(path(1)).1);
+    assert_eq!((whole.len(), half.len()), (8, 8), "{whole:?} {half:?}");
+    for place in [0, 2, 4, 6] {
+        assert!((half[place] - 2.0 * whole[place]).abs() < 0.3, "{whole:?} {half:?}");
+        assert!((half[place + 1] - whole[place + 1]).abs() < 0.15, "{whole:?} {half:?}");
+    }
+    let labels = ["0", "0.5", "1.0", "1.5", "2.0", "2.5", "3.0", "3.5", "4.0", "4.5", "5.0"];
+    assert_eq!(drawn[1]["labels"], serde_json::json!(labels));
+}
