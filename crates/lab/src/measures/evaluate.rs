@@ -146,7 +146,7 @@ impl<'a> Window<'a> {
     }
 
     fn length_s(&self) -> f64 {
-        (self.to - self.from).as_secs_f64()
+        self.to.saturating_sub(self.from).as_secs_f64()
     }
 
     /// Samples at the beginning belong to what was before.
@@ -163,7 +163,7 @@ impl<'a> Window<'a> {
             return counter(right);
         }
         let (left, left_time) = (&samples[after - 1], times[after - 1]);
-        let share = (time - left_time).as_secs_f64() / (*right_time - left_time).as_secs_f64();
+        let share = time.saturating_sub(left_time).as_secs_f64() / right_time.saturating_sub(left_time).as_secs_f64();
         counter(left) + share * (counter(right) - counter(left))
     }
 

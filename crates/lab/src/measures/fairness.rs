@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(sigma_f(&[]), None);
     }
 
-    /// "if all flows show zero variation in throughput along time, xi_f -> sigma_f": so does the one reading, while the other is 0.
+    /// "if all flows show zero variation in throughput along time, `xi_f` -> `sigma_f`": so does the one reading, while the other is 0.
     #[test]
     fn of_constant_rates_one_xi_f_is_sigma_f_and_the_other_0() {
         let rates = vec![vec![100.0, 60.0]; 5];
@@ -135,7 +135,7 @@ mod tests {
         assert!(near(xi_f_rms(&rates, 80.0), sigma_f(&[100.0, 60.0]).unwrap()));
     }
 
-    /// Two flows take turns: (30, 10), (10, 30), (20, 20), (20, 20): sigma_t = 10, 10, 0, 0, their deviation 5, their root mean
+    /// Two flows take turns: (30, 10), (10, 30), (20, 20), (20, 20): `sigma_t` = 10, 10, 0, 0, their deviation 5, their root mean
     /// square sqrt(50); mean rate 20.
     #[test]
     fn xi_f_sees_what_means_hide() {

@@ -86,8 +86,7 @@ impl Reference {
             "fair_to_reno" => "goodput",
             _ => return self.clone(),
         };
-        let definition = definition(name).expect("it is in the table");
-        Self { name: name.to_owned(), definition, ..self.clone() }
+        Self { window: self.window, ..Self::known(name, self.subject.clone()) }
     }
 }
 

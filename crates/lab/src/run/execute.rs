@@ -67,7 +67,7 @@ pub struct Progress {
     pub unit: UnitId,
     /// How much of it is done, 0 to 1.
     pub share: f64,
-    /// Runs that are done, those of earlier calls included,
+    /// Runs whose result is kept, those of earlier calls included,
     pub done: usize,
     /// of so many in this shard.
     pub of: usize,

@@ -112,8 +112,9 @@ fn check(root: &Path, versions: &Versions) -> Result<bool, RunError> {
                 let is_ours =
                     |name: &str| [".lock", "units", "series", "scenario.toml", "scenario.part"].contains(&name);
                 let stranger = entries.flatten().find(|entry| !is_ours(&entry.file_name().to_string_lossy()));
-                stranger
-                    .map_or(Ok(false), |entry| Err(foreign(format!("{:?} and no runs of ccctl", entry.file_name()))))
+                stranger.map_or(Ok(false), |entry| {
+                    Err(foreign(format!("{} and no runs of ccctl", entry.file_name().display())))
+                })
             }
         },
     }

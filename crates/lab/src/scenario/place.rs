@@ -47,13 +47,11 @@ impl Place<'_> {
     pub(crate) fn of_toml(&self, error: &toml::de::Error) -> ScenarioError {
         let message = error.message().lines().collect::<Vec<_>>().join(" ");
         let span = error.span().unwrap_or(0..0);
-        match message.split_once(REMEDY) {
-            Some((cause, remedy)) => self.wrong(&span, cause, remedy),
-            None => {
-                let remedy = suggestion(&message).unwrap_or_else(|| "docs/scenarios.md describes every key".to_owned());
-                self.wrong(&span, message, remedy)
-            }
+        if let Some((cause, remedy)) = message.split_once(REMEDY) {
+            return self.wrong(&span, cause, remedy);
         }
+        let remedy = suggestion(&message).unwrap_or_else(|| "docs/scenarios.md describes every key".to_owned());
+        self.wrong(&span, message, remedy)
     }
 }
 

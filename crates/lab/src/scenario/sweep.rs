@@ -159,7 +159,7 @@ impl Sweep {
             let cause = format!("the path {:?} leads nowhere: it begins with none of link, flows, tcp, run", path.text);
             return Err(place.wrong(&path.span, cause, did_you_mean(first, SWEPT_SECTIONS)));
         }
-        if NOT_SWEPT.contains(&path.text.as_str()) || path.text.ends_with(".name") {
+        if NOT_SWEPT.contains(&path.text.as_str()) || path.text.rsplit('.').next() == Some("name") {
             let cause = format!("{} cannot be swept", path.text);
             return Err(place.wrong(&path.span, cause, "it belongs to all points together"));
         }
@@ -210,11 +210,11 @@ pub(crate) fn region(place: &Place<'_>, axes: &[Axis], selection: &Selection) ->
             let remedy = did_you_mean(name.get_ref(), axes.iter().map(|axis| axis.name.as_str()));
             return Err(place.wrong(&name.span(), format!("the sweep has no axis {:?}", name.get_ref()), remedy));
         };
-        let axis = &axes[number];
+        let known = &axes[number];
         let position = |word: &Word| {
-            axis.position(&word.to_string()).ok_or_else(|| {
-                let cause = format!("the axis {:?} has no value {:?}", axis.name, word.to_string());
-                let remedy = did_you_mean(&word.to_string(), axis.values.iter().map(String::as_str));
+            known.position(&word.to_string()).ok_or_else(|| {
+                let cause = format!("the axis {:?} has no value {:?}", known.name, word.to_string());
+                let remedy = did_you_mean(&word.to_string(), known.values.iter().map(String::as_str));
                 place.wrong(&choice.span(), cause, remedy)
             })
         };

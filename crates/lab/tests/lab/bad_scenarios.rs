@@ -162,6 +162,12 @@ const RUN: &[Case] = &[
         "1:1",
         &["no point of the sweep is left"],
     ),
+    (
+        "duration = \"10 s\"",
+        "duration = \"10 s\"\nsample_interval = \"1 us\"",
+        "18:19",
+        &["20000000 samples of 2 flows", "a longer sample_interval"],
+    ),
 ];
 
 const SWEEP: &[Case] = &[

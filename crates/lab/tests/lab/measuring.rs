@@ -134,7 +134,7 @@ fn each_measure_is_what_one_works_out_by_hand() {
         ("retransmit_rate", 80.0 / 12_000.0 * 100.0),
         ("rtos:a", 1.0),
         ("loss_epochs:a", 2.0), // the timeout at 5 s, the recovery at 7 s; that at 1 s was before
-        ("backoff:a", (53.0 / 104.0 + 53.0 / 106.0) / 2.0),
+        ("backoff:a", f64::midpoint(53.0 / 104.0, 53.0 / 106.0)),
         ("cwnd_mean:a", 106.5), // 103 to 110
         ("cwnd_peak", 110.0),
         ("srtt_mean", 20.0),

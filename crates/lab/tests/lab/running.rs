@@ -218,6 +218,87 @@ fn series_are_kept_and_say_what_they_are() {
     }
 }
 
+/// Opportunities at 1, 2 ... 10 ms: 1500 bytes a millisecond, 12 Mbit/s.
+#[test]
+fn a_trace_goes_into_the_folder_and_into_the_identity() {
+    let scratch = Scratch::new("trace");
+    let text = SMALL.replace("rate = \"5 Mbit/s\"", "trace = \"traces/even\"").replace("repeats = 2", "repeats = 1");
+    fs::create_dir_all(scratch.folder("traces")).unwrap();
+    let trace = scratch.folder("traces/even");
+    fs::write(&trace, (1..=10).map(|ms| format!("{ms}\n")).collect::<String>()).unwrap();
+    let read = || Scenario::of_text(&scratch.folder("s.toml"), &text, &[]).unwrap();
+    assert_eq!(read().points[0].setup.links[0].rate.bits_per_s(), 12_000_000);
+    let out = scratch.folder("out");
+    let report = run_all(&read(), &options(&out, 2)).unwrap();
+    assert!((report.summary.points[0].measures["utilisation:l"].mean - 100.0).abs() < 15.0);
+    assert_eq!(load(&out).unwrap().canonical, read().canonical);
+    fs::write(&trace, "1\n").unwrap();
+    assert!(matches!(run_all(&read(), &options(&out, 2)), Err(RunError::Foreign { .. })));
+}
+
+#[test]
+fn every_kind_of_queue_loss_and_application_runs() {
+    let scratch = Scratch::new("kinds");
+    let text = r#"title = "kinds"
+[[link]]
+name = "red"
+rate = "10 Mbit/s"
+delay = "1 ms"
+jitter = "100 us"
+queue = { kind = "red", size = "1 BDP", min_threshold = "20 % BDP", max_threshold = "60 % BDP", ecn = true }
+loss = { kind = "gilbert-elliott", good_to_bad = 1e-3, bad_to_good = 0.2 }
+bdp_rtt = "50 ms"
+[[link]]
+name = "codel"
+rate = "8 Mbit/s"
+delay = "2 ms"
+queue = { kind = "codel", size = "100 packets", target = "3 ms" }
+[[link]]
+name = "threshold"
+rate = "9 Mbit/s"
+queue = { kind = "threshold", size = "64 kB", mark_above = "20 packets" }
+back = "link"
+[tcp]
+ecn = true
+[[flows]]
+name = "long"
+algorithm = "dctcp"
+path = ["red", "codel", "threshold"]
+access_delay = "10 ms"
+access_jitter = "50 us"
+[[flows]]
+name = "one"
+algorithm = "reno"
+path = ["red"]
+application = { kind = "transfer", size = "100 kB" }
+tcp = { sack = false, delayed_acks = false, initial_window = "4 packets" }
+[[flows]]
+name = "on-off"
+algorithm = "bbr"
+path = ["codel"]
+application = { kind = "on-off", rate = "2 Mbit/s", on = "100 ms", off = "100 ms" }
+stop = "3 s"
+[[flows]]
+name = "web"
+algorithm = "cubic"
+path = ["threshold"]
+count = 5
+reverse = true
+application = { kind = "web", max_size = "1 MB", max_off = "500 ms", min_off = "50 ms" }
+tcp = { pacing = true }
+[run]
+duration = "5 s"
+repeats = 2
+"#;
+    let report = run_all(&scenario(text).unwrap(), &options(&scratch.folder("out"), 2)).unwrap();
+    let goodput = |group: &str| report.summary.points[0].measures[&format!("goodput:{group}")].mean;
+    for group in ["long", "one", "on-off", "web"] {
+        assert!(goodput(group) > 0.0, "{group}");
+    }
+    // 100 kB, in 70 packets of 1448 bytes, in 5 s
+    assert!((goodput("one") - 70.0 * 1448.0 * 8.0 / 5e6).abs() < 1e-9, "{}", goodput("one"));
+}
+
 #[test]
 fn shards_are_written_as_one_of_many() {
     assert_eq!("2/4".parse::<Shard>().unwrap(), Shard { number: 2, of: 4 });

@@ -159,10 +159,10 @@ fn schedule(place: &Place<'_>, flows: &file::Flows, duration: Duration) -> Resul
     }
     let together = flows.together.as_ref().map_or(1, |together| *together.get_ref());
     if together == 0 {
-        let span = span_of(&flows.together).unwrap_or_default();
+        let span = span_of(flows.together.as_ref()).unwrap_or_default();
         return Err(place.wrong(&span, "0 flows at once never get all started", "together = 1"));
     }
-    let start_span = span_of(&flows.start).unwrap_or_else(|| flows.name.span());
+    let start_span = span_of(flows.start.as_ref()).unwrap_or_else(|| flows.name.span());
     let first = flows.start.as_ref().map_or(Duration::ZERO, |start| start.get_ref().0);
     let mut schedule = Vec::new();
     for number in 0..count {
@@ -176,13 +176,13 @@ fn schedule(place: &Place<'_>, flows: &file::Flows, duration: Duration) -> Resul
             );
             return Err(place.wrong(&start_span, cause, "an earlier start, less stagger, or a longer duration"));
         }
-        let stop = flows.stop.as_ref().map(|stop| stop.get_ref().0.saturating_sub(flows.stop_stagger.0 * step));
-        if let Some(stop) = stop.filter(|stop| *stop <= start + flows.start_spread.0) {
-            let span = span_of(&flows.stop).unwrap_or_default();
-            let cause = format!("flow {} of {name} ends at {stop:?} and begins at {start:?}", number + 1);
+        let end = flows.stop.as_ref().map(|stop| stop.get_ref().0.saturating_sub(flows.stop_stagger.0 * step));
+        if let Some(end) = end.filter(|end| *end <= start + flows.start_spread.0) {
+            let span = span_of(flows.stop.as_ref()).unwrap_or_default();
+            let cause = format!("flow {} of {name} ends at {end:?} and begins at {start:?}", number + 1);
             return Err(place.wrong(&span, cause, "a later stop"));
         }
-        schedule.push(Schedule { start, stop });
+        schedule.push(Schedule { start, stop: end });
     }
     if flows.stop.is_none() && !flows.stop_stagger.0.is_zero() {
         let cause = format!("{name} has stop_stagger, but no stop");
@@ -212,7 +212,7 @@ fn application(
         ApplicationKind::Transfer => match keys.need("size", it.size.as_ref())?.0 {
             0 => {
                 return Err(place.wrong(
-                    &span_of(&it.size).unwrap_or_default(),
+                    &span_of(it.size.as_ref()).unwrap_or_default(),
                     "a transfer of nothing",
                     "size = \"10 MB\"",
                 ))
@@ -231,22 +231,22 @@ fn application(
 
 fn refuse_others(keys: &Keys<'_>, kind: ApplicationKind, it: &file::Application) -> Result<(), ScenarioError> {
     if kind != ApplicationKind::Transfer {
-        keys.refuse(&[("size", span_of(&it.size))])?;
+        keys.refuse(&[("size", span_of(it.size.as_ref()))])?;
     }
     if !matches!(kind, ApplicationKind::Limited | ApplicationKind::OnOff) {
-        keys.refuse(&[("rate", span_of(&it.rate))])?;
+        keys.refuse(&[("rate", span_of(it.rate.as_ref()))])?;
     }
     if kind != ApplicationKind::OnOff {
-        keys.refuse(&[("on", span_of(&it.on)), ("off", span_of(&it.off))])?;
+        keys.refuse(&[("on", span_of(it.on.as_ref())), ("off", span_of(it.off.as_ref()))])?;
     }
     if kind != ApplicationKind::Web {
         keys.refuse(&[
-            ("max_size", span_of(&it.max_size)),
-            ("max_off", span_of(&it.max_off)),
-            ("body_median", span_of(&it.body_median)),
-            ("tail", span_of(&it.tail)),
-            ("tail_least", span_of(&it.tail_least)),
-            ("min_off", span_of(&it.min_off)),
+            ("max_size", span_of(it.max_size.as_ref())),
+            ("max_off", span_of(it.max_off.as_ref())),
+            ("body_median", span_of(it.body_median.as_ref())),
+            ("tail", span_of(it.tail.as_ref())),
+            ("tail_least", span_of(it.tail_least.as_ref())),
+            ("min_off", span_of(it.min_off.as_ref())),
         ])?;
     }
     Ok(())

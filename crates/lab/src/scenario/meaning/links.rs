@@ -167,22 +167,22 @@ impl QueueReader<'_> {
     fn refuse_others(&self, keys: &Keys<'_>, kind: QueueKind) -> Result<(), ScenarioError> {
         let queue = self.queue.get_ref();
         if kind != QueueKind::Threshold {
-            keys.refuse(&[("mark_above", span_of(&queue.mark_above))])?;
+            keys.refuse(&[("mark_above", span_of(queue.mark_above.as_ref()))])?;
         }
         if kind != QueueKind::Red {
             keys.refuse(&[
-                ("min_threshold", span_of(&queue.min_threshold)),
-                ("max_threshold", span_of(&queue.max_threshold)),
-                ("max_probability", span_of(&queue.max_probability)),
-                ("weight_shift", span_of(&queue.weight_shift)),
-                ("gentle", span_of(&queue.gentle)),
+                ("min_threshold", span_of(queue.min_threshold.as_ref())),
+                ("max_threshold", span_of(queue.max_threshold.as_ref())),
+                ("max_probability", span_of(queue.max_probability.as_ref())),
+                ("weight_shift", span_of(queue.weight_shift.as_ref())),
+                ("gentle", span_of(queue.gentle.as_ref())),
             ])?;
         }
         if kind != QueueKind::Codel {
-            keys.refuse(&[("target", span_of(&queue.target)), ("interval", span_of(&queue.interval))])?;
+            keys.refuse(&[("target", span_of(queue.target.as_ref())), ("interval", span_of(queue.interval.as_ref()))])?;
         }
         if !matches!(kind, QueueKind::Red | QueueKind::Codel) {
-            keys.refuse(&[("ecn", span_of(&queue.ecn))])?;
+            keys.refuse(&[("ecn", span_of(queue.ecn.as_ref()))])?;
         }
         Ok(())
     }
@@ -190,7 +190,7 @@ impl QueueReader<'_> {
     fn red(&self, keys: &Keys<'_>) -> Result<Queue, ScenarioError> {
         let queue = self.queue.get_ref();
         let max_span =
-            keys.need("max_threshold", queue.max_threshold.as_ref()).map(|_| span_of(&queue.max_threshold))?;
+            keys.need("max_threshold", queue.max_threshold.as_ref()).map(|_| span_of(queue.max_threshold.as_ref()))?;
         keys.need("min_threshold", queue.min_threshold.as_ref())?;
         let min_threshold_pkts = self.pkts(queue.min_threshold.as_ref())?.unwrap_or_default();
         let max_threshold_pkts = self.pkts(queue.max_threshold.as_ref())?.unwrap_or_default();
@@ -200,7 +200,7 @@ impl QueueReader<'_> {
         }
         let weight_shift = queue.weight_shift.as_ref().map_or(9, |shift| *shift.get_ref());
         if !(1..=30).contains(&weight_shift) {
-            let span = span_of(&queue.weight_shift).unwrap_or_default();
+            let span = span_of(queue.weight_shift.as_ref()).unwrap_or_default();
             return Err(self.place.wrong(&span, format!("weight_shift is {weight_shift}"), "1 to 30"));
         }
         Ok(Queue::Red {
@@ -272,14 +272,14 @@ fn loss(place: &Place<'_>, loss: Option<&Spanned<file::Loss>>) -> Result<Loss, S
     };
     let keys = Keys { place, what: what.to_owned(), span: spanned.span() };
     if kind != LossKind::Bernoulli {
-        keys.refuse(&[("probability", span_of(&loss.probability))])?;
+        keys.refuse(&[("probability", span_of(loss.probability.as_ref()))])?;
     }
     if kind != LossKind::GilbertElliott {
         keys.refuse(&[
-            ("good_to_bad", span_of(&loss.good_to_bad)),
-            ("bad_to_good", span_of(&loss.bad_to_good)),
-            ("loss_in_good", span_of(&loss.loss_in_good)),
-            ("loss_in_bad", span_of(&loss.loss_in_bad)),
+            ("good_to_bad", span_of(loss.good_to_bad.as_ref())),
+            ("bad_to_good", span_of(loss.bad_to_good.as_ref())),
+            ("loss_in_good", span_of(loss.loss_in_good.as_ref())),
+            ("loss_in_bad", span_of(loss.loss_in_bad.as_ref())),
         ])?;
     }
     let share =

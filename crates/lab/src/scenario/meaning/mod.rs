@@ -28,6 +28,7 @@ pub(crate) fn setup(context: &Context<'_>, file: &File) -> Result<Setup, Scenari
     let times = times::times(place, &file.run)?;
     let ways = links::ways(context, &file.link)?;
     let groups = groups::groups(place, file, &ways, times.duration)?;
+    times::check_memory(place, &file.run, &times, groups.iter().map(|group| group.schedule.len()).sum())?;
     let links = links::links(place, file, &ways, &groups)?;
     Ok(Setup {
         links,
@@ -79,6 +80,6 @@ impl Keys<'_> {
 }
 
 /// Where a value stands, if there is one.
-fn span_of<T>(value: &Option<Spanned<T>>) -> Option<Range<usize>> {
-    value.as_ref().map(Spanned::span)
+fn span_of<T>(value: Option<&Spanned<T>>) -> Option<Range<usize>> {
+    value.map(Spanned::span)
 }

@@ -10,7 +10,7 @@ use super::super::quantity::Time;
 
 /// The shortest interval of samples unless another is asked for.
 const DEFAULT_INTERVAL: Duration = Duration::from_millis(10);
-/// At most so many rows of a series.
+/// At most so many samples of all flows of a run, about 100 bytes each: they are in memory while it runs.
 const MAX_SAMPLES: u128 = 10_000_000;
 
 pub(super) struct Times {
@@ -32,10 +32,6 @@ pub(super) fn times(place: &Place<'_>, run: &Run) -> Result<Times, ScenarioError
     let length = window.1.saturating_sub(window.0);
     let sample_interval = interval(place, run.sample_interval.as_ref(), length)?;
     let sample_interval = sample_interval.unwrap_or((duration / 1000).max(DEFAULT_INTERVAL)).min(length);
-    if duration.as_nanos() / sample_interval.as_nanos() > MAX_SAMPLES {
-        let span = run.sample_interval.as_ref().map_or(0..0, Spanned::span);
-        return Err(place.wrong(&span, format!("more than {MAX_SAMPLES} samples a run"), "a longer sample_interval"));
-    }
     let rate_interval = interval(place, run.rate_interval.as_ref(), length)?;
     let rate_interval = rate_interval.unwrap_or(sample_interval * 10).min(length);
     if rate_interval < sample_interval {
@@ -43,6 +39,17 @@ pub(super) fn times(place: &Place<'_>, run: &Run) -> Result<Times, ScenarioError
         return Err(place.wrong(&span, "rate_interval is shorter than sample_interval", "at least as long"));
     }
     Ok(Times { duration, window, sample_interval, rate_interval })
+}
+
+/// Samples of a run must fit into memory.
+pub(super) fn check_memory(place: &Place<'_>, run: &Run, times: &Times, flows: usize) -> Result<(), ScenarioError> {
+    let samples = times.duration.as_nanos() / times.sample_interval.as_nanos().max(1) * flows as u128;
+    if samples <= MAX_SAMPLES {
+        return Ok(());
+    }
+    let span = run.sample_interval.as_ref().map_or(run.duration.span(), Spanned::span);
+    let cause = format!("{samples} samples of {flows} flows; up to {MAX_SAMPLES} fit into memory");
+    Err(place.wrong(&span, cause, "a longer sample_interval"))
 }
 
 fn window(place: &Place<'_>, run: &Run, duration: Duration) -> Result<(Duration, Duration), ScenarioError> {
