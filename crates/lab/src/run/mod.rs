@@ -12,5 +12,5 @@ pub use error::RunError;
 pub use execute::{flow_series, link_series, run, Options, Progress, Report, SeriesFormat, Shard};
 pub use identity::Versions;
 pub use merge::{load, merge};
-pub use summary::{summarise, AxisInfo, FlowSummary, MeasureInfo, PaperRow, PointSummary, Summary};
+pub use summary::{summarise, summary_schema, AxisInfo, FlowSummary, MeasureInfo, PaperRow, PointSummary, Summary};
 pub use unit::{units, FlowRecord, LinkRecord, UnitId, UnitRecord};

@@ -117,6 +117,12 @@ pub struct PaperRow {
     pub off_pct: Option<f64>,
 }
 
+/// The JSON schema of `summary.json`.
+#[must_use]
+pub fn summary_schema() -> serde_json::Value {
+    schemars::schema_for!(Summary).to_value()
+}
+
 /// Reads what a folder has, and sums it up.
 pub fn summarise(root: &Path, scenario: &Scenario) -> Result<Summary, RunError> {
     let versions = folder::read_versions(root)?

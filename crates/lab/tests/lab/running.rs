@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use ccctl_lab::backend::Sim;
-use ccctl_lab::run::{flow_series, link_series, load, merge, run, Options, Report, RunError, SeriesFormat, Shard};
+use ccctl_lab::run::{
+    flow_series, link_series, load, merge, run, summary_schema, Options, Report, RunError, SeriesFormat, Shard,
+};
 use ccctl_lab::scenario::Scenario;
 
 use crate::scenario;
@@ -92,6 +94,10 @@ fn any_number_of_jobs_and_shards_makes_the_same_bytes() {
     let report = run_all(&scenario, &options(&one, 1)).unwrap();
     assert_eq!((report.ran, report.kept, report.cancelled), (10, 0, false));
     assert_eq!((report.summary.runs_done, report.summary.runs), (10, 10));
+    let schema = jsonschema::validator_for(&summary_schema()).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&summary_bytes(&one)).unwrap();
+    assert!(schema.is_valid(&json));
+    assert!(!schema.is_valid(&serde_json::json!({ "format": 1 })));
     let four = scratch.folder("four");
     run_all(&scenario, &options(&four, 4)).unwrap();
     assert_eq!(summary_bytes(&one), summary_bytes(&four));
@@ -147,6 +153,40 @@ fn what_was_stopped_goes_on_with_the_rest() {
     assert_eq!(summary_bytes(&whole), summary_bytes(&stopped));
     let nothing = run_all(&scenario, &options(&stopped, 2)).unwrap();
     assert_eq!((nothing.kept, nothing.ran), (10, 0));
+}
+
+/// This test runs itself in another process, which it kills when some runs are finished.
+#[test]
+fn what_was_killed_goes_on_with_the_rest() {
+    const OUT: &str = "CCCTL_TEST_KILLED_RUN";
+    let scenario = scenario(&SMALL.replace("repeats = 2", "repeats = 6")).unwrap();
+    if let Some(out) = std::env::var_os(OUT) {
+        run_all(&scenario, &options(Path::new(&out), 1)).unwrap();
+        return;
+    }
+    let scratch = Scratch::new("kill");
+    let (whole, killed) = (scratch.folder("whole"), scratch.folder("killed"));
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "running::what_was_killed_goes_on_with_the_rest"])
+        .env(OUT, &killed)
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let finished = || {
+        let files = fs::read_dir(killed.join("units")).into_iter().flatten().flatten();
+        files.filter(|file| file.path().extension().is_some_and(|ending| ending == "json")).count()
+    };
+    while finished() < 3 && child.try_wait().unwrap().is_none() {
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let kept = finished();
+    assert!((3..30).contains(&kept), "{kept}");
+    let rest = run_all(&scenario, &options(&killed, 2)).unwrap();
+    assert_eq!((rest.kept, rest.ran), (kept, 30 - kept));
+    run_all(&scenario, &options(&whole, 2)).unwrap();
+    assert_eq!(summary_bytes(&whole), summary_bytes(&killed));
 }
 
 #[test]
@@ -225,7 +265,7 @@ fn a_trace_goes_into_the_folder_and_into_the_identity() {
     let text = SMALL.replace("rate = \"5 Mbit/s\"", "trace = \"traces/even\"").replace("repeats = 2", "repeats = 1");
     fs::create_dir_all(scratch.folder("traces")).unwrap();
     let trace = scratch.folder("traces/even");
-    fs::write(&trace, (1..=10).map(|ms| format!("{ms}\n")).collect::<String>()).unwrap();
+    fs::write(&trace, "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n").unwrap();
     let read = || Scenario::of_text(&scratch.folder("s.toml"), &text, &[]).unwrap();
     assert_eq!(read().points[0].setup.links[0].rate.bits_per_s(), 12_000_000);
     let out = scratch.folder("out");
