@@ -1,6 +1,7 @@
 //! The command line: types only.
 
 mod guard;
+mod lab;
 mod sockets;
 
 use std::net::SocketAddr;
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub use guard::{Guard, GuardCommand};
+pub use lab::{Lab, LabBackend, LabChoice, LabCommand, LabMerge, LabRun, LabSeries, LabShow, LabSweep};
 pub use sockets::{Migrate, Sockets};
 
 const EXIT_CODES: &str =
@@ -60,6 +62,8 @@ pub enum Command {
     Why(Why),
     /// Measure the ACK clock: arrival, waiting, processing, drops of ACKs, for each algorithm
     Acks(Acks),
+    /// Run experiments: scenarios, their measures, papers' statements
+    Lab(Lab),
     /// Check what this host can do
     Doctor(Output),
     /// Bring the host to what a configuration file says

@@ -62,6 +62,7 @@ fn run(command: &Command) -> anyhow::Result<Exit> {
         Command::Rules(output) => commands::rules::run(output),
         Command::Why(why) => commands::why::run(why),
         Command::Acks(acks) => commands::acks::run(acks),
+        Command::Lab(lab) => commands::lab::run(lab),
         Command::Doctor(output) => commands::doctor::run(output),
     }
 }

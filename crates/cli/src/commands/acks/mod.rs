@@ -1,7 +1,7 @@
 //! `ccctl acks`
 
 mod rate;
-mod stop;
+pub mod stop;
 mod text;
 
 use std::fs::File;
