@@ -1,8 +1,10 @@
-//! Compiles the BPF programs of the testbed.
+//! Compiles the BPF programs of the testbed, and lists the scenarios that are part of the program.
 
 use std::env;
 use std::error::Error;
-use std::path::PathBuf;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 #[path = "../catalog/compile_bpf.rs"]
 mod compile_bpf;
@@ -19,5 +21,29 @@ fn main() -> Result<(), Box<dyn Error>> {
     for name in PROGRAMS {
         compile_bpf::compile(&root, &root.join(format!("crates/lab/bpf/{name}.bpf.c")), &out)?;
     }
+    embed_scenarios(&root.join("configs/scenarios"), &out.join("scenarios.rs"))
+}
+
+/// Writes a list of all files of the folder, each with its path in it and what it holds.
+fn embed_scenarios(folder: &Path, list: &Path) -> Result<(), Box<dyn Error>> {
+    println!("cargo:rerun-if-changed={}", folder.display());
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        println!("cargo:rerun-if-changed={}", next.display());
+        for entry in fs::read_dir(&next)? {
+            let path = entry?.path();
+            let kind = if path.is_dir() { &mut folders } else { &mut files };
+            kind.push(path);
+        }
+    }
+    files.sort();
+    let mut text = String::from("&[\n");
+    for file in &files {
+        let name = file.strip_prefix(folder)?;
+        writeln!(text, "    ({name:?}, include_bytes!({file:?})),")?;
+    }
+    text.push_str("]\n");
+    fs::write(list, text)?;
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! The command line: types only.
 
 mod guard;
+mod lab;
 mod sockets;
 mod top;
 mod trace;
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub use guard::{Guard, GuardCommand};
+pub use lab::{Lab, LabBackend, LabChoice, LabCommand, LabMerge, LabRun, LabSeries, LabShow, LabSweep};
 pub use sockets::{Migrate, Sockets};
 pub use top::Top;
 pub use trace::{Plot, Trace};
@@ -72,6 +74,8 @@ pub enum Command {
     Trace(Trace),
     /// Draw a trace
     Plot(Plot),
+    /// Run experiments: scenarios, their measures, papers' statements
+    Lab(Lab),
     /// Check what this host can do
     Doctor(Output),
     /// Bring the host to what a configuration file says

@@ -12,6 +12,7 @@ pub mod down;
 mod file;
 pub mod guard;
 pub mod key_value;
+pub mod lab;
 pub mod list;
 pub mod load;
 pub mod metrics;

@@ -67,6 +67,7 @@ fn run(command: &Command) -> anyhow::Result<Exit> {
         Command::Metrics(output) => commands::metrics::run(output),
         Command::Trace(trace) => commands::trace::run(trace),
         Command::Plot(plot) => commands::plot::run(plot),
+        Command::Lab(lab) => commands::lab::run(lab),
         Command::Doctor(output) => commands::doctor::run(output),
     }
 }

@@ -7,5 +7,6 @@ pub mod measures;
 pub mod run;
 pub mod scenario;
 mod seed;
+pub mod shipped;
 pub mod statements;
 pub mod testbed;

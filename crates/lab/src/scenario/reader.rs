@@ -113,15 +113,23 @@ impl<'a> Reader<'a> {
         Ok(region)
     }
 
-    /// The paper's values.
+    /// The paper's values at points that are run.
     pub(crate) fn paper(&self, values: &[file::PaperValue]) -> Result<Vec<PaperValue>, ScenarioError> {
-        values.iter().map(|value| self.paper_value(value)).collect()
+        values.iter().filter_map(|value| self.paper_value(value).transpose()).collect()
     }
 
-    fn paper_value(&self, value: &file::PaperValue) -> Result<PaperValue, ScenarioError> {
+    /// Is it one place of the sweep?
+    fn is_one_place(&self, region: &Region) -> bool {
+        (0..self.axes.len()).all(|axis| region.positions.get(&axis).map_or(self.axes[axis].values.len(), Vec::len) == 1)
+    }
+
+    fn paper_value(&self, value: &file::PaperValue) -> Result<Option<PaperValue>, ScenarioError> {
         let measure = self.reference(&value.measure)?;
         let region = self.region(&value.at)?;
         let places: Vec<&&[usize]> = self.points.iter().filter(|point| region.contains(point)).collect();
+        if places.is_empty() && self.is_one_place(&region) {
+            return Ok(None); // left out by `only` or `exclude`
+        }
         let [position] = places[..] else {
             let cause = format!("the paper's value is about {} points that are run", places.len());
             let span = if value.at.get_ref().is_empty() { value.measure.span() } else { value.at.span() };
@@ -133,12 +141,12 @@ impl<'a> Reader<'a> {
             let cause = format!("{measure} is not measured in {:?}", value.unit.get_ref());
             self.place.wrong(&value.unit.span(), cause, format!("unit = {unit:?}"))
         })?;
-        Ok(PaperValue {
+        Ok(Some(PaperValue {
             measure,
             position: position.to_vec(),
             value: value.value * factor,
             error: value.error.map(|error| error * factor),
             stands: value.stands.clone(),
-        })
+        }))
     }
 }

@@ -1,0 +1,132 @@
+//! The command line of the lab.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::Output;
+
+/// `ccctl lab`
+#[derive(Debug, Args)]
+pub struct Lab {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: LabCommand,
+}
+
+/// What the lab does.
+#[derive(Debug, Subcommand)]
+pub enum LabCommand {
+    /// List the scenarios that are part of ccctl
+    List(Output),
+    /// Print a scenario's file, to copy and change
+    Show(LabShow),
+    /// Run scenarios, and draw a page of each; the same command goes on where it was stopped
+    Run(LabRun),
+    /// Run a scenario over values of your choice
+    Sweep(LabSweep),
+    /// Put the folders of shards together
+    Merge(LabMerge),
+}
+
+/// `ccctl lab show`
+#[derive(Debug, Args)]
+pub struct LabShow {
+    /// A name out of `ccctl lab list`
+    pub name: String,
+}
+
+/// What is run, and how.
+#[derive(Debug, Args)]
+pub struct LabChoice {
+    /// What runs it
+    #[arg(long, value_enum, default_value_t)]
+    pub backend: LabBackend,
+    /// Set a value of the scenario, such as link.bottleneck.rate='"1 Gbit/s"'; may be repeated
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub set: Vec<String>,
+    /// Only these values of an axis: 'buffer=40 packets'; may be repeated
+    #[arg(long, value_name = "AXIS=VALUE")]
+    pub only: Vec<String>,
+    /// Another seed
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// So many repeats of each point
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeats: Option<u32>,
+    /// Leave out the paper's values and statements
+    #[arg(long)]
+    pub no_paper: bool,
+    /// Runs at once [default: processors]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+    /// Only part I of N of all runs; `ccctl lab merge` puts the parts together
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<String>,
+    /// Where folders are made, one a scenario
+    #[arg(long, value_name = "DIR", default_value = "ccctl-lab")]
+    pub out: PathBuf,
+    /// In which files time series are kept
+    #[arg(long, value_enum, default_value_t)]
+    pub series: LabSeries,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `ccctl lab run`
+#[derive(Debug, Args)]
+pub struct LabRun {
+    /// Names out of `ccctl lab list`, or files
+    #[arg(required = true, value_name = "SCENARIO")]
+    pub scenarios: Vec<String>,
+    /// What is run, and how.
+    #[command(flatten)]
+    pub choice: LabChoice,
+}
+
+/// `ccctl lab sweep`
+#[derive(Debug, Args)]
+pub struct LabSweep {
+    /// A name out of `ccctl lab list`, or a file
+    pub scenario: String,
+    /// An axis of your own: a path and its values, 'link.bottleneck.delay=10 ms,20 ms,40 ms'; may be repeated
+    #[arg(long, value_name = "PATH=V1,V2...")]
+    pub axis: Vec<String>,
+    /// What is run, and how.
+    #[command(flatten)]
+    pub choice: LabChoice,
+}
+
+/// `ccctl lab merge`
+#[derive(Debug, Args)]
+pub struct LabMerge {
+    /// The folder to make
+    pub out: PathBuf,
+    /// Folders of shards of one scenario
+    #[arg(required = true, value_name = "DIR")]
+    pub folders: Vec<PathBuf>,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// What runs a scenario.
+#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
+pub enum LabBackend {
+    /// The simulator
+    #[default]
+    Sim,
+}
+
+/// In which files time series are kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum LabSeries {
+    /// Parquet, for all runs
+    #[default]
+    Parquet,
+    /// CSV, for all runs
+    Csv,
+    /// Not at all: measures only
+    None,
+}

@@ -1,0 +1,42 @@
+//! Errors of the lab as the program tells them: a cause, what to try, an exit code.
+
+use std::io::ErrorKind;
+
+use ccctl_lab::backend::BackendError;
+use ccctl_lab::run::RunError;
+use ccctl_lab::scenario::ScenarioError;
+
+use crate::api::Fault;
+use crate::exit::{Exit, UsageError};
+
+/// A wrong scenario.
+pub fn of_scenario(error: &ScenarioError) -> anyhow::Error {
+    let cause = format!("{}:{}:{}: {}", error.file, error.line, error.column, error.cause);
+    UsageError::new(cause, error.remedy.clone()).into()
+}
+
+/// A run or a folder that came to nothing.
+pub fn of_run(error: RunError) -> anyhow::Error {
+    let exit = match &error {
+        RunError::Scenario(error) => return of_scenario(error),
+        RunError::Shard(_) | RunError::Different { .. } => Exit::Usage,
+        RunError::Unit { cause: BackendError::Unsupported { .. }, .. } => Exit::Usage,
+        RunError::Foreign { .. } => Exit::Refused,
+        RunError::Locked(_) => Exit::Locked,
+        RunError::Io { cause, .. } => match cause.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::AlreadyExists => Exit::Usage,
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::StorageFull => {
+                let remedy = "a folder with room in which you may write: --out DIR";
+                return Fault::new(Exit::Host, error.to_string(), remedy).into();
+            }
+            _ => Exit::Unexpected,
+        },
+        _ => Exit::Unexpected,
+    };
+    // The lab says what to do behind a semicolon.
+    let text = error.to_string();
+    match text.rsplit_once("; ") {
+        Some((cause, remedy)) => Fault::new(exit, cause, remedy).into(),
+        None => Fault { cause: text, remedy: None, exit: exit as u8 }.into(),
+    }
+}

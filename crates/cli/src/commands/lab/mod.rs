@@ -1,0 +1,24 @@
+//! `ccctl lab`: experiments. No command here asks the kernel for anything, and none needs privileges.
+
+mod effort;
+mod fault;
+mod list;
+mod load;
+mod merge;
+mod progress;
+mod run;
+mod show;
+mod text;
+
+use crate::arguments::{Lab as Arguments, LabCommand};
+use crate::exit::Exit;
+
+pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    match &arguments.command {
+        LabCommand::List(output) => list::run(output),
+        LabCommand::Show(show) => show::run(show),
+        LabCommand::Run(run) => run::run(run),
+        LabCommand::Sweep(sweep) => run::sweep(sweep),
+        LabCommand::Merge(merge) => merge::run(merge),
+    }
+}
