@@ -27,6 +27,7 @@ pub use network::link::{LinkCounters, LinkSpec, Reordering};
 pub use network::loss::Loss;
 pub use network::queue::{Limit, Queue};
 pub use network::red::Red;
+pub use network::sending_end::{Fate, SendingEnd};
 pub use network::PacketBalance;
 pub use random::Probability;
 pub use scenario::{Completion, FlowId, FlowSpec, LinkId, SimulationError};
