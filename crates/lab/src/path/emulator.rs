@@ -8,6 +8,7 @@ use std::time::Instant;
 use super::canary::Canary;
 use super::devices;
 use super::plan::{sender_v4, sender_v6, RECEIVER_V4, RECEIVER_V6};
+use super::precedence::Precedence;
 use super::report::PathReport;
 use super::router::{Router, RouterReport};
 use super::spec::PathSpec;
@@ -35,6 +36,7 @@ pub struct Path {
     stop: Arc<AtomicBool>,
     router: Option<JoinHandle<Result<RouterReport, TestbedError>>>,
     canary: Option<Canary>,
+    _precedence: Precedence,
 }
 
 impl Path {
@@ -52,11 +54,13 @@ impl Path {
         }
         let receiver = Namespace::new("receiver")?;
         ends.push(connect(&receiver, &[format!("{RECEIVER_V4}/32"), format!("{RECEIVER_V6}/128")], spec)?);
+        let precedence = Precedence::take()?;
         let stop = Arc::new(AtomicBool::new(false));
         let router = start_router(spec, ends, &placement, &stop);
         let cpu = CpuTime::now()?;
         let (spec, router) = (spec.clone(), Some(router));
-        let mut path = Self { senders, receiver, placement, spec, cpu, stop, router, canary: None };
+        let mut path =
+            Self { senders, receiver, placement, spec, cpu, stop, router, canary: None, _precedence: precedence };
         path.canary = Some(Canary::start(&path.spec, &path.senders, &path.placement)?);
         Ok(path)
     }

@@ -14,6 +14,7 @@ mod flow;
 mod lateness;
 mod placement;
 mod plan;
+mod precedence;
 mod rate;
 mod report;
 mod router;
