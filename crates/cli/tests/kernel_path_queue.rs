@@ -27,8 +27,8 @@ fn drops_are_the_retransmissions_of_the_sender() {
             assert!(forward.all.dropped_full_pkts > 0);
             assert_eq!(forward.all.dropped_pkts(), repeated);
             assert_eq!(forward.max_queue_pkts, 40);
-            assert!(report.router.series.iter().all(|sample| sample.forward_pkts <= 40));
-            assert!(report.router.series.iter().any(|sample| sample.forward_pkts >= 20));
+            assert!(report.router.series.iter().all(|sample| sample.forward.queue_pkts <= 40));
+            assert!(report.router.series.iter().any(|sample| sample.forward.queue_pkts >= 20));
             all_packets_are_accounted_for(&report);
         }
     });

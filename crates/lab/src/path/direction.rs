@@ -122,6 +122,7 @@ pub(super) struct Direction<T> {
     all: Counters,
     max_queue_pkts: u64,
     max_queue_bytes: u64,
+    waited_pkt_ns: u128,
 }
 
 impl<T> Direction<T> {
@@ -136,6 +137,7 @@ impl<T> Direction<T> {
             all: Counters::default(),
             max_queue_pkts: 0,
             max_queue_bytes: 0,
+            waited_pkt_ns: 0,
         }
     }
 
@@ -158,6 +160,7 @@ impl<T> Direction<T> {
         }
         let Fate::Sent { start_ns, end_ns, is_marked, is_lost } = fate else { return Some(packet) };
         let waited = start_ns > now_ns;
+        self.waited_pkt_ns += u128::from(start_ns - now_ns);
         if waited {
             self.note_queue(now_ns);
         }
@@ -212,6 +215,17 @@ impl<T> Direction<T> {
         self.end.as_ref().map_or((0, 0), |end| (end.queue_pkts(now_ns) as u64, end.queue_bytes(now_ns)))
     }
 
+    /// How it stands at a time not before the last arrival.
+    pub(super) fn sample(&self, now_ns: u64) -> DirectionSample {
+        let (queue_pkts, queue_bytes) = self.queue(now_ns);
+        DirectionSample {
+            queue_pkts,
+            queue_bytes,
+            waited_pkt_us: (self.waited_pkt_ns / 1000) as u64,
+            counters: self.all,
+        }
+    }
+
     /// What was counted, all and each flow.
     pub(super) fn report(&self) -> DirectionReport {
         DirectionReport {
@@ -222,6 +236,19 @@ impl<T> Direction<T> {
             held_pkts: self.lines.iter().map(|line| line.len() as u64).sum(),
         }
     }
+}
+
+/// One direction at a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DirectionSample {
+    /// Packets that wait; the one on the link is not counted.
+    pub queue_pkts: u64,
+    /// Their bytes.
+    pub queue_bytes: u64,
+    /// Packets times the time that they wait, of all that have come so far: the queue's integral, ahead by what still waits.
+    pub waited_pkt_us: u64,
+    /// All packets so far.
+    pub counters: Counters,
 }
 
 /// What one direction of a path has done.

@@ -23,7 +23,7 @@ mod wire;
 
 pub use canary::CanaryReport;
 pub use devices::DeviceCounters;
-pub use direction::{Counters, DirectionReport};
+pub use direction::{Counters, DirectionReport, DirectionSample};
 pub use emulator::Path;
 pub use flow::FlowKey;
 pub use lateness::LatenessReport;

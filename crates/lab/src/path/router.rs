@@ -10,7 +10,7 @@ use nix::sys::time::TimeSpec;
 use nix::time::{clock_gettime, ClockId};
 
 use super::canary;
-use super::direction::{Arrival, Direction, DirectionReport, Due};
+use super::direction::{Arrival, Direction, DirectionReport, DirectionSample, Due};
 use super::flow::{mark, FlowKey, Header};
 use super::lateness::{Lateness, LatenessReport};
 use super::plan::sender_of;
@@ -45,19 +45,15 @@ const FORWARD: usize = 0;
 const REVERSE: usize = 1;
 const CANARIES: usize = 2; // the same two, for canaries
 
-/// How long the queues were at a moment.
+/// Both directions at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueSample {
     /// Since the router began.
     pub time: Duration,
-    /// At the bottleneck.
-    pub forward_pkts: u64,
-    /// Their bytes.
-    pub forward_bytes: u64,
-    /// On the way back.
-    pub reverse_pkts: u64,
-    /// Their bytes.
-    pub reverse_bytes: u64,
+    /// The bottleneck.
+    pub forward: DirectionSample,
+    /// The way back.
+    pub reverse: DirectionSample,
 }
 
 /// The router with its devices: those of the senders, then the receiver's.
@@ -245,10 +241,9 @@ impl<W: Wire> Router<W> {
         if now_ns < next_ns {
             return;
         }
-        let (forward_pkts, forward_bytes) = self.lanes[FORWARD].direction.queue(now_ns);
-        let (reverse_pkts, reverse_bytes) = self.lanes[REVERSE].direction.queue(now_ns);
+        let [forward, reverse] = [FORWARD, REVERSE].map(|lane| self.lanes[lane].direction.sample(now_ns));
         let time = Duration::from_nanos(now_ns - now_ns % self.sampling_ns);
-        self.series.push(QueueSample { time, forward_pkts, forward_bytes, reverse_pkts, reverse_bytes });
+        self.series.push(QueueSample { time, forward, reverse });
     }
 
     /// Until a packet comes or is due.
