@@ -101,3 +101,30 @@ impl Point {
         Self { x, y, error: 0.0 }
     }
 }
+
+/// Another kind of picture: a value for each pair of a row and a column, such as what two algorithms do to each other.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Matrix {
+    /// What it shows, in one line.
+    pub title: String,
+    /// Where, when, with what; may be empty.
+    pub subtitle: String,
+    /// What the rows are: "first flow".
+    pub row_label: String,
+    /// Their names, from the top.
+    pub rows: Vec<String>,
+    /// What the columns are.
+    pub column_label: String,
+    /// Their names, from the left.
+    pub columns: Vec<String>,
+    /// What the values are.
+    pub value_label: String,
+    /// In what unit; may be empty.
+    pub value_unit: String,
+    /// A list a row, a value a column; none where nothing was measured.
+    pub values: Vec<Vec<Option<f64>>>,
+    /// The value that is neither one nor the other and stays white, such as zero for an asymmetry.
+    pub middle: Option<f64>,
+    /// The values of the strongest colours; those of the data if none.
+    pub range: Option<(f64, f64)>,
+}

@@ -1,0 +1,79 @@
+//! What runs a point of a scenario: the simulator, or anything that fills an [`Outcome`] alike.
+
+mod outcome;
+mod sim;
+mod tables;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+pub use outcome::{Flow, FlowSample, LinkSample, LinkSeries, Outcome, StateField, Transfer};
+pub use sim::Sim;
+
+use crate::scenario::Setup;
+
+/// Why a run came to nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum BackendError {
+    /// It was asked to stop.
+    #[error("cancelled")]
+    Cancelled,
+    /// The scenario asks for what this backend does not have.
+    #[error("the {backend} backend has no {what}")]
+    Unsupported {
+        /// Which.
+        backend: &'static str,
+        /// What.
+        what: String,
+    },
+    /// An algorithm could not be made.
+    #[error(transparent)]
+    Instance(#[from] ccctl_sim::InstanceError),
+    /// The simulation failed.
+    #[error("the simulation failed: {0}")]
+    Simulation(#[from] ccctl_sim::SimulationError),
+    /// Anything else that a backend needs went wrong.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Who waits for a run, and may stop it.
+pub struct Watch<'a> {
+    /// Set: stop as soon as possible.
+    pub cancel: &'a AtomicBool,
+    /// Told now and then what share of the run is done, 0 to 1.
+    pub progress: &'a (dyn Fn(f64) + Sync),
+}
+
+impl Watch<'_> {
+    /// Reports, and ends the run where that was asked for. Backends call it after each sample.
+    pub fn pass(&self, done: f64) -> Result<(), BackendError> {
+        (self.progress)(done);
+        if self.cancel.load(Ordering::Relaxed) {
+            return Err(BackendError::Cancelled);
+        }
+        Ok(())
+    }
+}
+
+/// Something that runs experiments.
+///
+/// A run takes one thread. The same setup and seed are the same experiment; that they have the same outcome is only asked of
+/// backends whose [`is_deterministic`](Self::is_deterministic) is true.
+pub trait Backend: Sync {
+    /// As `--backend` names it.
+    fn name(&self) -> &'static str;
+
+    /// Is the outcome a function of setup and seed?
+    fn is_deterministic(&self) -> bool;
+
+    /// At most so many runs at once.
+    fn max_jobs(&self) -> usize {
+        usize::MAX
+    }
+
+    /// Can it run this? Asked for all points before the first is run.
+    fn check(&self, setup: &Setup) -> Result<(), BackendError>;
+
+    /// Runs it.
+    fn run(&self, setup: &Setup, seed: u64, watch: &Watch<'_>) -> Result<Outcome, BackendError>;
+}

@@ -1,0 +1,12 @@
+//! What is measured: `docs/scenarios.md` defines each measure.
+
+mod definition;
+mod estimate;
+mod evaluate;
+pub mod fairness;
+mod reference;
+
+pub use definition::{conversion, definition, About, Definition, DEFINITIONS};
+pub use estimate::{student_t_975, Estimate};
+pub use evaluate::Evaluation;
+pub use reference::{Reference, Subject};

@@ -1,0 +1,76 @@
+//! Why an experiment could not be run, or its folder not be used.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::backend::BackendError;
+use crate::scenario::ScenarioError;
+
+/// What went wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The scenario is wrong.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// A point cannot be run, or its run failed.
+    #[error("{at}: {cause}")]
+    Unit {
+        /// Point and repeat.
+        at: String,
+        /// Why.
+        cause: BackendError,
+    },
+    /// The folder holds something else.
+    #[error("{folder} holds {what}; choose another folder")]
+    Foreign {
+        /// The folder.
+        folder: PathBuf,
+        /// What it holds.
+        what: String,
+    },
+    /// Another ccctl writes to it.
+    #[error("{0} is in use by another ccctl; wait for it or choose another folder")]
+    Locked(PathBuf),
+    /// A file of a folder is not what ccctl wrote.
+    #[error("{file}: {what}; remove it, and its run is done again")]
+    Damaged {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// Folders cannot be put together.
+    #[error(
+        "{folder} is of another scenario, seed, version or backend than {first}; only shards of one can be merged"
+    )]
+    Different {
+        /// This one
+        folder: PathBuf,
+        /// and this.
+        first: PathBuf,
+    },
+    /// There is no such shard.
+    #[error("there is no shard {0}; write I/N with I from 1 to N, such as 1/4")]
+    Shard(String),
+    /// The file system.
+    #[error("cannot {step} {path}: {cause}")]
+    Io {
+        /// What was tried.
+        step: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// Why not.
+        cause: io::Error,
+    },
+    /// A time series could not be written.
+    #[error(transparent)]
+    Series(#[from] ccctl_series::FileError),
+}
+
+impl RunError {
+    /// Adds step and path to an I/O error.
+    pub(crate) fn io(step: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |cause| Self::Io { step, path, cause }
+    }
+}

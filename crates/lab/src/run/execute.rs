@@ -1,0 +1,251 @@
+//! Runs what of a scenario is not yet in its folder: one run a thread, no threads in a run.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use ccctl_series::Table;
+
+use super::error::RunError;
+use super::folder::Folder;
+use super::identity::Versions;
+use super::summary::{summarise, Summary};
+use super::unit::{measured, units, UnitId, UnitRecord};
+use crate::backend::{Backend, BackendError, Outcome, Watch};
+use crate::scenario::{Point, Scenario};
+use crate::seed;
+
+/// How a scenario is run.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where results go.
+    pub out: PathBuf,
+    /// Runs at once.
+    pub jobs: usize,
+    /// Only every N-th run.
+    pub shard: Option<Shard>,
+    /// In which files time series are kept, if they are.
+    pub series: Option<SeriesFormat>,
+}
+
+/// Files of time series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SeriesFormat {
+    /// `.parquet`
+    Parquet,
+    /// `.csv`
+    Csv,
+}
+
+/// One of `of` parts of all runs, counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shard {
+    /// Which.
+    pub number: usize,
+    /// Of how many.
+    pub of: usize,
+}
+
+impl std::str::FromStr for Shard {
+    type Err = RunError;
+
+    /// Reads "1/4".
+    fn from_str(text: &str) -> Result<Self, RunError> {
+        let parts = text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
+        match parts {
+            Some((number, of)) if (1..=of).contains(&number) => Ok(Self { number, of }),
+            _ => Err(RunError::Shard(text.to_owned())),
+        }
+    }
+}
+
+/// Told while it runs, from any thread.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress {
+    /// The run that has come on.
+    pub unit: UnitId,
+    /// How much of it is done, 0 to 1.
+    pub share: f64,
+    /// Runs that are done, those of earlier calls included,
+    pub done: usize,
+    /// of so many in this shard.
+    pub of: usize,
+}
+
+/// What a call has come to.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// What the folder says now.
+    pub summary: Summary,
+    /// Runs that were made by this call.
+    pub ran: usize,
+    /// Runs that were there already.
+    pub kept: usize,
+    /// It was stopped; what was finished is kept, and the same call goes on from there.
+    pub cancelled: bool,
+}
+
+/// Runs what is missing, and sums up what is there.
+pub fn run(
+    scenario: &Scenario,
+    backend: &dyn Backend,
+    options: &Options,
+    progress: &(dyn Fn(Progress) + Sync),
+    cancel: &AtomicBool,
+) -> Result<Report, RunError> {
+    for point in &scenario.points {
+        backend.check(&point.setup).map_err(|cause| RunError::Unit { at: scenario.label(&point.position), cause })?;
+    }
+    let versions = Versions::of(scenario, backend)?;
+    let folder = Folder::open(&options.out, scenario, &versions)?;
+    let shard = options.shard.unwrap_or(Shard { number: 1, of: 1 });
+    let all: Vec<UnitId> = units(scenario).into_iter().skip(shard.number - 1).step_by(shard.of).collect();
+    let names: Vec<String> = measured(scenario).into_keys().collect();
+    let mut missing = Vec::new();
+    for id in &all {
+        if !folder.has(*id, &names)? {
+            missing.push(*id);
+        }
+    }
+    let kept = all.len() - missing.len();
+    let work = Work {
+        scenario,
+        backend,
+        folder: &folder,
+        versions: &versions,
+        series: options.series,
+        missing: &missing,
+        next: AtomicUsize::new(0),
+        done: AtomicUsize::new(kept),
+        of: all.len(),
+        progress,
+        cancel,
+        stop: AtomicBool::new(false),
+        error: Mutex::new(None),
+    };
+    let jobs = options.jobs.min(backend.max_jobs()).clamp(1, missing.len().max(1));
+    std::thread::scope(|scope| {
+        for _ in 0..jobs {
+            scope.spawn(|| work.go());
+        }
+    });
+    let ran = work.done.load(Ordering::SeqCst) - kept;
+    if let Some(error) = work.error.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(error);
+    }
+    let summary = summarise(&options.out, scenario)?;
+    folder.write_json("summary.json", &summary)?;
+    Ok(Report { summary, ran, kept, cancelled: kept + ran < all.len() })
+}
+
+/// What the threads share.
+struct Work<'a> {
+    scenario: &'a Scenario,
+    backend: &'a dyn Backend,
+    folder: &'a Folder,
+    versions: &'a Versions,
+    series: Option<SeriesFormat>,
+    missing: &'a [UnitId],
+    next: AtomicUsize,
+    done: AtomicUsize,
+    of: usize,
+    progress: &'a (dyn Fn(Progress) + Sync),
+    cancel: &'a AtomicBool,
+    stop: AtomicBool, // after an error
+    error: Mutex<Option<RunError>>,
+}
+
+impl Work<'_> {
+    /// Takes one run after the other.
+    fn go(&self) {
+        while !self.cancel.load(Ordering::SeqCst) && !self.stop.load(Ordering::SeqCst) {
+            let Some(id) = self.missing.get(self.next.fetch_add(1, Ordering::SeqCst)) else { return };
+            match self.run_one(*id) {
+                Ok(()) => {
+                    let done = self.done.fetch_add(1, Ordering::SeqCst) + 1;
+                    (self.progress)(Progress { unit: *id, share: 1.0, done, of: self.of });
+                }
+                Err(RunError::Unit { cause: BackendError::Cancelled, .. }) => return,
+                Err(error) => {
+                    self.stop.store(true, Ordering::SeqCst);
+                    self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn run_one(&self, id: UnitId) -> Result<(), RunError> {
+        let point = self.scenario.points.iter().find(|point| point.index == id.point).expect("units are of points");
+        let seed = seed::of_repeat(self.scenario.seed, id.repeat);
+        let report = |share: f64| {
+            let done = self.done.load(Ordering::SeqCst);
+            (self.progress)(Progress { unit: id, share, done, of: self.of });
+        };
+        let watch = Watch { cancel: self.cancel, progress: &report };
+        let outcome = self.backend.run(&point.setup, seed, &watch).map_err(|cause| {
+            let label = self.scenario.label(&point.position);
+            RunError::Unit { at: format!("{label} (repeat {})", id.repeat + 1), cause }
+        })?;
+        let record = UnitRecord::of(self.scenario, point, id, seed, &outcome);
+        let series = self.series.map_or_else(Vec::new, |format| self.tables(point, id, &outcome, format));
+        self.folder.keep(id, &record, &series)
+    }
+
+    /// All time series by the names of their files.
+    fn tables(&self, point: &Point, id: UnitId, outcome: &Outcome, format: SeriesFormat) -> Vec<(String, Table)> {
+        let extension = match format {
+            SeriesFormat::Parquet => "parquet",
+            SeriesFormat::Csv => "csv",
+        };
+        let facts = |of: &[(&str, String)]| -> BTreeMap<String, String> {
+            let known = [
+                ("scenario", self.versions.scenario.clone()),
+                ("ccctl", self.versions.ccctl.clone()),
+                ("identity", self.versions.identity.clone()),
+                ("place", self.scenario.label(&point.position)),
+                ("repeat", id.repeat.to_string()),
+            ];
+            known.iter().chain(of).map(|(key, value)| ((*key).to_owned(), value.clone())).collect()
+        };
+        let flows = outcome.flows.iter().map(|flow| {
+            let group = &point.setup.groups[flow.group];
+            let facts = facts(&[
+                ("group", group.name.clone()),
+                ("flow", flow.number.to_string()),
+                ("algorithm", group.algorithm.clone()),
+            ]);
+            (flow_file(&group.name, flow.number, extension), outcome.flow_table(flow, facts))
+        });
+        let links = point.setup.links.iter().enumerate().map(|(number, link)| {
+            let facts = facts(&[("link", link.name.clone())]);
+            (format!("link-{}.{extension}", link.name), outcome.link_table(number, facts))
+        });
+        flows.chain(links).collect()
+    }
+}
+
+fn flow_file(group: &str, number: usize, extension: &str) -> String {
+    format!("flow-{group}-{number}.{extension}")
+}
+
+/// The file of a flow's series in an output folder, whichever format it has; none where none was kept.
+#[must_use]
+pub fn flow_series(root: &Path, id: UnitId, group: &str, number: usize) -> Option<PathBuf> {
+    let folder = root.join("series").join(id.name());
+    ["parquet", "csv"]
+        .iter()
+        .map(|extension| folder.join(flow_file(group, number, extension)))
+        .find(|path| path.exists())
+}
+
+/// Likewise of a link.
+#[must_use]
+pub fn link_series(root: &Path, id: UnitId, link: &str) -> Option<PathBuf> {
+    let folder = root.join("series").join(id.name());
+    ["parquet", "csv"]
+        .iter()
+        .map(|extension| folder.join(format!("link-{link}.{extension}")))
+        .find(|path| path.exists())
+}

@@ -1,0 +1,151 @@
+//! The output folder: what of it is there, and how files get there whole or not at all.
+//!
+//! ```text
+//! scenario.toml     as it was run, values of the command line included; traces beside it
+//! versions.json     what it was run with, and the identity of its runs
+//! units/NAME.json   a finished run each; written last, so that it vouches for the series
+//! series/NAME/      its time series
+//! summary.json      means over the repeats, the paper's values, statements; written at the end
+//! ```
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use ccctl_series::Table;
+use nix::fcntl::{Flock, FlockArg};
+use serde::de::DeserializeOwned;
+use serde::Serialize;
+
+use super::error::RunError;
+use super::identity::Versions;
+use super::unit::{UnitId, UnitRecord};
+use crate::scenario::Scenario;
+
+/// A folder that this process writes to.
+pub(crate) struct Folder {
+    root: PathBuf,
+    _lock: Flock<File>,
+}
+
+impl Folder {
+    /// Makes it, or takes up one of the same experiment.
+    pub(crate) fn open(root: &Path, scenario: &Scenario, versions: &Versions) -> Result<Self, RunError> {
+        let is_there = check(root, versions)?;
+        for folder in [root.to_owned(), root.join("units"), root.join("series")] {
+            fs::create_dir_all(&folder).map_err(RunError::io("create", &folder))?;
+        }
+        let folder = Self { _lock: lock(root)?, root: root.to_owned() };
+        folder.write("scenario.toml", scenario.text.as_bytes())?;
+        for trace in &scenario.traces {
+            folder.copy_trace(scenario, trace)?;
+        }
+        if !is_there {
+            folder.write_json("versions.json", versions)?;
+        }
+        Ok(folder)
+    }
+
+    fn copy_trace(&self, scenario: &Scenario, trace: &str) -> Result<(), RunError> {
+        let from = scenario.folder.join(trace);
+        let data = fs::read(&from).map_err(RunError::io("read", &from))?;
+        if let Some(folder) = Path::new(trace).parent() {
+            let folder = self.root.join(folder);
+            fs::create_dir_all(&folder).map_err(RunError::io("create", &folder))?;
+        }
+        self.write(trace, &data)
+    }
+
+    /// Is this unit's result there, with all these measures?
+    pub(crate) fn has(&self, id: UnitId, measures: &[String]) -> Result<bool, RunError> {
+        let record = read_unit(&self.root, id)?;
+        Ok(record.is_some_and(|record| measures.iter().all(|name| record.measures.contains_key(name))))
+    }
+
+    /// Keeps a unit: its series, then its record.
+    pub(crate) fn keep(&self, id: UnitId, record: &UnitRecord, series: &[(String, Table)]) -> Result<(), RunError> {
+        if !series.is_empty() {
+            let folder = self.root.join("series").join(id.name());
+            fs::create_dir_all(&folder).map_err(RunError::io("create", &folder))?;
+            for (name, table) in series {
+                ccctl_series::write(table, &folder.join(name))?;
+            }
+        }
+        self.write_json(&unit_file(id), record)
+    }
+
+    /// Writes a file as JSON.
+    pub(crate) fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), RunError> {
+        let mut data = serde_json::to_vec_pretty(value)
+            .map_err(|error| RunError::Damaged { file: self.root.join(name), what: error.to_string() })?;
+        data.push(b'\n');
+        self.write(name, &data)
+    }
+
+    /// Writes a file: it has its name when all of it is on the disk.
+    pub(crate) fn write(&self, name: &str, data: &[u8]) -> Result<(), RunError> {
+        let path = self.root.join(name);
+        let until_then = path.with_extension("part");
+        let written = File::create(&until_then).and_then(|mut file| {
+            file.write_all(data)?;
+            file.sync_all()
+        });
+        written.map_err(RunError::io("write", &until_then))?;
+        fs::rename(&until_then, &path).map_err(RunError::io("write", &path))?;
+        let parent = path.parent().unwrap_or(&self.root);
+        File::open(parent).and_then(|folder| folder.sync_all()).map_err(RunError::io("write", parent))
+    }
+}
+
+/// Is there a folder of this experiment? One of something else is an error.
+fn check(root: &Path, versions: &Versions) -> Result<bool, RunError> {
+    let foreign = |what: String| RunError::Foreign { folder: root.to_owned(), what };
+    match read_versions(root)? {
+        Some(known) if known.agrees_with(versions) => Ok(true),
+        Some(known) => Err(foreign(format!(
+            "runs of {} (seed {}, ccctl {}, backend {}) with other settings or algorithms",
+            known.scenario, known.seed, known.ccctl, known.backend
+        ))),
+        None => match fs::read_dir(root) {
+            Err(_) => Ok(false),
+            Ok(entries) => {
+                let is_ours =
+                    |name: &str| [".lock", "units", "series", "scenario.toml", "scenario.part"].contains(&name);
+                let stranger = entries.flatten().find(|entry| !is_ours(&entry.file_name().to_string_lossy()));
+                stranger
+                    .map_or(Ok(false), |entry| Err(foreign(format!("{:?} and no runs of ccctl", entry.file_name()))))
+            }
+        },
+    }
+}
+
+fn lock(root: &Path) -> Result<Flock<File>, RunError> {
+    let path = root.join(".lock");
+    let file = File::create(&path).map_err(RunError::io("create", &path))?;
+    Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|_| RunError::Locked(root.to_owned()))
+}
+
+/// Name of a unit's file.
+pub(crate) fn unit_file(id: UnitId) -> String {
+    format!("units/{}.json", id.name())
+}
+
+/// What a folder's runs were made with; none where there are none.
+pub(crate) fn read_versions(root: &Path) -> Result<Option<Versions>, RunError> {
+    read_json(&root.join("versions.json"))
+}
+
+/// A unit's result; none where it was not finished.
+pub(crate) fn read_unit(root: &Path, id: UnitId) -> Result<Option<UnitRecord>, RunError> {
+    read_json(&root.join(unit_file(id)))
+}
+
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, RunError> {
+    let data = match fs::read(path) {
+        Ok(data) => data,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(RunError::io("read", path)(error)),
+    };
+    let damaged = |error: serde_json::Error| RunError::Damaged { file: path.to_owned(), what: error.to_string() };
+    serde_json::from_slice(&data).map(Some).map_err(damaged)
+}

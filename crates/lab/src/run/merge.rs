@@ -1,0 +1,63 @@
+//! Puts the folders of shards together.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::error::RunError;
+use super::folder::{self, Folder};
+use super::identity::Versions;
+use super::summary::{summarise, Summary};
+use super::unit::{units, UnitId};
+use crate::scenario::Scenario;
+
+/// Unites folders of one experiment in another one, which may be there already, and sums them up.
+pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Summary, RunError> {
+    let first =
+        folders.first().ok_or_else(|| RunError::Foreign { folder: out.to_owned(), what: "no shards".to_owned() })?;
+    let versions = versions_of(first)?;
+    for other in folders {
+        if !versions_of(other)?.agrees_with(&versions) {
+            return Err(RunError::Different { folder: other.clone(), first: first.clone() });
+        }
+    }
+    let scenario = load(first)?;
+    let united = Folder::open(out, &scenario, &versions)?;
+    for shard in folders.iter().filter(|shard| shard.as_path() != out) {
+        for id in units(&scenario) {
+            take(shard, id, &united, out)?;
+        }
+    }
+    let summary = summarise(out, &scenario)?;
+    united.write_json("summary.json", &summary)?;
+    Ok(summary)
+}
+
+/// The scenario of an output folder.
+pub fn load(root: &Path) -> Result<Scenario, RunError> {
+    let mut scenario = Scenario::read(&root.join("scenario.toml"), &[])?;
+    scenario.name = versions_of(root)?.scenario;
+    Ok(scenario)
+}
+
+fn versions_of(root: &Path) -> Result<Versions, RunError> {
+    let foreign = || RunError::Foreign { folder: root.to_owned(), what: "no runs of ccctl".to_owned() };
+    folder::read_versions(root)?.ok_or_else(foreign)
+}
+
+/// Copies a unit, its series first.
+fn take(shard: &Path, id: UnitId, united: &Folder, out: &Path) -> Result<(), RunError> {
+    let Some(record) = folder::read_unit(shard, id)? else { return Ok(()) };
+    if let Some(known) = folder::read_unit(out, id)? {
+        let file = out.join(folder::unit_file(id));
+        let what = format!("differs from the same run in {}", shard.display());
+        return if known == record { Ok(()) } else { Err(RunError::Damaged { file, what }) };
+    }
+    let (from, to) = (shard.join("series").join(id.name()), out.join("series").join(id.name()));
+    if from.is_dir() {
+        fs::create_dir_all(&to).map_err(RunError::io("create", &to))?;
+        for entry in fs::read_dir(&from).map_err(RunError::io("read", &from))?.flatten() {
+            fs::copy(entry.path(), to.join(entry.file_name())).map_err(RunError::io("copy", &entry.path()))?;
+        }
+    }
+    united.write_json(&folder::unit_file(id), &record)
+}

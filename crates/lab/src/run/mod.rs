@@ -1,0 +1,16 @@
+//! Running scenarios: every repeat of every point is a run of its own, whose result is kept as soon as it is there.
+
+mod error;
+mod execute;
+mod folder;
+mod identity;
+mod merge;
+mod summary;
+mod unit;
+
+pub use error::RunError;
+pub use execute::{flow_series, link_series, run, Options, Progress, Report, SeriesFormat, Shard};
+pub use identity::Versions;
+pub use merge::{load, merge};
+pub use summary::{summarise, AxisInfo, FlowSummary, MeasureInfo, PaperRow, PointSummary, Summary};
+pub use unit::{units, FlowRecord, LinkRecord, UnitId, UnitRecord};

@@ -1,0 +1,199 @@
+//! A unit: one repeat of one point, what is kept of it.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::backend::Outcome;
+use crate::measures::{Evaluation, Reference};
+use crate::scenario::{Point, Scenario};
+
+/// Which unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UnitId {
+    /// Number of its point.
+    pub point: usize,
+    /// Number of the repeat, from 0.
+    pub repeat: u32,
+}
+
+impl UnitId {
+    /// "00003-r0": name of its files.
+    #[must_use]
+    pub fn name(self) -> String {
+        format!("{:05}-r{}", self.point, self.repeat)
+    }
+}
+
+/// All units of a scenario, repeat by repeat, so that each point has a first result soon.
+#[must_use]
+pub fn units(scenario: &Scenario) -> Vec<UnitId> {
+    let of_repeat = |repeat| scenario.points.iter().map(move |point| UnitId { point: point.index, repeat });
+    (0..scenario.repeats).flat_map(of_repeat).collect()
+}
+
+/// `units/NAME.json`: the result of a unit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UnitRecord {
+    /// Number of its point in the sweep.
+    pub point: usize,
+    /// Number of the repeat, from 0.
+    pub repeat: u32,
+    /// The seed of this run.
+    pub seed: u64,
+    /// Values of the axes at this point.
+    pub place: BTreeMap<String, String>,
+    /// Measures by name; null where there is none.
+    pub measures: BTreeMap<String, Option<f64>>,
+    /// Each flow.
+    pub flows: Vec<FlowRecord>,
+    /// Each link.
+    pub links: Vec<LinkRecord>,
+    /// Number of transfers that ended.
+    pub transfers: usize,
+}
+
+/// A flow of a unit. Counters are those at the end of the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FlowRecord {
+    /// Its group.
+    pub group: String,
+    /// Number in it, from 0.
+    pub number: usize,
+    /// Its algorithm.
+    pub algorithm: String,
+    /// When it began, in seconds.
+    pub start_s: f64,
+    /// Mean over the window of averages.
+    pub goodput_mbit_per_s: f64,
+    /// Data that reached the receiver.
+    pub received_bytes: u64,
+    /// Packets sent.
+    pub sent_pkts: u64,
+    /// Of those, sent again.
+    pub retransmitted_pkts: u64,
+    /// Times that Recovery was entered.
+    pub recoveries: u64,
+    /// Times that CWR was entered.
+    pub mark_reductions: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+}
+
+/// A link of a unit, at the end of the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LinkRecord {
+    /// Its name.
+    pub name: String,
+    /// Packets that came.
+    pub arrived_pkts: u64,
+    /// Dropped by the queue.
+    pub dropped_pkts: u64,
+    /// Lost on the link.
+    pub lost_pkts: u64,
+    /// Marked.
+    pub marked_pkts: u64,
+    /// That crossed it.
+    pub delivered_pkts: u64,
+    /// Their bytes.
+    pub delivered_bytes: u64,
+}
+
+impl UnitRecord {
+    /// Of a run.
+    #[must_use]
+    pub fn of(scenario: &Scenario, point: &Point, id: UnitId, seed: u64, outcome: &Outcome) -> Self {
+        let evaluation = Evaluation { setup: &point.setup, outcome };
+        let measures = measured(scenario).into_iter();
+        let axes = scenario.axes.iter().map(|axis| axis.name.clone());
+        let values = scenario.values(&point.position).into_iter().map(str::to_owned);
+        Self {
+            point: id.point,
+            repeat: id.repeat,
+            seed,
+            place: axes.zip(values).collect(),
+            measures: measures.map(|(name, reference)| (name, evaluation.value(&reference))).collect(),
+            flows: flows(point, outcome, &evaluation.goodputs_mbit_per_s()),
+            links: links(point, outcome),
+            transfers: outcome.transfers.len(),
+        }
+    }
+}
+
+fn flows(point: &Point, outcome: &Outcome, goodputs: &[f64]) -> Vec<FlowRecord> {
+    let record = |(flow, goodput): (&crate::backend::Flow, &f64)| {
+        let group = &point.setup.groups[flow.group];
+        let last = flow.samples.last().copied().unwrap_or_default();
+        FlowRecord {
+            group: group.name.clone(),
+            number: flow.number,
+            algorithm: group.algorithm.clone(),
+            start_s: flow.start.as_secs_f64(),
+            goodput_mbit_per_s: *goodput,
+            received_bytes: last.received_bytes,
+            sent_pkts: last.sent_pkts,
+            retransmitted_pkts: last.retransmitted_pkts,
+            recoveries: last.recoveries,
+            mark_reductions: last.mark_reductions,
+            timeouts: last.timeouts,
+        }
+    };
+    outcome.flows.iter().zip(goodputs).map(record).collect()
+}
+
+fn links(point: &Point, outcome: &Outcome) -> Vec<LinkRecord> {
+    let record = |(link, series): (&crate::scenario::setup::Link, &crate::backend::LinkSeries)| {
+        let last = series.samples.last().copied().unwrap_or_default();
+        LinkRecord {
+            name: link.name.clone(),
+            arrived_pkts: last.arrived_pkts,
+            dropped_pkts: last.dropped_pkts,
+            lost_pkts: last.lost_pkts,
+            marked_pkts: last.marked_pkts,
+            delivered_pkts: last.delivered_pkts,
+            delivered_bytes: last.delivered_bytes,
+        }
+    };
+    point.setup.links.iter().zip(&outcome.links).map(record).collect()
+}
+
+/// Measures of single flows and links that are taken in any case.
+const OF_FLOWS: [&str; 9] = [
+    "goodput",
+    "goodput_per_flow",
+    "jain",
+    "sigma_f",
+    "xi_f_rms",
+    "retransmit_rate",
+    "rtos",
+    "loss_epochs",
+    "cwnd_mean",
+];
+const OF_LINKS: [&str; 5] = ["utilisation", "queue_mean", "queue_p95", "queue_normalised", "loss_rate"];
+
+/// What is taken at each point, by name: a standard set, and what pages, the paper's values and statements ask for.
+#[must_use]
+pub fn measured(scenario: &Scenario) -> BTreeMap<String, Reference> {
+    let asked = asked(scenario).into_iter().map(|reference| reference.at_each_point());
+    standard(scenario).into_iter().chain(asked).map(|reference| (reference.to_string(), reference)).collect()
+}
+
+/// What pages, the paper's values and statements ask for.
+#[must_use]
+pub fn asked(scenario: &Scenario) -> Vec<Reference> {
+    let checks = scenario.statements.iter().flat_map(|statement| &statement.checks);
+    let in_checks = checks.flat_map(|check| check.form.references()).cloned();
+    let in_paper = scenario.paper.iter().map(|value| value.measure.clone());
+    scenario.wanted.iter().cloned().chain(in_paper).chain(in_checks).collect()
+}
+
+fn standard(scenario: &Scenario) -> Vec<Reference> {
+    let Some(point) = scenario.points.first() else { return Vec::new() };
+    let groups = point.setup.groups.iter().map(|group| vec![group.name.clone()]);
+    let subjects: Vec<Vec<String>> = std::iter::once(Vec::new()).chain(groups).collect();
+    let of_flows = OF_FLOWS.iter().flat_map(|name| subjects.iter().map(|groups| Reference::of_flows(name, groups)));
+    let links = &point.setup.links;
+    let of_links = OF_LINKS.iter().flat_map(|name| links.iter().map(|link| Reference::of_link(name, &link.name)));
+    of_flows.chain(of_links).collect()
+}

@@ -1,0 +1,300 @@
+//! Links: first their ways, which the groups need, then their queues, which need the groups.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ccctl_sim::RateTrace;
+use toml::Spanned;
+
+use super::super::file::{self, Back, File, LossKind, QueueKind};
+use super::super::place::{Place, ScenarioError};
+use super::super::quantity::{Amount, Share, Time};
+use super::super::setup::{Group, Link, LinkRate, Loss, Queue, Size};
+use super::{check_name, span_of, Context, Keys};
+
+/// No way is longer, no queue larger.
+const LONGEST_DELAY: Duration = Duration::from_secs(3600);
+const LARGEST_QUEUE_PKTS: f64 = 100_000_000.0;
+
+/// Name, rate and delay.
+pub(super) struct Way {
+    pub(super) name: String,
+    pub(super) rate: LinkRate,
+    pub(super) delay: Duration,
+}
+
+pub(super) fn ways(context: &Context<'_>, links: &[file::Link]) -> Result<Vec<Way>, ScenarioError> {
+    let place = &context.place;
+    let mut ways: Vec<Way> = Vec::new();
+    for link in links {
+        check_name(place, &link.name, "link")?;
+        let name = link.name.get_ref().clone();
+        if ways.iter().any(|known| known.name == name) {
+            return Err(place.wrong(&link.name.span(), format!("a second link {name:?}"), "another name"));
+        }
+        if link.delay.0.max(link.jitter.0) > LONGEST_DELAY {
+            return Err(place.wrong(
+                &link.name.span(),
+                format!("the delay of link {name:?} is beyond an hour"),
+                "a shorter one",
+            ));
+        }
+        ways.push(Way { rate: rate(context, link)?, delay: link.delay.0, name });
+    }
+    if ways.is_empty() {
+        return Err(place.wrong(&(0..0), "there is no link", "[[link]] with name, rate and queue"));
+    }
+    Ok(ways)
+}
+
+fn rate(context: &Context<'_>, link: &file::Link) -> Result<LinkRate, ScenarioError> {
+    let place = &context.place;
+    match (&link.rate, &link.trace) {
+        (Some(rate), None) => Ok(LinkRate::Constant(rate.get_ref().0)),
+        (None, Some(trace)) => read_trace(context, trace),
+        (Some(_), Some(trace)) => Err(place.wrong(&trace.span(), "both a rate and a trace", "one of them")),
+        (None, None) => {
+            let cause = format!("link {:?} has no rate", link.name.get_ref());
+            Err(place.wrong(&link.name.span(), cause, "rate = \"100 Mbit/s\", or trace = \"FILE\""))
+        }
+    }
+}
+
+fn read_trace(context: &Context<'_>, name: &Spanned<String>) -> Result<LinkRate, ScenarioError> {
+    let (place, file) = (&context.place, name.get_ref().clone());
+    let is_inside =
+        std::path::Path::new(&file).components().all(|part| matches!(part, std::path::Component::Normal(_)));
+    if !is_inside {
+        let cause = format!("{file:?} is no file beside the scenario or below");
+        return Err(place.wrong(&name.span(), cause, "trace = \"traces/FILE\""));
+    }
+    let text = std::fs::read_to_string(context.folder.join(&file)).map_err(|error| {
+        place.wrong(&name.span(), format!("cannot read {file:?}: {error}"), "a path relative to the scenario")
+    })?;
+    let trace = RateTrace::parse(&text).map_err(|error| {
+        place.wrong(&name.span(), format!("{file:?}: {error}"), "one time in milliseconds a line, as mahimahi has it")
+    })?;
+    Ok(LinkRate::Trace { file, trace: Arc::new(trace) })
+}
+
+pub(super) fn links(
+    place: &Place<'_>,
+    file: &File,
+    ways: &[Way],
+    groups: &[Group],
+) -> Result<Vec<Link>, ScenarioError> {
+    let link = |(number, (link, way)): (usize, (&file::Link, &Way))| {
+        let users: Vec<&Group> = groups.iter().filter(|group| group.path.contains(&number)).collect();
+        let packet_bytes = users.first().map_or(1500, |group| group.packet_bytes());
+        let rtt = bdp_rtt(place, link, users.first().copied())?;
+        let bdp_pkts = way.rate.bits_per_s() as f64 * rtt.as_secs_f64() / 8.0 / f64::from(packet_bytes);
+        let has_data_back = users.iter().any(|group| group.reverse && !group.schedule.is_empty());
+        Ok(Link {
+            name: way.name.clone(),
+            rate: way.rate.clone(),
+            delay: way.delay,
+            jitter: link.jitter.0,
+            queue: QueueReader { place, queue: &link.queue, packet_bytes, bdp_pkts }.read()?,
+            loss: loss(place, link.loss.as_ref())?,
+            back_is_link: link.back == Back::Link || (link.back == Back::Auto && has_data_back),
+            packet_bytes,
+        })
+    };
+    let links = file.link.iter().zip(ways).enumerate().map(link).collect::<Result<Vec<Link>, ScenarioError>>()?;
+    for (spec, group) in file.flows.iter().zip(groups).filter(|(_, group)| group.reverse) {
+        if let Some(number) = group.path.iter().find(|number| !links[**number].back_is_link) {
+            let cause = format!(
+                "{} sends data back over link {:?}, whose way back is a delay",
+                group.name, links[*number].name
+            );
+            return Err(place.wrong(&spec.name.span(), cause, "back = \"link\" or \"auto\""));
+        }
+    }
+    Ok(links)
+}
+
+fn bdp_rtt(place: &Place<'_>, link: &file::Link, user: Option<&Group>) -> Result<Duration, ScenarioError> {
+    if let Some(rtt) = &link.bdp_rtt {
+        return Ok(rtt.get_ref().0);
+    }
+    let is_of_bdp = |amount: &Option<Spanned<Amount>>| {
+        amount.as_ref().is_some_and(|amount| matches!(amount.get_ref(), Amount::OfBdp(_)))
+    };
+    let queue = link.queue.get_ref();
+    let needs_it = matches!(queue.size.get_ref(), Amount::OfBdp(_))
+        || [&queue.mark_above, &queue.min_threshold, &queue.max_threshold].into_iter().any(is_of_bdp);
+    match user.map(|group| group.base_rtt) {
+        Some(rtt) if !rtt.is_zero() || !needs_it => Ok(rtt),
+        None if !needs_it => Ok(Duration::ZERO),
+        _ => {
+            let cause =
+                format!("link {:?}: a share of a BDP, but no group that crosses it has an RTT", link.name.get_ref());
+            Err(place.wrong(&queue.size.span(), cause, "delays, bdp_rtt = \"100 ms\", or a size in packets"))
+        }
+    }
+}
+
+struct QueueReader<'a> {
+    place: &'a Place<'a>,
+    queue: &'a Spanned<file::Queue>,
+    packet_bytes: u32,
+    bdp_pkts: f64,
+}
+
+impl QueueReader<'_> {
+    fn read(&self) -> Result<Queue, ScenarioError> {
+        let queue = self.queue.get_ref();
+        let (kind, what) = match queue.kind.get_ref() {
+            QueueKind::Droptail => (QueueKind::Droptail, "a droptail queue"),
+            QueueKind::Threshold => (QueueKind::Threshold, "a threshold queue"),
+            QueueKind::Red => (QueueKind::Red, "a red queue"),
+            QueueKind::Codel => (QueueKind::Codel, "a codel queue"),
+        };
+        let keys = Keys { place: self.place, what: what.to_owned(), span: self.queue.span() };
+        self.refuse_others(&keys, kind)?;
+        match kind {
+            QueueKind::Droptail => Ok(Queue::Droptail(self.size()?)),
+            QueueKind::Threshold => {
+                keys.need("mark_above", queue.mark_above.as_ref())?;
+                let mark_above_pkts = self.pkts(queue.mark_above.as_ref())?.unwrap_or_default();
+                Ok(Queue::Threshold { mark_above_pkts, size: self.size()? })
+            }
+            QueueKind::Red => self.red(&keys),
+            QueueKind::Codel => self.codel(),
+        }
+    }
+
+    fn refuse_others(&self, keys: &Keys<'_>, kind: QueueKind) -> Result<(), ScenarioError> {
+        let queue = self.queue.get_ref();
+        if kind != QueueKind::Threshold {
+            keys.refuse(&[("mark_above", span_of(&queue.mark_above))])?;
+        }
+        if kind != QueueKind::Red {
+            keys.refuse(&[
+                ("min_threshold", span_of(&queue.min_threshold)),
+                ("max_threshold", span_of(&queue.max_threshold)),
+                ("max_probability", span_of(&queue.max_probability)),
+                ("weight_shift", span_of(&queue.weight_shift)),
+                ("gentle", span_of(&queue.gentle)),
+            ])?;
+        }
+        if kind != QueueKind::Codel {
+            keys.refuse(&[("target", span_of(&queue.target)), ("interval", span_of(&queue.interval))])?;
+        }
+        if !matches!(kind, QueueKind::Red | QueueKind::Codel) {
+            keys.refuse(&[("ecn", span_of(&queue.ecn))])?;
+        }
+        Ok(())
+    }
+
+    fn red(&self, keys: &Keys<'_>) -> Result<Queue, ScenarioError> {
+        let queue = self.queue.get_ref();
+        let max_span =
+            keys.need("max_threshold", queue.max_threshold.as_ref()).map(|_| span_of(&queue.max_threshold))?;
+        keys.need("min_threshold", queue.min_threshold.as_ref())?;
+        let min_threshold_pkts = self.pkts(queue.min_threshold.as_ref())?.unwrap_or_default();
+        let max_threshold_pkts = self.pkts(queue.max_threshold.as_ref())?.unwrap_or_default();
+        if min_threshold_pkts >= max_threshold_pkts {
+            let cause = format!("min_threshold is {min_threshold_pkts} packets, max_threshold {max_threshold_pkts}");
+            return Err(self.place.wrong(&max_span.unwrap_or_default(), cause, "a larger max_threshold"));
+        }
+        let weight_shift = queue.weight_shift.as_ref().map_or(9, |shift| *shift.get_ref());
+        if !(1..=30).contains(&weight_shift) {
+            let span = span_of(&queue.weight_shift).unwrap_or_default();
+            return Err(self.place.wrong(&span, format!("weight_shift is {weight_shift}"), "1 to 30"));
+        }
+        Ok(Queue::Red {
+            min_threshold_pkts,
+            max_threshold_pkts,
+            max_probability: queue.max_probability.as_ref().map_or(0.1, |share| share.get_ref().0),
+            weight_shift,
+            gentle: queue.gentle.as_ref().is_none_or(|gentle| *gentle.get_ref()),
+            ecn: queue.ecn.as_ref().is_some_and(|ecn| *ecn.get_ref()),
+            limit_pkts: self.limit_pkts()?,
+        })
+    }
+
+    fn codel(&self) -> Result<Queue, ScenarioError> {
+        let queue = self.queue.get_ref();
+        let time = |time: &Option<Spanned<Time>>, default_ms: u64| match time {
+            None => Ok(Duration::from_millis(default_ms)),
+            Some(time) if time.get_ref().0.is_zero() => {
+                Err(self.place.wrong(&time.span(), "a time of 0", "more than 0; the defaults are 5 ms and 100 ms"))
+            }
+            Some(time) => Ok(time.get_ref().0),
+        };
+        Ok(Queue::Codel {
+            target: time(&queue.target, 5)?,
+            interval: time(&queue.interval, 100)?,
+            ecn: queue.ecn.as_ref().is_some_and(|ecn| *ecn.get_ref()),
+            limit_pkts: self.limit_pkts()?,
+        })
+    }
+
+    fn limit_pkts(&self) -> Result<u32, ScenarioError> {
+        Ok(self.pkts(Some(&self.queue.get_ref().size))?.unwrap_or(1))
+    }
+
+    fn size(&self) -> Result<Size, ScenarioError> {
+        let size = &self.queue.get_ref().size;
+        match *size.get_ref() {
+            Amount::Bytes(bytes) if bytes >= u64::from(self.packet_bytes) => Ok(Size::Bytes(bytes)),
+            Amount::Bytes(bytes) => {
+                let cause = format!("a queue of {bytes} bytes has no room for a packet of {}", self.packet_bytes);
+                Err(self.place.wrong(&size.span(), cause, "a larger size"))
+            }
+            _ => self.limit_pkts().map(Size::Packets),
+        }
+    }
+
+    fn pkts(&self, amount: Option<&Spanned<Amount>>) -> Result<Option<u32>, ScenarioError> {
+        let Some(amount) = amount else { return Ok(None) };
+        let pkts = match *amount.get_ref() {
+            Amount::Packets(pkts) => f64::from(pkts),
+            Amount::Bytes(bytes) => bytes as f64 / f64::from(self.packet_bytes),
+            Amount::OfBdp(share) => (self.bdp_pkts * share + 1e-6).max(1.0),
+        };
+        if (1.0..=LARGEST_QUEUE_PKTS).contains(&pkts) {
+            return Ok(Some(pkts.floor() as u32));
+        }
+        let cause = format!("{pkts:.1} packets of {} bytes", self.packet_bytes);
+        Err(self.place.wrong(&amount.span(), cause, "1 to 100 million packets"))
+    }
+}
+
+fn loss(place: &Place<'_>, loss: Option<&Spanned<file::Loss>>) -> Result<Loss, ScenarioError> {
+    let Some(spanned) = loss else { return Ok(Loss::None) };
+    let loss = spanned.get_ref();
+    let (kind, what) = match loss.kind.get_ref() {
+        LossKind::None => (LossKind::None, "no loss"),
+        LossKind::Bernoulli => (LossKind::Bernoulli, "bernoulli loss"),
+        LossKind::GilbertElliott => (LossKind::GilbertElliott, "gilbert-elliott loss"),
+    };
+    let keys = Keys { place, what: what.to_owned(), span: spanned.span() };
+    if kind != LossKind::Bernoulli {
+        keys.refuse(&[("probability", span_of(&loss.probability))])?;
+    }
+    if kind != LossKind::GilbertElliott {
+        keys.refuse(&[
+            ("good_to_bad", span_of(&loss.good_to_bad)),
+            ("bad_to_good", span_of(&loss.bad_to_good)),
+            ("loss_in_good", span_of(&loss.loss_in_good)),
+            ("loss_in_bad", span_of(&loss.loss_in_bad)),
+        ])?;
+    }
+    let share =
+        |value: &Option<Spanned<Share>>, default: f64| value.as_ref().map_or(default, |value| value.get_ref().0);
+    Ok(match kind {
+        LossKind::None => Loss::None,
+        LossKind::Bernoulli => match keys.need("probability", loss.probability.as_ref())?.0 {
+            probability if probability > 0.0 => Loss::Bernoulli(probability),
+            _ => Loss::None,
+        },
+        LossKind::GilbertElliott => Loss::GilbertElliott {
+            good_to_bad: keys.need("good_to_bad", loss.good_to_bad.as_ref())?.0,
+            bad_to_good: keys.need("bad_to_good", loss.bad_to_good.as_ref())?.0,
+            loss_in_good: share(&loss.loss_in_good, 0.0),
+            loss_in_bad: share(&loss.loss_in_bad, 1.0),
+        },
+    })
+}

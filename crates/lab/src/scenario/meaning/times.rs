@@ -1,0 +1,86 @@
+//! Length of a run, its window, its intervals.
+
+use std::time::Duration;
+
+use toml::Spanned;
+
+use super::super::file::Run;
+use super::super::place::{Place, ScenarioError};
+use super::super::quantity::Time;
+
+/// The shortest interval of samples unless another is asked for.
+const DEFAULT_INTERVAL: Duration = Duration::from_millis(10);
+/// At most so many rows of a series.
+const MAX_SAMPLES: u128 = 10_000_000;
+
+pub(super) struct Times {
+    pub(super) duration: Duration,
+    pub(super) window: (Duration, Duration),
+    pub(super) sample_interval: Duration,
+    pub(super) rate_interval: Duration,
+}
+
+pub(super) fn times(place: &Place<'_>, run: &Run) -> Result<Times, ScenarioError> {
+    let duration = run.duration.get_ref().0;
+    if duration.is_zero() {
+        return Err(place.wrong(&run.duration.span(), "a run of no length", "duration = \"60 s\""));
+    }
+    if *run.repeats.get_ref() == 0 {
+        return Err(place.wrong(&run.repeats.span(), "nothing is run 0 times", "repeats = 1"));
+    }
+    let window = window(place, run, duration)?;
+    let length = window.1.saturating_sub(window.0);
+    let sample_interval = interval(place, run.sample_interval.as_ref(), length)?;
+    let sample_interval = sample_interval.unwrap_or((duration / 1000).max(DEFAULT_INTERVAL)).min(length);
+    if duration.as_nanos() / sample_interval.as_nanos() > MAX_SAMPLES {
+        let span = run.sample_interval.as_ref().map_or(0..0, Spanned::span);
+        return Err(place.wrong(&span, format!("more than {MAX_SAMPLES} samples a run"), "a longer sample_interval"));
+    }
+    let rate_interval = interval(place, run.rate_interval.as_ref(), length)?;
+    let rate_interval = rate_interval.unwrap_or(sample_interval * 10).min(length);
+    if rate_interval < sample_interval {
+        let span = run.rate_interval.as_ref().map_or(0..0, Spanned::span);
+        return Err(place.wrong(&span, "rate_interval is shorter than sample_interval", "at least as long"));
+    }
+    Ok(Times { duration, window, sample_interval, rate_interval })
+}
+
+fn window(place: &Place<'_>, run: &Run, duration: Duration) -> Result<(Duration, Duration), ScenarioError> {
+    match (&run.warm_up, &run.window) {
+        (Some(warm_up), Some(_)) => {
+            Err(place.wrong(&warm_up.span(), "both warm_up and window", "window = [\"FROM\", \"TO\"] alone"))
+        }
+        (Some(warm_up), None) if warm_up.get_ref().0 >= duration => {
+            let cause = format!("warm_up ends at {:?}, the run at {duration:?}", warm_up.get_ref().0);
+            Err(place.wrong(&warm_up.span(), cause, "a shorter warm_up or a longer duration"))
+        }
+        (Some(warm_up), None) => Ok((warm_up.get_ref().0, duration)),
+        (None, None) => Ok((Duration::ZERO, duration)),
+        (None, Some(window)) => {
+            let [from, to] = window.get_ref();
+            if from.get_ref().0 >= to.get_ref().0 {
+                let cause = "the window ends before it begins";
+                return Err(place.wrong(&window.span(), cause, "[\"FROM\", \"TO\"], FROM before TO"));
+            }
+            if to.get_ref().0 > duration {
+                let cause = format!("the window ends at {:?}, the run at {duration:?}", to.get_ref().0);
+                return Err(place.wrong(&to.span(), cause, "a window inside the duration"));
+            }
+            Ok((from.get_ref().0, to.get_ref().0))
+        }
+    }
+}
+
+fn interval(
+    place: &Place<'_>,
+    interval: Option<&Spanned<Time>>,
+    longest: Duration,
+) -> Result<Option<Duration>, ScenarioError> {
+    let Some(interval) = interval else { return Ok(None) };
+    let length = interval.get_ref().0;
+    if length.is_zero() || length > longest {
+        let cause = format!("an interval of {length:?} in a window of {longest:?}");
+        return Err(place.wrong(&interval.span(), cause, "more than 0 and at most the window"));
+    }
+    Ok(Some(length))
+}

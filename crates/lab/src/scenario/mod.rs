@@ -1,0 +1,206 @@
+//! Scenarios: TOML files that describe experiments. `docs/scenarios.md` has the format.
+
+mod document;
+pub mod file;
+mod layouts;
+mod meaning;
+mod place;
+pub mod quantity;
+mod reader;
+pub mod setup;
+mod sweep;
+
+use std::path::{Path, PathBuf};
+
+use document::Document;
+pub(crate) use layouts::layout;
+use meaning::Context;
+pub(crate) use place::did_you_mean;
+use place::Place;
+pub use place::ScenarioError;
+pub(crate) use reader::Reader;
+pub use reader::{Names, PaperValue};
+pub use setup::Setup;
+use sweep::Sweep;
+pub use sweep::{Axis, Position, Region};
+
+use crate::measures::Reference;
+use crate::statements::{statements, Statement};
+
+/// A scenario that can be run: nothing in it is wrong.
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    /// Name of the file without ending.
+    pub name: String,
+    /// Where names of traces are relative to.
+    pub folder: PathBuf,
+    /// What is compared.
+    pub title: String,
+    /// Paper and figure.
+    pub source: String,
+    /// What differs from it.
+    pub notes: String,
+    /// Axes of the sweep.
+    pub axes: Vec<Axis>,
+    /// All that are run, in the order of the sweep.
+    pub points: Vec<Point>,
+    /// How often each.
+    pub repeats: u32,
+    /// Where all randomness comes from.
+    pub seed: u64,
+    /// What pages show.
+    pub wanted: Vec<Reference>,
+    /// Where `impact` and `fair_to_reno` find what they compare with.
+    pub baseline: Option<Region>,
+    /// The paper's values.
+    pub paper: Vec<PaperValue>,
+    /// What the results must show.
+    pub statements: Vec<Statement>,
+    /// The file as it is run, overrides included.
+    pub text: String,
+    /// What decides about a run, independent of spacing and comments.
+    pub canonical: String,
+    /// Files that links take their rates from, as the scenario names them.
+    pub traces: Vec<String>,
+}
+
+/// One point of a sweep.
+#[derive(Debug, Clone)]
+pub struct Point {
+    /// Its number in the whole sweep, from 0.
+    pub index: usize,
+    /// Where it lies on each axis.
+    pub position: Position,
+    /// What is run.
+    pub setup: Setup,
+}
+
+/// `--set PATH=VALUE`: the value as TOML, or as a text where it is none.
+pub type Override = (String, String);
+
+impl Scenario {
+    /// Reads a file.
+    pub fn read(path: &Path, overrides: &[Override]) -> Result<Self, ScenarioError> {
+        let shown = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| ScenarioError {
+            file: shown.clone(),
+            line: 1,
+            column: 1,
+            cause: format!("cannot be read: {error}"),
+            remedy: "a scenario's path, such as configs/scenarios/example-dumbbell.toml".to_owned(),
+        })?;
+        Self::of_text(path, &text, overrides)
+    }
+
+    /// Reads a text as if it stood in this file.
+    pub fn of_text(path: &Path, text: &str, overrides: &[Override]) -> Result<Self, ScenarioError> {
+        let shown = path.display().to_string();
+        let whole = with_overrides(text, overrides);
+        let place = Place { file: &shown, text: &whole, length: text.len() };
+        let mut document = Document::of_text(place)?;
+        let mut start = text.len() + 1;
+        for (path, value) in overrides {
+            document.override_value(path, start, value)?;
+            start += path.len() + value.len() + 2;
+        }
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let name = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+        let mut scenario = of_document(&document, folder)?;
+        scenario.name = name;
+        scenario.text = if overrides.is_empty() { text.to_owned() } else { document.to_table()?.to_string() };
+        Ok(scenario)
+    }
+
+    /// The values of a point's axes, as text.
+    #[must_use]
+    pub fn values(&self, position: &[usize]) -> Vec<&str> {
+        self.axes.iter().zip(position).map(|(axis, at)| axis.values[*at].as_str()).collect()
+    }
+
+    /// "algorithm = cubic, buffer = 20 % BDP"; empty without a sweep.
+    #[must_use]
+    pub fn label(&self, position: &[usize]) -> String {
+        label(&self.axes, position)
+    }
+
+    /// The point there, if it is run.
+    #[must_use]
+    pub fn point_at(&self, position: &[usize]) -> Option<&Point> {
+        self.points.iter().find(|point| point.position == position)
+    }
+}
+
+pub(crate) fn label(axes: &[Axis], position: &[usize]) -> String {
+    let words = axes.iter().zip(position).map(|(axis, at)| format!("{} = {}", axis.name, axis.values[*at]));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// The text, and the overrides behind it, one a line, so that both have places.
+fn with_overrides(text: &str, overrides: &[Override]) -> String {
+    let lines = overrides.iter().map(|(path, value)| format!("\n{path}={value}"));
+    std::iter::once(text.to_owned()).chain(lines).collect()
+}
+
+fn traces(points: &[Point]) -> Vec<String> {
+    let links = points.iter().flat_map(|point| &point.setup.links);
+    let files = links.filter_map(|link| match &link.rate {
+        setup::LinkRate::Trace { file, .. } => Some(file.clone()),
+        setup::LinkRate::Constant(_) => None,
+    });
+    files.collect::<std::collections::BTreeSet<String>>().into_iter().collect()
+}
+
+fn of_document(document: &Document<'_>, folder: &Path) -> Result<Scenario, ScenarioError> {
+    let place = document.place;
+    let sweep = Sweep::of_document(document)?;
+    let mut positions: Vec<(usize, Position)> = sweep.positions().into_iter().enumerate().collect();
+    let first = sweep.document_at(document, &positions[0].1)?.file()?;
+    let (only, exclude) = (&first.run.only, &first.run.exclude);
+    let regions = |list: &[toml::Spanned<file::Selection>]| {
+        list.iter().map(|it| sweep::region(&place, &sweep.axes, it.get_ref())).collect::<Result<Vec<Region>, _>>()
+    };
+    let (only, exclude) = (regions(only)?, regions(exclude)?);
+    positions.retain(|(_, position)| {
+        (only.is_empty() || only.iter().any(|region| region.contains(position)))
+            && !exclude.iter().any(|region| region.contains(position))
+    });
+    let mut points = Vec::new();
+    for (index, position) in positions {
+        let at = |mut error: ScenarioError| {
+            if !sweep.axes.is_empty() {
+                error.cause = format!("{} (at {})", error.cause, label(&sweep.axes, &position));
+            }
+            error
+        };
+        let file = sweep.document_at(document, &position)?.file().map_err(at)?;
+        let setup = meaning::setup(&Context { place, folder }, &file).map_err(at)?;
+        points.push(Point { index, position, setup });
+    }
+    if points.is_empty() {
+        return Err(place.wrong(&(0..0), "no point of the sweep is left to run", "less in only and exclude"));
+    }
+    let repeats = &first.run.repeats;
+    if *repeats.get_ref() > 1 && !points.iter().any(|point| point.setup.is_random()) {
+        let cause = format!("{} repeats of what has nothing random in it are all alike", repeats.get_ref());
+        return Err(place.wrong(&repeats.span(), cause, "start_spread = \"100 ms\" in a group, or repeats = 1"));
+    }
+    let reader = Reader::new(place, &sweep.axes, &points);
+    Ok(Scenario {
+        name: String::new(),
+        folder: folder.to_owned(),
+        title: first.title.clone(),
+        source: first.source.clone(),
+        notes: first.notes.clone(),
+        repeats: *repeats.get_ref(),
+        seed: first.run.seed,
+        wanted: first.measures.wanted.iter().map(|text| reader.reference(text)).collect::<Result<_, _>>()?,
+        baseline: reader.baseline(&first)?,
+        paper: reader.paper(&first.paper)?,
+        statements: statements(&reader, &first.statement)?,
+        text: String::new(),
+        canonical: document.canonical()?,
+        traces: traces(&points),
+        axes: sweep.axes.clone(),
+        points,
+    })
+}

@@ -1,0 +1,9 @@
+//! Statements of papers, and whether our results bear them out.
+
+mod evaluate;
+mod form;
+mod read;
+
+pub use evaluate::{judge, Judged, JudgedCheck, JudgedPlace, Results, Verdict};
+pub use form::{Check, Course, Form, Statement, Tolerance};
+pub(crate) use read::statements;

@@ -1,0 +1,18 @@
+//! Tests of the lab that need no privileges.
+
+mod bad_scenarios;
+mod good_scenarios;
+
+use std::path::{Path, PathBuf};
+
+use ccctl_lab::scenario::{Scenario, ScenarioError};
+
+/// A file of this repository.
+fn file(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+/// A scenario of this text, in the folder of the shipped ones.
+fn scenario(text: &str) -> Result<Scenario, ScenarioError> {
+    Scenario::of_text(Path::new("s.toml"), text, &[])
+}

@@ -1,0 +1,273 @@
+//! CSV as in RFC 4180, with what the format cannot say in lines that begin with `#`.
+//!
+//! `# name: value` is a fact, `#column cwnd_pkts: integer packets` the kind and the unit of a column. Facts that came late
+//! are after the rows. In both, a backslash stands before a colon in a name, and `\n`, `\r`, `\\` are themselves. Without
+//! `#column` lines, a column is of the narrowest kind that all its fields fit.
+//!
+//! An empty field is a missing value; CSV has no other way, so an empty word becomes one. Numbers that are not finite are
+//! `NaN`, `inf` and `-inf`, as most readers know them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
+use std::path::Path;
+
+use csv_core::{ReadRecordResult, Reader};
+
+use super::column::{append, table_of, Kind};
+use super::{bad_line, FileError};
+use crate::table::{Column, Table, Value};
+
+pub fn encode_header(header: &Table, out: &mut Vec<u8>) {
+    encode_facts(&header.facts, out);
+    let mut lines = String::new();
+    for column in header.columns() {
+        let kind = Kind::of(&column.values).name();
+        let _ = writeln!(lines, "#column {}: {kind} {}", escape(&column.name, true), escape(&column.unit, false));
+    }
+    out.extend_from_slice(lines.as_bytes());
+    if !header.columns().is_empty() {
+        encode_fields(header.columns().iter().map(|column| quote(&column.name)), out);
+    }
+}
+
+pub fn encode_facts(facts: &BTreeMap<String, String>, out: &mut Vec<u8>) {
+    for (name, value) in facts {
+        out.extend_from_slice(format!("# {}: {}\n", escape(name, true), escape(value, false)).as_bytes());
+    }
+}
+
+pub fn encode_row(row: &[Option<Value>], out: &mut Vec<u8>) {
+    encode_fields(row.iter().map(|value| value.as_ref().map(field).unwrap_or_default()), out);
+}
+
+fn encode_fields(fields: impl Iterator<Item = String>, out: &mut Vec<u8>) {
+    let mut line = fields.collect::<Vec<_>>().join(",");
+    // A line without anything is no record: the one field of a table of one column is then in quotes.
+    if line.is_empty() {
+        line.push_str("\"\"");
+    }
+    line.push('\n');
+    out.extend_from_slice(line.as_bytes());
+}
+
+fn field(value: &Value) -> String {
+    match value {
+        Value::Integer(value) => value.to_string(),
+        // The shortest text that reads back as the same number, with a fraction even if it is whole.
+        Value::Real(value) => format!("{value:?}"),
+        Value::Text(value) => quote(value),
+    }
+}
+
+fn quote(text: &str) -> String {
+    if text.contains(['"', ',', '\n', '\r', '#']) || text.trim() != text {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+fn escape(text: &str, is_name: bool) -> String {
+    let text = text.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r");
+    if is_name {
+        text.replace(':', "\\:")
+    } else {
+        text
+    }
+}
+
+/// Up to the first colon that has no backslash before it, and after it.
+fn unescape(line: &str) -> Option<(String, String)> {
+    let mut parts = [String::new(), String::new()];
+    let mut part = 0;
+    let mut letters = line.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            ':' if part == 0 => part = 1,
+            '\\' => parts[part].push(match letters.next()? {
+                'n' => '\n',
+                'r' => '\r',
+                other => other,
+            }),
+            other => parts[part].push(other),
+        }
+    }
+    let [name, value] = parts;
+    (part == 1).then(|| (name, value.strip_prefix(' ').unwrap_or(&value).to_owned()))
+}
+
+/// The table in a file.
+pub fn decode(data: &[u8], path: &Path) -> Result<Table, FileError> {
+    let data = data.strip_prefix("\u{feff}".as_bytes()).unwrap_or(data);
+    let mut scan = Scan { kinds: Vec::new(), names: Vec::new() };
+    let mut comments = Comments::default();
+    for_each_record(data, path, |line, record| match record {
+        Record::Comment(text) => comments.take(text).map_err(|what| bad_line(path, line, what)),
+        Record::Fields(fields) => scan.take(&fields).map_err(|what| bad_line(path, line, what)),
+    })?;
+    let mut columns: Vec<_> = scan.columns(&comments).collect();
+    let mut is_header = true;
+    for_each_record(data, path, |line, record| {
+        let Record::Fields(fields) = record else { return Ok(()) };
+        if std::mem::take(&mut is_header) {
+            return Ok(());
+        }
+        let mut pairs = columns.iter_mut().zip(fields);
+        pairs.try_for_each(|(column, field)| take(column, field)).map_err(|what| bad_line(path, line, what))
+    })?;
+    let mut table = table_of(columns.into_iter(), path)?;
+    table.facts = comments.facts;
+    Ok(table)
+}
+
+fn take(column: &mut Column, field: &str) -> Result<(), String> {
+    let kind = Kind::of(&column.values);
+    let value = if field.is_empty() { None } else { parse(kind, field) };
+    if value.is_none() && !field.is_empty() {
+        return Err(format!("{} is {field:?}, but the column is {}", column.name, kind.name()));
+    }
+    append(&mut column.values, value);
+    Ok(())
+}
+
+/// The value of a field that is not empty, if it is of this kind.
+fn parse(kind: Kind, field: &str) -> Option<Value> {
+    Some(match kind {
+        Kind::Integer => Value::Integer(field.parse().ok()?),
+        Kind::Real => Value::Real(field.parse().ok()?),
+        Kind::Text => Value::Text(field.to_owned()),
+    })
+}
+
+/// What lines with `#` say.
+#[derive(Default)]
+struct Comments {
+    facts: BTreeMap<String, String>,
+    kinds: HashMap<String, (Kind, String)>,
+}
+
+impl Comments {
+    fn take(&mut self, text: &str) -> Result<(), String> {
+        if let Some(rest) = text.strip_prefix("#column ") {
+            let (name, what) = unescape(rest).ok_or("expected #column name: kind unit")?;
+            let (kind, unit) = what.split_once(' ').unwrap_or((&what, ""));
+            let kind = Kind::named(kind).ok_or(format!("{kind} is not one of integer, real, text"))?;
+            self.kinds.insert(name, (kind, unit.to_owned()));
+        } else if let Some((name, value)) = text.strip_prefix("# ").and_then(unescape) {
+            self.facts.insert(name, value);
+        }
+        // Any other comment is of another program, and not for us.
+        Ok(())
+    }
+}
+
+/// The first look: names, and the narrowest kind of each column.
+struct Scan {
+    names: Vec<String>,
+    kinds: Vec<Option<Kind>>,
+}
+
+impl Scan {
+    fn take(&mut self, fields: &[&str]) -> Result<(), String> {
+        if self.names.is_empty() {
+            self.names = fields.iter().map(|&name| name.to_owned()).collect();
+            self.kinds = vec![None; fields.len()];
+            return Ok(());
+        }
+        if fields.len() != self.names.len() {
+            return Err(format!("{} fields for {} columns", fields.len(), self.names.len()));
+        }
+        for (known, field) in self.kinds.iter_mut().zip(fields).filter(|(_, field)| !field.is_empty()) {
+            let wider = [Kind::Integer, Kind::Real, Kind::Text].into_iter().skip(known.map_or(0, |kind| kind as usize));
+            *known = wider.into_iter().find(|&kind| parse(kind, field).is_some());
+        }
+        Ok(())
+    }
+
+    fn columns(self, comments: &Comments) -> impl Iterator<Item = Column> + '_ {
+        self.names.into_iter().zip(self.kinds).map(|(name, found)| {
+            let declared = comments.kinds.get(&name);
+            let kind = declared.map_or(found.unwrap_or(Kind::Real), |(kind, _)| *kind);
+            let unit = declared.map(|(_, unit)| unit.clone()).unwrap_or_default();
+            Column { name, unit, values: kind.empty() }
+        })
+    }
+}
+
+enum Record<'a> {
+    Comment(&'a str),
+    Fields(Vec<&'a str>),
+}
+
+/// Comments and records in their order, with the line on which each begins.
+fn for_each_record(
+    data: &[u8],
+    path: &Path,
+    mut take: impl FnMut(usize, Record) -> Result<(), FileError>,
+) -> Result<(), FileError> {
+    let mut fields = Fields { text: vec![0; 4096], ends: vec![0; 64], count: 0 };
+    let (mut rest, mut line) = (data, 1);
+    while let Some(&first) = rest.first() {
+        let bad = |what: &str| bad_line(path, line, what);
+        let length = match first {
+            b'\n' | b'\r' => 1,
+            b'#' => {
+                let length = rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len());
+                let comment = std::str::from_utf8(&rest[..length]).map_err(|_| bad("not UTF-8"))?;
+                take(line, Record::Comment(comment.trim_end_matches('\r')))?;
+                length
+            }
+            _ => {
+                let length = fields.read(rest);
+                if count(&rest[..length], b'"') % 2 == 1 {
+                    return Err(bad("a quote is not closed"));
+                }
+                take(line, Record::Fields(fields.all().map_err(|_| bad("not UTF-8"))?))?;
+                length
+            }
+        };
+        line += count(&rest[..length], b'\n');
+        rest = &rest[length..];
+    }
+    Ok(())
+}
+
+fn count(data: &[u8], wanted: u8) -> usize {
+    data.iter().map(|&byte| usize::from(byte == wanted)).sum()
+}
+
+/// The fields of one record, in memory that records share.
+struct Fields {
+    text: Vec<u8>,
+    ends: Vec<usize>,
+    count: usize,
+}
+
+impl Fields {
+    /// Reads one record, which is not empty; says how long it was.
+    fn read(&mut self, data: &[u8]) -> usize {
+        let mut reader = Reader::new();
+        let (mut consumed, mut written) = (0, 0);
+        self.count = 0;
+        loop {
+            // At the end of the data the rest is empty, which is how the parser learns of the end.
+            let (text, ends) = (&mut self.text[written..], &mut self.ends[self.count..]);
+            let (result, read, bytes, fields) = reader.read_record(&data[consumed..], text, ends);
+            consumed += read;
+            written += bytes;
+            self.count += fields;
+            match result {
+                ReadRecordResult::InputEmpty => {}
+                ReadRecordResult::OutputFull => self.text.resize(self.text.len() * 2, 0),
+                ReadRecordResult::OutputEndsFull => self.ends.resize(self.ends.len() * 2, 0),
+                ReadRecordResult::Record | ReadRecordResult::End => return consumed,
+            }
+        }
+    }
+
+    fn all(&self) -> Result<Vec<&str>, std::str::Utf8Error> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        let places = starts.zip(&self.ends[..self.count]);
+        places.map(|(start, &end)| std::str::from_utf8(&self.text[start..end])).collect()
+    }
+}

@@ -1,0 +1,158 @@
+//! JSON lines: an object a row, after a first line that holds the facts, the units and the kinds of the columns.
+//!
+//! JSON has no words for numbers that are not finite: they are the strings `NaN`, `Infinity` and `-Infinity`, and become
+//! numbers again in a column that is real. Facts that came late are in a last line of their own.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::{json, Map, Value as Json};
+
+use super::column::{Columns, Growing, Kind};
+use super::{bad_line, FileError};
+use crate::table::{Column, Table, Value};
+
+pub fn encode_header(header: &Table, out: &mut Vec<u8>) {
+    let mut units = Map::new();
+    let mut kinds = Map::new();
+    for column in header.columns() {
+        units.insert(column.name.clone(), column.unit.clone().into());
+        kinds.insert(column.name.clone(), Kind::of(&column.values).name().into());
+    }
+    encode_line(&json!({ "facts": header.facts, "units": units, "kinds": kinds }), out);
+}
+
+pub fn encode_row(columns: &[Column], row: &[Option<Value>], out: &mut Vec<u8>) {
+    let fields = columns.iter().zip(row).map(|(column, value)| {
+        let value = match value {
+            None => Json::Null,
+            // A whole number in a real column is written as a real one, so that other readers see one type.
+            Some(Value::Integer(value)) if Kind::of(&column.values) == Kind::Real => json!(*value as f64),
+            Some(Value::Integer(value)) => json!(value),
+            Some(Value::Real(value)) if value.is_finite() => json!(value),
+            Some(Value::Real(value)) => not_finite(*value).into(),
+            Some(Value::Text(value)) => value.as_str().into(),
+        };
+        (column.name.clone(), value)
+    });
+    encode_line(&Json::Object(fields.collect()), out);
+}
+
+pub fn encode_facts(facts: &BTreeMap<String, String>, out: &mut Vec<u8>) {
+    if !facts.is_empty() {
+        encode_line(&json!({ "facts": facts }), out);
+    }
+}
+
+fn encode_line(line: &Json, out: &mut Vec<u8>) {
+    out.extend_from_slice(line.to_string().as_bytes());
+    out.push(b'\n');
+}
+
+fn not_finite(value: f64) -> &'static str {
+    if value.is_nan() {
+        "NaN"
+    } else if value > 0.0 {
+        "Infinity"
+    } else {
+        "-Infinity"
+    }
+}
+
+/// The table in a file, which may be of another program: then columns are as the rows name them.
+pub fn decode(data: &[u8], path: &Path) -> Result<Table, FileError> {
+    let mut columns = Columns::default();
+    let mut facts = BTreeMap::new();
+    let mut rows = 0;
+    for (number, line) in (1..).zip(data.split(|&byte| byte == b'\n')) {
+        if line.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        let bad = |what: String| bad_line(path, number, what);
+        match serde_json::from_slice(line).map_err(|error| bad(format!("not JSON: {}", place_in_line(&error))))? {
+            Json::Object(object) if is_header(&object) => {
+                decode_header(object, &mut columns, &mut facts).map_err(bad)?;
+            }
+            Json::Object(object) => {
+                decode_row(object, &mut columns, rows).map_err(bad)?;
+                rows += 1;
+                columns.fill(rows);
+            }
+            _ => return Err(bad("a row must be an object, {\"name\": value, ...}".into())),
+        }
+    }
+    let mut table = columns.finish(path)?;
+    table.facts = facts;
+    Ok(table)
+}
+
+/// The parser counts lines from the start of what it was given, which is one line.
+fn place_in_line(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let what = text.split(" at line ").next().unwrap_or_default();
+    format!("{what} at column {}", error.column())
+}
+
+/// No row has objects as values.
+fn is_header(object: &Map<String, Json>) -> bool {
+    ["facts", "units", "kinds"].iter().any(|name| object.get(*name).is_some_and(Json::is_object))
+}
+
+fn decode_header(
+    header: Map<String, Json>,
+    columns: &mut Columns,
+    facts: &mut BTreeMap<String, String>,
+) -> Result<(), String> {
+    for (part, entries) in header {
+        let Json::Object(entries) = entries else { return Err(format!("{part} must be an object")) };
+        for (name, value) in entries {
+            let Json::String(value) = value else { return Err(format!("{part}.{name} must be a string")) };
+            match part.as_str() {
+                "facts" => drop(facts.insert(name, value)),
+                "units" => columns.named(&name).unit = value,
+                "kinds" => {
+                    let kind = Kind::named(&value);
+                    columns.named(&name).declare(kind.ok_or(format!("kinds.{name}: no such kind as {value}"))?);
+                }
+                _ => return Err(format!("{part} is not one of facts, units, kinds")),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn decode_row(row: Map<String, Json>, columns: &mut Columns, rows: usize) -> Result<(), String> {
+    for (name, value) in row {
+        let column = columns.named(&name);
+        column.fill(rows);
+        let text = value.to_string();
+        let value = decode_value(value, column).map_err(|what| format!("{name}: {what}"))?;
+        if !column.push(value) {
+            let kind = column.kind().map_or("", Kind::name);
+            return Err(format!("{name} is {text}, but the column is {kind}"));
+        }
+    }
+    Ok(())
+}
+
+fn decode_value(value: Json, column: &Growing) -> Result<Option<Value>, String> {
+    Ok(Some(match value {
+        Json::Null => return Ok(None),
+        Json::Number(number) => match number.as_i64() {
+            Some(whole) => Value::Integer(whole),
+            None if number.is_u64() && column.kind() != Some(Kind::Real) => {
+                return Err(format!("{number} is beyond 2^63 - 1"));
+            }
+            None => Value::Real(number.as_f64().ok_or(format!("{number} is not a number that fits"))?),
+        },
+        Json::String(text) => match (column.kind(), text.as_str()) {
+            (Some(Kind::Real), "NaN") => Value::Real(f64::NAN),
+            (Some(Kind::Real), "Infinity") => Value::Real(f64::INFINITY),
+            (Some(Kind::Real), "-Infinity") => Value::Real(f64::NEG_INFINITY),
+            _ => Value::Text(text),
+        },
+        Json::Bool(_) | Json::Array(_) | Json::Object(_) => {
+            return Err(format!("{value} is not a number, a string or null"));
+        }
+    }))
+}

@@ -1,0 +1,157 @@
+//! Matrices as SVG: a value for each pair, as colour and as a number.
+
+use std::fmt::Write as _;
+
+use super::text::{escape, place, width, with_unit};
+use super::{layout::TEXT_PX, open};
+use crate::figure::Matrix;
+
+/// Cells are at most this high and wide.
+const CELL_PX: f64 = 74.0;
+
+/// From blue over white to orange, which people with any kind of colour vision tell apart.
+const LOW: [f64; 3] = [0.0, 114.0, 178.0];
+const HIGH: [f64; 3] = [213.0, 94.0, 0.0];
+
+/// Steps of the legend.
+const STEPS: usize = 41;
+
+/// Draws a matrix.
+#[must_use]
+pub fn matrix_svg(matrix: &Matrix) -> String {
+    let widest = matrix.rows.iter().map(|name| width(name, TEXT_PX)).fold(0.0, f64::max);
+    let left_px = widest + 44.0;
+    let cell_px = ((800.0 - left_px - 110.0) / matrix.columns.len().max(1) as f64).clamp(24.0, CELL_PX);
+    let heads_px = matrix.columns.iter().map(|name| width(name, TEXT_PX)).fold(0.0, f64::max);
+    let is_slanted = heads_px + 6.0 > cell_px;
+    let row_px = (cell_px * 0.62).max(22.0);
+    let top_px = 74.0 + if is_slanted { heads_px * 0.6 } else { 8.0 } + 12.0;
+    let bottom_px = top_px + row_px * matrix.rows.len() as f64;
+    let right_px = left_px + cell_px * matrix.columns.len() as f64;
+    let mut out = String::new();
+    let size = ((right_px + 110.0).max(420.0), (bottom_px + 18.0).max(top_px + 150.0));
+    open(&mut out, size, (&matrix.title, &matrix.subtitle), &describe(matrix));
+    let range = range(matrix);
+    let middle = place(left_px.midpoint(right_px));
+    let _ =
+        writeln!(out, "<text x=\"{middle}\" y=\"66\" text-anchor=\"middle\">{}</text>", escape(&matrix.column_label));
+    let middle = place(top_px.midpoint(bottom_px));
+    let _ = writeln!(
+        out,
+        "<text x=\"16\" y=\"{middle}\" text-anchor=\"middle\" transform=\"rotate(-90 16 {middle})\">{}</text>",
+        escape(&matrix.row_label)
+    );
+    for (number, name) in matrix.columns.iter().enumerate() {
+        let (x, y) = (place(left_px + cell_px * (number as f64 + 0.5)), place(top_px - 8.0));
+        let looks =
+            if is_slanted { format!("transform=\"rotate(-35 {x} {y})\"") } else { "text-anchor=\"middle\"".to_owned() };
+        let _ = writeln!(out, "<text x=\"{x}\" y=\"{y}\" {looks}>{}</text>", escape(name));
+    }
+    for (number, name) in matrix.rows.iter().enumerate() {
+        let top = top_px + row_px * number as f64;
+        let (x, y) = (place(left_px - 8.0), place(top + row_px / 2.0 + 4.0));
+        let _ = writeln!(out, "<text x=\"{x}\" y=\"{y}\" text-anchor=\"end\">{}</text>", escape(name));
+        for column in 0..matrix.columns.len() {
+            let value = matrix.values.get(number).and_then(|row| row.get(column)).copied().flatten();
+            let corner = (left_px + cell_px * column as f64, top);
+            write_cell(&mut out, corner, (cell_px, row_px), value, range);
+        }
+    }
+    write_colours(&mut out, (right_px + 24.0, top_px), range, &with_unit(&matrix.value_label, &matrix.value_unit));
+    out.push_str("</svg>\n");
+    out
+}
+
+fn describe(matrix: &Matrix) -> String {
+    let value = with_unit(&matrix.value_label, &matrix.value_unit);
+    format!("{value} for each {} (rows) and {} (columns).", matrix.row_label, matrix.column_label)
+}
+
+/// The ends of the colours: given, or those of the values; around the middle, if they have one, equally far.
+fn range(matrix: &Matrix) -> (f64, f64, Option<f64>) {
+    let values = || matrix.values.iter().flatten().flatten().copied().filter(|value| value.is_finite());
+    let (low, high) =
+        values().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
+    let (low, high) = matrix.range.unwrap_or(if low <= high { (low, high) } else { (0.0, 1.0) });
+    match matrix.middle {
+        Some(middle) => {
+            let reach = (high - middle).abs().max((middle - low).abs()).max(f64::MIN_POSITIVE);
+            (middle - reach, middle + reach, Some(middle))
+        }
+        None => (low, high, None),
+    }
+}
+
+/// The colour of a value, and whether words on it are white.
+fn colour(value: f64, (low, high, middle): (f64, f64, Option<f64>)) -> (String, bool) {
+    let share = if high > low { ((value - low) / (high - low)).clamp(0.0, 1.0) } else { 0.0 };
+    let (end, strength) = match middle {
+        Some(_) if share < 0.5 => (LOW, 1.0 - 2.0 * share),
+        Some(_) => (HIGH, 2.0 * share - 1.0),
+        None => (LOW, share),
+    };
+    let part = |place: usize| (255.0 + (end[place] - 255.0) * strength).round() as u8;
+    (format!("#{:02x}{:02x}{:02x}", part(0), part(1), part(2)), strength > 0.6)
+}
+
+fn write_cell(
+    out: &mut String,
+    (x, y): (f64, f64),
+    (width, height): (f64, f64),
+    value: Option<f64>,
+    range: (f64, f64, Option<f64>),
+) {
+    let value = value.filter(|value| value.is_finite());
+    let (fill, is_dark) = value.map_or(("#f2f2f2".into(), false), |value| colour(value, range));
+    let text = value.map_or("\u{2013}".to_owned(), number);
+    let ink = if is_dark { "#fff" } else { "#222" };
+    let _ = writeln!(
+        out,
+        "<rect class=\"cell\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{fill}\" stroke=\"#fff\"/>\
+         <text x=\"{}\" y=\"{}\" text-anchor=\"middle\" fill=\"{ink}\">{text}</text>",
+        place(x),
+        place(y),
+        place(width),
+        place(height),
+        place(x + width / 2.0),
+        place(y + height / 2.0 + 4.0)
+    );
+}
+
+/// Three digits that matter.
+fn number(value: f64) -> String {
+    let size = value.abs();
+    match size {
+        _ if size >= 1e6 || (size > 0.0 && size < 1e-3) => format!("{value:.1e}"),
+        _ if size >= 100.0 => format!("{value:.0}"),
+        _ if size >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// The colours and what they stand for, beside the matrix.
+fn write_colours(out: &mut String, (x, y): (f64, f64), range: (f64, f64, Option<f64>), label: &str) {
+    let (low, high, middle) = range;
+    let step_px = 120.0 / STEPS as f64;
+    for step in 0..STEPS {
+        let value = high - (high - low) * step as f64 / (STEPS - 1) as f64;
+        let top = place(y + step_px * step as f64);
+        let _ = write!(
+            out,
+            "<rect x=\"{}\" y=\"{top}\" width=\"14\" height=\"3.5\" fill=\"{}\"/>",
+            place(x),
+            colour(value, range).0
+        );
+    }
+    out.push('\n');
+    let ends = [(high, 4.0), (low, 124.0)].into_iter().chain(middle.map(|middle| (middle, 64.0)));
+    for (value, down_px) in ends {
+        let _ = writeln!(out, "<text x=\"{}\" y=\"{}\">{}</text>", place(x + 20.0), place(y + down_px), number(value));
+    }
+    let (x, y) = (place(x + 66.0), place(y + 60.0));
+    let _ = writeln!(
+        out,
+        "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" transform=\"rotate(-90 {x} {y})\">{}</text>",
+        escape(label)
+    );
+}
