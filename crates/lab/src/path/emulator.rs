@@ -22,6 +22,8 @@ const DEVICE_QUEUE_PKTS: &str = "20000";
 /// The kernel uses half of a receive buffer for the window, and doubles it ahead of need.
 const BUFFER_PER_FLIGHT: u64 = 4;
 const BUFFER_BYTES: std::ops::RangeInclusive<u64> = 6 << 20..=1 << 30;
+/// RFC 8200: on a link of smaller packets there is no IPv6.
+const LEAST_V6_BYTES: u32 = 1280;
 /// Shortest nap of the kernel's timers for the router.
 const TIMER_SLACK_NS: u64 = 1;
 
@@ -33,6 +35,7 @@ pub struct Path {
     placement: Placement,
     spec: PathSpec,
     cpu: CpuTime,
+    origin: Instant,
     stop: Arc<AtomicBool>,
     router: Option<JoinHandle<Result<RouterReport, TestbedError>>>,
     canary: Option<Canary>,
@@ -56,11 +59,22 @@ impl Path {
         ends.push(connect(&receiver, &[format!("{RECEIVER_V4}/32"), format!("{RECEIVER_V6}/128")], spec)?);
         let precedence = Precedence::take()?;
         let stop = Arc::new(AtomicBool::new(false));
-        let router = start_router(spec, ends, &placement, &stop);
+        let origin = Instant::now();
+        let router = start_router(spec, ends, &placement, origin, &stop);
         let cpu = CpuTime::now()?;
         let (spec, router) = (spec.clone(), Some(router));
-        let mut path =
-            Self { senders, receiver, placement, spec, cpu, stop, router, canary: None, _precedence: precedence };
+        let mut path = Self {
+            senders,
+            receiver,
+            placement,
+            spec,
+            cpu,
+            origin,
+            stop,
+            router,
+            canary: None,
+            _precedence: precedence,
+        };
         path.canary = Some(Canary::start(&path.spec, &path.senders, &path.placement)?);
         Ok(path)
     }
@@ -77,6 +91,20 @@ impl Path {
         &self.receiver
     }
 
+    /// All namespaces, the receiver's last.
+    pub fn ends(&self) -> impl Iterator<Item = &Namespace> {
+        self.senders.iter().chain([&self.receiver])
+    }
+
+    /// Gives the routes of all ends these attributes, as `ip route` has them.
+    pub fn set_routes(&self, attributes: &[String]) -> Result<(), TestbedError> {
+        let attributes: Vec<&str> = attributes.iter().map(String::as_str).collect();
+        for end in self.ends() {
+            ip(&[&["-n", end.name(), "-4", "route", "change", "default", "dev", DEVICE], &attributes[..]].concat())?;
+        }
+        Ok(())
+    }
+
     /// Where the endpoints are to run.
     #[must_use]
     pub fn placement(&self) -> &Placement {
@@ -87,11 +115,19 @@ impl Path {
     pub fn stop(mut self) -> Result<PathReport, TestbedError> {
         let canary = self.canary.take().map(Canary::stop);
         let stolen = CpuTime::now()?.since(self.cpu).stolen;
-        let ends = self.senders.iter().chain([&self.receiver]);
-        let devices = ends.map(|end| devices::counters(end, DEVICE)).collect::<Result<Vec<_>, _>>()?;
+        let devices = self.ends().map(|end| devices::counters(end, DEVICE)).collect::<Result<Vec<_>, _>>()?;
         let router = self.stop_router().ok_or_else(|| TestbedError::Unexpected("the router is gone".to_owned()))??;
         let canary = canary.ok_or_else(|| TestbedError::Unexpected("the canary is gone".to_owned()))?;
         Ok(PathReport { router, canary, devices, stolen, bounds: self.spec.bounds })
+    }
+
+    /// Ends the run; the times of its series are counted from `began`, and what was before is left out.
+    pub fn stop_counted_from(self, began: Instant) -> Result<PathReport, TestbedError> {
+        let before = began.duration_since(self.origin);
+        let mut report = self.stop()?;
+        report.router.series.retain(|sample| sample.time >= before);
+        report.router.series.iter_mut().for_each(|sample| sample.time -= before);
+        Ok(report)
     }
 
     fn stop_router(&mut self) -> Option<Result<RouterReport, TestbedError>> {
@@ -116,13 +152,14 @@ fn start_router(
     spec: &PathSpec,
     ends: Vec<TunWire>,
     placement: &Placement,
+    origin: Instant,
     stop: &Arc<AtomicBool>,
 ) -> JoinHandle<Result<RouterReport, TestbedError>> {
     let (spec, placement, stop) = (spec.clone(), placement.clone(), stop.clone());
     thread::spawn(move || {
         placement.become_router()?;
         nix::sys::prctl::set_timerslack(TIMER_SLACK_NS).map_err(TestbedError::errno("ask for exact timers"))?;
-        Ok(Router::new(&spec, ends, Instant::now()).run(&stop))
+        Ok(Router::new(&spec, ends, origin).run(&stop))
     })
 }
 
@@ -146,7 +183,8 @@ fn connect(end: &Namespace, addresses: &[String], spec: &PathSpec) -> Result<Tun
         "none",
         "up",
     ])?;
-    for address in addresses {
+    let has_v6 = spec.mtu_bytes >= LEAST_V6_BYTES;
+    for address in addresses.iter().filter(|address| has_v6 || !address.contains(':')) {
         let family = if address.contains(':') { "-6" } else { "-4" };
         let nodad: &[&str] = if family == "-6" { &["nodad"] } else { &[] };
         ip(&[&["-n", name, "addr", "add", address, "dev", DEVICE], nodad].concat())?;

@@ -8,8 +8,8 @@ use crate::testbed::TestbedError;
 
 /// Senders have addresses with a byte of their own.
 const MOST_SENDERS: usize = 250;
-/// Smallest packet that every IPv6 link carries (RFC 8200), and the largest that an IPv4 header can tell.
-const MTU_BYTES: std::ops::RangeInclusive<u32> = 1280..=65_535;
+/// What every IPv4 host accepts (RFC 791), and the largest that an IPv4 header can tell.
+const MTU_BYTES: std::ops::RangeInclusive<u32> = 576..=65_535;
 /// Of a TUN device.
 const DEFAULT_MTU_BYTES: u32 = 1500;
 
@@ -50,7 +50,7 @@ pub struct PathSpec {
     pub reverse: Option<LinkSpec>,
     /// Of which packets are lost.
     pub seed: u64,
-    /// Largest IP packet.
+    /// Largest IP packet; below 1280 bytes there is no IPv6.
     pub mtu_bytes: u32,
     /// How the router waits.
     pub waiting: Waiting,
@@ -110,7 +110,7 @@ impl PathSpec {
             return refuse(format!("a path has 1 to {MOST_SENDERS} senders, not {}", self.senders.len()));
         }
         if !MTU_BYTES.contains(&self.mtu_bytes) {
-            return refuse(format!("the largest packet has 1280 to 65535 bytes, not {}", self.mtu_bytes));
+            return refuse(format!("the largest packet has 576 to 65535 bytes, not {}", self.mtu_bytes));
         }
         if self.sampling.is_zero() {
             return refuse("the time between two looks at the queue must be longer than 0".to_owned());
@@ -144,7 +144,7 @@ impl PathSpec {
     }
 
     /// What the longest path and the queue hold at most: what a connection can have in flight.
-    pub(super) fn in_flight_bytes(&self) -> u64 {
+    pub(crate) fn in_flight_bytes(&self) -> u64 {
         let delay = |(there, back): (Duration, Duration)| there + back;
         let rtt = self.delays().into_iter().zip(self.delays_back()).map(delay).max().unwrap_or_default();
         let rate = self.forward.rate.mean().as_bits_per_s();
@@ -187,7 +187,7 @@ mod tests {
         let link = spec().forward;
         let refused = [
             PathSpec { senders: Vec::new(), ..spec() },
-            PathSpec { mtu_bytes: 1279, ..spec() },
+            PathSpec { mtu_bytes: 575, ..spec() },
             PathSpec { sampling: Duration::ZERO, ..spec() },
             PathSpec { forward: LinkSpec { jitter: Duration::from_millis(1), ..link.clone() }, ..spec() },
             PathSpec { reverse: Some(LinkSpec { queue: Queue::Codel(Codel::default()), ..link }), ..spec() },

@@ -1,0 +1,116 @@
+//! What a setup means on the emulated path, and what cannot be had there.
+
+use std::time::Duration;
+
+use ccctl_sim::TcpSpec;
+
+use super::super::sim::link_spec;
+use super::super::BackendError;
+use super::NAME;
+use crate::path::{PathSpec, SenderSpec};
+use crate::scenario::setup::{Application, Group, Queue};
+use crate::scenario::Setup;
+
+/// IPv4, TCP, and time stamps.
+const HEADERS_BYTES: u16 = 20 + 20 + 12;
+/// What an IPv4 host must accept (RFC 791), and an IPv4 header can tell.
+const PACKET_BYTES: std::ops::RangeInclusive<u32> = 576..=65_535;
+/// The queue is looked at so often between two samples, within bounds.
+const LOOKS: u32 = 10;
+const LOOK: std::ops::RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_millis(10);
+
+/// Whether the path and the kernel have all that a setup asks for.
+pub(super) fn check(setup: &Setup) -> Result<(), BackendError> {
+    let refuse = |what: &str| Err(BackendError::Unsupported { backend: NAME, what: what.to_owned() });
+    let [link] = &setup.links[..] else { return refuse("topology but a dumbbell of one link") };
+    if !link.jitter.is_zero() {
+        return refuse("jitter");
+    }
+    if matches!(link.queue, Queue::Codel { .. }) {
+        return refuse("CoDel");
+    }
+    let Some(first) = groups(setup).next() else { return refuse("run without flows") };
+    if !PACKET_BYTES.contains(&first.packet_bytes()) {
+        return refuse(&format!("packets of {} bytes (576 to 65535)", first.packet_bytes()));
+    }
+    for group in groups(setup) {
+        if group.tcp != first.tcp {
+            return refuse(&format!("settings of TCP for one group ({}) that others do not have", group.name));
+        }
+        if !group.access_jitter.is_zero() {
+            return refuse("jitter of access links");
+        }
+        if !matches!(group.application, Application::Bulk | Application::Transfer { .. }) {
+            return refuse(&format!("application of the kind that {} has; bulk and transfer", group.name));
+        }
+    }
+    check_tcp(&first.tcp, setup).or_else(|what| refuse(&what))
+}
+
+fn check_tcp(tcp: &TcpSpec, setup: &Setup) -> Result<(), String> {
+    let usual = TcpSpec::default();
+    let window_pkts = path_spec(setup, 0).in_flight_bytes() / u64::from(tcp.mss_bytes + tcp.header_bytes).max(1);
+    let unsupported = [
+        (tcp.initial_ssthresh_pkts.is_some(), "initial_ssthresh"),
+        (u64::from(tcp.max_window_pkts) < window_pkts, "max_window below what path and queue hold"),
+        (tcp.ack_every_pkts != usual.ack_every_pkts, "ack_every other than 2"),
+        (tcp.ack_delay != usual.ack_delay, "ack_delay other than the kernel's"),
+        (tcp.quick_acks != usual.quick_acks, "quick_acks other than the kernel's"),
+        (tcp.pacing && !usual.pacing, "pacing where the algorithm does not ask for it"),
+    ];
+    match unsupported.into_iter().find(|(is_asked, _)| *is_asked) {
+        Some((_, what)) => Err(what.to_owned()),
+        None => Ok(()),
+    }
+}
+
+/// Groups that have flows.
+fn groups(setup: &Setup) -> impl Iterator<Item = &Group> {
+    setup.groups.iter().filter(|group| !group.schedule.is_empty())
+}
+
+/// The path: one sender for each group, those without flows too, so that numbers are the same. The setup was checked, or is
+/// about to be.
+pub(super) fn path_spec(setup: &Setup, seed: u64) -> PathSpec {
+    let link = &setup.links[0];
+    let forward = link_spec(link);
+    let reverse = link.back_is_link.then(|| ccctl_sim::LinkSpec { loss: ccctl_sim::Loss::None, ..forward.clone() });
+    let only_delay = if link.back_is_link { Duration::ZERO } else { link.delay };
+    let sender = |group: &Group| SenderSpec { delay: group.access_delay, delay_back: group.access_delay + only_delay };
+    let usual = PathSpec::new(ccctl_sim::BitRate::mbit_per_s(1), Duration::ZERO, ccctl_sim::Limit::Packets(1));
+    PathSpec {
+        senders: setup.groups.iter().map(sender).collect(),
+        forward,
+        reverse,
+        seed,
+        mtu_bytes: groups(setup).next().map_or(usual.mtu_bytes, Group::packet_bytes),
+        sampling: (setup.sample_interval / LOOKS).clamp(*LOOK.start(), *LOOK.end()),
+        ..usual
+    }
+}
+
+/// Sysctls of every namespace.
+pub(super) fn sysctls(setup: &Setup) -> Vec<(&'static str, &'static str)> {
+    let Some(tcp) = groups(setup).next().map(|group| group.tcp) else { return Vec::new() };
+    let switch = |on: bool| if on { "1" } else { "0" };
+    vec![
+        ("net/ipv4/tcp_sack", switch(tcp.sack)),
+        // 2: accepts it, and does not ask for it.
+        ("net/ipv4/tcp_ecn", if tcp.ecn { "1" } else { "2" }),
+        ("net/ipv4/tcp_timestamps", switch(has_time_stamps(&tcp))),
+        ("net/ipv4/tcp_early_retrans", if tcp.tail_loss_probe { "3" } else { "0" }),
+        ("net/ipv4/tcp_slow_start_after_idle", switch(tcp.slow_start_after_idle)),
+    ]
+}
+
+/// Packets without room for them have none: data of a packet is what the scenario says.
+fn has_time_stamps(tcp: &TcpSpec) -> bool {
+    tcp.time_stamps && tcp.header_bytes >= HEADERS_BYTES
+}
+
+/// What the route to the receiver says of connections.
+pub(super) fn route(setup: &Setup) -> Vec<String> {
+    let Some(tcp) = groups(setup).next().map(|group| group.tcp) else { return Vec::new() };
+    let (window, timeout) = (tcp.initial_window_pkts.to_string(), format!("{}ms", tcp.min_timeout.as_millis()));
+    ["initcwnd", &window, "rto_min", &timeout].map(str::to_owned).to_vec()
+}
