@@ -11,6 +11,8 @@ use nix::libc;
 const BYTES: usize = 248;
 /// `TCP_CLOSE`
 const CLOSED: u8 = 7;
+/// `TCP_CLOSE_WAIT`: the other side has ended, and the kernel has counted its FIN as a byte.
+const ENDED: u8 = 8;
 /// `TCP_INFINITE_SSTHRESH`
 const SSTHRESH_INFINITE_PKTS: u32 = 0x7fff_ffff;
 
@@ -68,7 +70,7 @@ fn parse(bytes: &[u8; BYTES]) -> TcpInfo {
         in_flight_pkts: (unacked_pkts + repeated_pkts).saturating_sub(sacked_pkts + lost_pkts), // tcp_packets_in_flight
         unacked_pkts,
         unsent_bytes: u32_at(144),
-        received_bytes: u64_at(128),
+        received_bytes: u64_at(128) - u64::from(bytes[0] == ENDED),
         delivered_pkts: u32_at(192),
         sent_pkts: u32_at(156),
         retransmitted_pkts: u32_at(100),
@@ -100,5 +102,8 @@ mod tests {
         assert!((1..=10).contains(&sent.sent_pkts), "{sent:?}");
         assert!(sent.delivered_pkts + sent.unacked_pkts >= sent.sent_pkts, "{sent:?}");
         assert_eq!(sent.ssthresh_pkts, None);
+        sender.shutdown(std::net::Shutdown::Write).unwrap();
+        assert_eq!(receiver.read(&mut [0]).unwrap(), 0);
+        assert_eq!(tcp_info(&receiver).unwrap().received_bytes, 10_000);
     }
 }
