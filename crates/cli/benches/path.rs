@@ -90,8 +90,9 @@ fn blast(path: &Path, flows: usize) {
     for _ in 0..flows {
         let mut sender = path.sender(0).enter(|| connect(&to, Some(ALGORITHM), CONNECTING).unwrap()).unwrap();
         let (mut receiver, _) = listener.accept().unwrap();
-        spawn(move || while receiver.read(&mut vec![0; BUFFER_BYTES]).is_ok_and(|bytes| bytes > 0) {});
-        spawn(move || while sender.write(&[0; BUFFER_BYTES]).is_ok() {});
+        let (mut sink, source) = (vec![0; BUFFER_BYTES], vec![0; BUFFER_BYTES]);
+        spawn(move || while receiver.read(&mut sink).is_ok_and(|bytes| bytes > 0) {});
+        spawn(move || while sender.write(&source).is_ok() {});
     }
 }
 

@@ -109,10 +109,11 @@ fn received(outcome: &Outcome, flow: &Flow, from_s: u64, to_s: u64) -> f64 {
 
 fn flows_keep_their_times(outcome: &Outcome) {
     let [early, late, _] = &outcome.flows[..] else { panic!("{} flows", outcome.flows.len()) };
-    assert_eq!(received(outcome, late, 0, 3), 0.0);
+    let has_nothing = |from_s, to_s| received(outcome, late, from_s, to_s).abs() < 1.0;
+    assert!(has_nothing(0, 3));
     assert!(late.start >= Duration::from_secs(3) && late.start < Duration::from_millis(3500), "{:?}", late.start);
     assert!(received(outcome, late, 4, 7) > 100_000.0);
-    assert_eq!(received(outcome, late, 8, 10), 0.0, "it was stopped at 7 s");
+    assert!(has_nothing(8, 10), "it was stopped at 7 s");
     // 20 Mbit/s in packets of 1500 bytes with 1448 of data
     for (from_s, to_s) in [(4, 7), (8, 10)] {
         let both = received(outcome, early, from_s, to_s) + received(outcome, late, from_s, to_s);
@@ -141,7 +142,7 @@ fn samples_agree(outcome: &Outcome) {
     assert_eq!((ended.len(), ended[0].flow, ended[0].pkts), (1, 2, 139), "200 kB are 139 packets");
     assert_eq!(transfer.samples.last().unwrap().received_bytes, 200_000);
     // Three rounds of an initial window of 10 packets bring 70, the fourth the rest: 4 RTTs at least, and the handshake.
-    let took = ended[0].finished - ended[0].started;
+    let took = ended[0].finished.saturating_sub(ended[0].started);
     assert!(took > Duration::from_millis(5 * 40) && took < Duration::from_secs(3), "{took:?}");
 }
 

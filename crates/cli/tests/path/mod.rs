@@ -90,10 +90,10 @@ pub fn all_packets_are_accounted_for(report: &PathReport) {
     assert_eq!(dropped, 0, "{:?}", report.devices);
     let (receiver, senders) = report.devices.split_last().unwrap();
     let sent: u64 = senders.iter().map(|device| device.sent_pkts).sum();
-    let received: u64 = senders.iter().map(|device| device.received_pkts).sum();
+    let arrived: u64 = senders.iter().map(|device| device.received_pkts).sum();
     let echoes = report.canary.sent;
     let came = router.forward.all.arrived_pkts + router.reverse.all.arrived_pkts + router.strays_pkts;
     assert_eq!(sent + receiver.sent_pkts, came + 2 * echoes, "what the kernel sent has come to the router");
     assert_eq!(receiver.received_pkts, router.forward.all.delivered_pkts + echoes);
-    assert_eq!(received, router.reverse.all.delivered_pkts + echoes);
+    assert_eq!(arrived, router.reverse.all.delivered_pkts + echoes);
 }

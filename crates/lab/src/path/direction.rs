@@ -103,6 +103,7 @@ struct Held<T> {
 }
 
 /// A packet that is to be handed over.
+#[allow(clippy::struct_field_names)] // when it is due
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Due<T> {
     pub(super) due_ns: u64,

@@ -103,7 +103,9 @@ mod tests {
 
     fn lateness(notes: &[(u64, u64)]) -> LatenessReport {
         let mut lateness = Lateness::new(&Bounds::default()); // 1 and 5 ms
-        notes.iter().for_each(|(now_ms, late_us)| lateness.note(now_ms * MS, late_us * 1000));
+        for (now_ms, late_us) in notes {
+            lateness.note(now_ms * MS, late_us * 1000);
+        }
         lateness.report(Duration::from_secs(2))
     }
 

@@ -60,7 +60,7 @@ fn pin(cpus: &[usize]) -> Result<(), TestbedError> {
     sched_setaffinity(Pid::from_raw(0), &set).map_err(TestbedError::errno("choose a processor"))
 }
 
-/// SCHED_FIFO would do worse: the kernel stops a spinning thread of that kind for 50 ms in each second.
+/// `SCHED_FIFO` would do worse: the kernel stops a spinning thread of that kind for 50 ms in each second.
 fn become_important() -> Result<(), TestbedError> {
     // SAFETY: setpriority(2) takes three integers; for Linux, process 0 is the calling thread.
     let result = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, MOST_IMPORTANT) };

@@ -58,6 +58,6 @@ mod tests {
         {
             meter.note(sender, waited, due_ns, done_ns);
         }
-        assert_eq!(meter.report(), (0.0, Duration::from_nanos(1000)));
+        assert_eq!(meter.report(), (0.0, Duration::from_micros(1)));
     }
 }

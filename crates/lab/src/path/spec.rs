@@ -26,7 +26,8 @@ impl SenderSpec {
     /// The same delay both ways; together they are `rtt`.
     #[must_use]
     pub fn with_rtt(rtt: Duration) -> Self {
-        Self { delay: rtt / 2, delay_back: rtt - rtt / 2 }
+        let delay = rtt / 2;
+        Self { delay, delay_back: rtt.saturating_sub(delay) }
     }
 }
 

@@ -169,7 +169,10 @@ fn serve(
     let ends = copies().map_err(step("copy a socket"))?;
     let _ = shared.ends.set(ends); // nobody else does
     let mut reading = receiver;
-    thread::spawn(move || while reading.read(&mut [0; BUFFER_BYTES]).is_ok_and(|bytes| bytes > 0) {});
+    thread::spawn(move || {
+        let mut buffer = vec![0; BUFFER_BYTES];
+        while reading.read(&mut buffer).is_ok_and(|bytes| bytes > 0) {}
+    });
     let mut left_bytes = match application {
         Application::Transfer { bytes } => bytes,
         _ => u64::MAX,

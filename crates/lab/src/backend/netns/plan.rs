@@ -114,3 +114,79 @@ pub(super) fn route(setup: &Setup) -> Vec<String> {
     let (window, timeout) = (tcp.initial_window_pkts.to_string(), format!("{}ms", tcp.min_timeout.as_millis()));
     ["initcwnd", &window, "rto_min", &timeout].map(str::to_owned).to_vec()
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+
+    const SCENARIO: &str = r#"title = "A dumbbell"
+[[link]]
+name = "bottleneck"
+rate = "622 Mbit/s"
+delay = "48 ms"
+queue = { kind = "droptail", size = "20 % BDP" }
+[tcp]
+mss = "960 bytes"
+header = "40 bytes"
+[[flows]]
+name = "first"
+algorithm = "cubic"
+path = ["bottleneck"]
+access_delay = "2 ms"
+[[flows]]
+name = "second"
+algorithm = "reno"
+path = ["bottleneck"]
+access_delay = "5 ms"
+[run]
+duration = "10 s"
+"#;
+
+    fn setup(text: &str) -> Setup {
+        Scenario::of_text(std::path::Path::new("s.toml"), text, &[]).unwrap().points.remove(0).setup
+    }
+
+    /// The base RTT of a group is twice the link's delay and twice its own.
+    #[test]
+    fn a_dumbbell_becomes_a_path_with_the_groups_rtts() {
+        let setup = setup(SCENARIO);
+        check(&setup).unwrap();
+        let spec = path_spec(&setup, 7);
+        let ms = Duration::from_millis;
+        let senders: Vec<_> = spec.senders.iter().map(|it| (it.delay, it.delay_back)).collect();
+        assert_eq!(senders, [(ms(2), ms(2 + 48)), (ms(5), ms(5 + 48))]);
+        assert_eq!((spec.forward.delay, spec.mtu_bytes, spec.seed), (ms(48), 1000, 7));
+        assert!(spec.reverse.is_none());
+        assert!(sysctls(&setup).contains(&("net/ipv4/tcp_timestamps", "0")), "40 bytes of headers have no room");
+    }
+
+    #[test]
+    fn a_way_back_that_is_a_link_has_its_delay() {
+        let setup = setup(
+            &SCENARIO.replace("[tcp]", "back = \"link\"\nloss = { kind = \"bernoulli\", probability = 0.1 }\n[tcp]"),
+        );
+        let spec = path_spec(&setup, 1);
+        let back = spec.reverse.unwrap();
+        assert_eq!((back.delay, back.loss), (Duration::from_millis(48), ccctl_sim::Loss::None));
+        assert_eq!(spec.senders[0].delay_back, Duration::from_millis(2));
+    }
+
+    #[test]
+    fn what_the_path_or_the_kernel_has_not_is_refused_by_name() {
+        for (from, to, what) in [
+            ("delay = \"48 ms\"", "delay = \"48 ms\"\njitter = \"1 ms\"", "jitter"),
+            ("\"droptail\"", "\"codel\"", "CoDel"),
+            ("mss = \"960 bytes\"", "mss = \"100 bytes\"", "packets of 140 bytes"),
+            ("[run]", "application = { kind = \"limited\", rate = \"1 Mbit/s\" }\n[run]", "application"),
+            ("[run]", "[flows.tcp]\nsack = false\n[run]", "settings of TCP for one group (second)"),
+            ("[[flows]]\nname = \"first\"", "max_window = \"100 packets\"\n[[flows]]\nname = \"first\"", "max_window"),
+            ("[[flows]]\nname = \"first\"", "ack_every = 8\n[[flows]]\nname = \"first\"", "ack_every"),
+        ] {
+            assert!(SCENARIO.contains(from), "{from}");
+            let error = check(&setup(&SCENARIO.replacen(from, to, 1))).unwrap_err().to_string();
+            assert!(error.starts_with("the netns backend has no ") && error.contains(what), "{what}: {error}");
+        }
+    }
+}

@@ -95,8 +95,8 @@ mod tests {
             sender.write_all(&[1; 1000]).unwrap();
             receiver.read_exact(&mut [0; 1000]).unwrap();
         }
-        let (sent, received) = (tcp_info(&sender).unwrap(), tcp_info(&receiver).unwrap());
-        assert_eq!(received.received_bytes, 10_000);
+        let (sent, arrived) = (tcp_info(&sender).unwrap(), tcp_info(&receiver).unwrap());
+        assert_eq!(arrived.received_bytes, 10_000);
         assert!(!sent.is_closed && sent.cwnd_pkts >= 10 && sent.srtt_us > 0, "{sent:?}");
         assert_eq!((sent.ca_state, sent.retransmitted_pkts, sent.timeouts, sent.unsent_bytes), (0, 0, 0, 0));
         assert!((1..=10).contains(&sent.sent_pkts), "{sent:?}");

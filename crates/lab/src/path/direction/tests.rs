@@ -8,8 +8,8 @@ use super::*;
 
 const MS: u64 = 1_000_000;
 
-fn end(mbit_per_s: u64, queue: Queue, loss: Loss) -> Option<SendingEnd> {
-    SendingEnd::new(&LinkRate::Constant(BitRate::mbit_per_s(mbit_per_s)), &queue, loss, 7, 0)
+fn end(mbit_per_s: u64, queue: &Queue, loss: Loss) -> Option<SendingEnd> {
+    SendingEnd::new(&LinkRate::Constant(BitRate::mbit_per_s(mbit_per_s)), queue, loss, 7, 0)
 }
 
 /// The flow from port `port` of a sender.
@@ -39,7 +39,7 @@ fn drain(direction: &mut Numbers, now_ns: u64) -> Vec<(u64, u32)> {
 /// 1500 bytes at 10 Mbit/s: 1.2 ms each, then 5 or 30 ms.
 #[test]
 fn senders_share_the_link_and_have_delays_of_their_own() {
-    let mut path = Direction::new(end(10, Queue::DropTail(Limit::Packets(10)), Loss::None), vec![30 * MS, 5 * MS]);
+    let mut path = Direction::new(end(10, &Queue::DropTail(Limit::Packets(10)), Loss::None), vec![30 * MS, 5 * MS]);
     for (now_ns, sender, number) in [(0, 0, 1), (100_000, 1, 2), (200_000, 0, 3), (10 * MS, 1, 4)] {
         assert!(arrive(&mut path, now_ns, arrival(sender, 1500), number));
     }
@@ -61,7 +61,7 @@ fn without_a_link_there_is_only_delay() {
 /// 1250 bytes at 10 Mbit/s: 1 ms. One packet is on the link, three wait, the others find no room.
 #[test]
 fn a_queue_of_packets_holds_its_limit_and_no_more() {
-    let mut path = Direction::new(end(10, Queue::DropTail(Limit::Packets(3)), Loss::None), vec![0]);
+    let mut path = Direction::new(end(10, &Queue::DropTail(Limit::Packets(3)), Loss::None), vec![0]);
     let kept: Vec<bool> = (0..6).map(|number| arrive(&mut path, 0, arrival(0, 1250), number)).collect();
     assert_eq!(kept, [true, true, true, true, false, false]);
     assert!(arrive(&mut path, MS, arrival(0, 1250), 6), "a place is free once the first has left the link");
@@ -74,7 +74,7 @@ fn a_queue_of_packets_holds_its_limit_and_no_more() {
 
 #[test]
 fn a_queue_of_bytes_takes_what_still_fits() {
-    let mut path = Direction::new(end(10, Queue::DropTail(Limit::Bytes(3000)), Loss::None), vec![0]);
+    let mut path = Direction::new(end(10, &Queue::DropTail(Limit::Bytes(3000)), Loss::None), vec![0]);
     let sizes = [1250, 1500, 1400, 200, 100, 1];
     let kept: Vec<bool> = sizes.iter().map(|size| arrive(&mut path, 0, arrival(0, *size), 0)).collect();
     assert_eq!(kept, [true, true, true, false, true, false], "1500 + 1400 + 100 = 3000");
@@ -85,7 +85,7 @@ fn a_queue_of_bytes_takes_what_still_fits() {
 #[test]
 fn marks_reach_the_packet_and_the_counters_of_its_flow() {
     let queue = Queue::Threshold { mark_above_pkts: 2, limit: Limit::Packets(100) };
-    let mut path = Direction::new(end(10, queue, Loss::None), vec![0, 0]);
+    let mut path = Direction::new(end(10, &queue, Loss::None), vec![0, 0]);
     let mut marked = Vec::new();
     for number in 0..8_u32 {
         let sender = number as usize % 2;
@@ -104,7 +104,7 @@ fn marks_reach_the_packet_and_the_counters_of_its_flow() {
 fn losses_are_binomial_and_repeatable() {
     let lost = || {
         let loss = Loss::Bernoulli(Probability::ratio(1, 1000));
-        let mut path = Direction::new(end(1000, Queue::DropTail(Limit::Packets(9)), loss), vec![0]);
+        let mut path = Direction::new(end(1000, &Queue::DropTail(Limit::Packets(9)), loss), vec![0]);
         (0..100_000).filter(|number| !arrive(&mut path, u64::from(*number) * MS, arrival(0, 1500), *number)).collect()
     };
     let first: Vec<u32> = lost();
@@ -141,7 +141,7 @@ fn poisson(pause_ns: f64) -> Poisson {
 /// packets have about 10,000 busy periods' worth of independent waits; 3 % is beyond four deviations.
 #[test]
 fn random_arrivals_wait_as_long_as_theory_says() {
-    let mut path = Direction::new(end(10, Queue::DropTail(Limit::Packets(100_000)), Loss::None), vec![0]);
+    let mut path = Direction::new(end(10, &Queue::DropTail(Limit::Packets(100_000)), Loss::None), vec![0]);
     let (mut waited_ns, mut count) = (0.0, 0.0);
     for now_ns in poisson(MS as f64 / 0.8).take(1_000_000) {
         assert!(arrive(&mut path, now_ns, arrival(0, 1250), 0));
@@ -156,7 +156,7 @@ fn random_arrivals_wait_as_long_as_theory_says() {
 /// M/G/1 without a waiting room (Erlang's loss formula holds for any service): rho / (1 + rho) are dropped, 1/3 at 0.5.
 #[test]
 fn without_room_erlangs_share_is_dropped() {
-    let mut path = Direction::new(end(10, Queue::DropTail(Limit::Packets(0)), Loss::None), vec![0]);
+    let mut path = Direction::new(end(10, &Queue::DropTail(Limit::Packets(0)), Loss::None), vec![0]);
     for now_ns in poisson(MS as f64 / 0.5).take(300_000) {
         arrive(&mut path, now_ns, arrival(0, 1250), 0);
     }
@@ -168,7 +168,7 @@ fn without_room_erlangs_share_is_dropped() {
 /// Twice what the link carries: half is dropped, and what leaves does so at the rate of the link.
 #[test]
 fn an_overloaded_link_keeps_its_rate() {
-    let mut path = Direction::new(end(622, Queue::DropTail(Limit::Packets(50)), Loss::None), vec![0]);
+    let mut path = Direction::new(end(622, &Queue::DropTail(Limit::Packets(50)), Loss::None), vec![0]);
     let arrivals = 622_000_u64; // each 1500 bytes: 12 s at 622 Mbit/s
     for number in 0..arrivals {
         arrive(&mut path, number * 12_000_000_000 / 622_000 / 2, arrival(0, 1500), 0);
