@@ -141,7 +141,9 @@ impl Row {
         self.p99_us.add(echoes.p99.as_secs_f64() * 1e6);
         self.late_pct.add(echoes.late_windows as f64 / echoes.windows as f64 * 100.0);
         self.cpu_left_pct.add(router.cpu_left * 100.0);
-        self.valid += usize::from(seen.report.is_valid());
+        let faults = seen.report.faults();
+        self.valid += usize::from(faults.is_empty());
+        faults.iter().for_each(|fault| eprintln!("{mbit_per_s} Mbit/s: invalid: {fault}"));
     }
 
     fn print(&self, mbit_per_s: u64, flows: usize) {
