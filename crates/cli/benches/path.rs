@@ -143,7 +143,9 @@ impl Row {
         self.cpu_left_pct.add(router.cpu_left * 100.0);
         let faults = seen.report.faults();
         self.valid += usize::from(faults.is_empty());
-        faults.iter().for_each(|fault| eprintln!("{mbit_per_s} Mbit/s: invalid: {fault}"));
+        for fault in faults {
+            eprintln!("{mbit_per_s} Mbit/s: invalid: {fault}");
+        }
     }
 
     fn print(&self, mbit_per_s: u64, flows: usize) {
