@@ -80,6 +80,10 @@ bench-telemetry *ARGS:
 bench-metrics *ARGS:
     cargo bench --package ccctl --bench metrics -- {{ ARGS }}
 
+# rate and delay errors of the emulated path, and how much it can carry (root)
+bench-path *ARGS:
+    cargo bench --package ccctl --bench path -- {{ ARGS }}
+
 # packets per second and memory of the simulator, and ns-3 beside it (after scripts/compare-ns3 --build)
 bench-sim *ARGS:
     cargo bench --package ccctl-sim --bench engine -- {{ ARGS }}

@@ -28,6 +28,7 @@ pub use network::link::{LinkCounters, LinkSpec, Reordering};
 pub use network::loss::Loss;
 pub use network::queue::{Limit, Queue};
 pub use network::red::Red;
+pub use network::sending_end::{Fate, SendingEnd};
 pub use network::PacketBalance;
 pub use random::Probability;
 pub use record::{Call, Event, Hook, Recording, SocketRecord, WindowRecord};

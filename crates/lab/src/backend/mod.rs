@@ -1,11 +1,13 @@
 //! What runs a point of a scenario: the simulator, or anything that fills an [`Outcome`] alike.
 
+mod netns;
 mod outcome;
 mod sim;
 mod tables;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+pub use netns::{Algorithms, KernelAlgorithm, Netns};
 pub use outcome::{Flow, FlowSample, LinkSample, LinkSeries, Outcome, StateField, Transfer};
 pub use sim::Sim;
 

@@ -134,7 +134,7 @@ impl Run {
 }
 
 /// This share of a time, out of 2^64.
-fn spread(longest: Duration, share_q64: u64) -> Duration {
+pub(super) fn spread(longest: Duration, share_q64: u64) -> Duration {
     let ns = (longest.as_nanos() * u128::from(share_q64)) >> 64;
     Duration::from_nanos(ns as u64)
 }
@@ -170,7 +170,7 @@ fn application(application: Application) -> ccctl_sim::Application {
     }
 }
 
-fn link_spec(link: &Link) -> LinkSpec {
+pub(super) fn link_spec(link: &Link) -> LinkSpec {
     let rate = match &link.rate {
         LinkRate::Constant(bits) => ccctl_sim::LinkRate::Constant(BitRate::bits_per_s(*bits)),
         LinkRate::Trace { trace, .. } => ccctl_sim::LinkRate::Trace(Arc::clone(trace)),

@@ -36,6 +36,7 @@ pub use grace_period::grace_period;
 pub use host::{assert_same, mount_bpffs, settled, HostState};
 pub use iperf::{IperfClient, IperfReport, IperfServer};
 pub use lockstep::{HandPath, Lockstep};
+pub(crate) use namespace::ip;
 pub use namespace::Namespace;
 pub use network::{Network, CLIENT_V4, CLIENT_V6, SERVER_V4, SERVER_V6};
 pub use offload::Offload;
@@ -45,6 +46,7 @@ pub use sender::{Amount, Delivered, Flows, Sending};
 pub use socket::{algorithm_of, close_with_reset, connect, cookie_of, Unconnected};
 pub use sockets::{sockets, Socket};
 pub use tcp_state::{TcpState, TcpStates};
+pub(crate) use tun::tun;
 pub use watchdog::{eventually, within};
 
 /// An algorithm, loadable by ccctl, with two hooks that do nothing: what a hook call costs before its first instruction.

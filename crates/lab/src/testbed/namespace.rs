@@ -114,7 +114,7 @@ impl Drop for Namespace {
 }
 
 /// Runs `ip` with these words.
-pub(super) fn ip(words: &[&str]) -> Result<String, TestbedError> {
+pub(crate) fn ip(words: &[&str]) -> Result<String, TestbedError> {
     run_ok(Command::new("ip").args(words), IP_LIMIT)
 }
 

@@ -13,7 +13,7 @@ const NAME: &[u8; 5] = b"tun0\0";
 
 /// Makes the device `tun0` in a namespace: each read gives a packet that was sent there, each write is one received. The
 /// device goes with the file, which does not block.
-pub(super) fn tun(namespace: &Namespace) -> Result<File, TestbedError> {
+pub(crate) fn tun(namespace: &Namespace) -> Result<File, TestbedError> {
     namespace.enter(|| {
         let mut options = OpenOptions::new();
         options.read(true).write(true).custom_flags(libc::O_NONBLOCK);

@@ -6,6 +6,7 @@ pub(crate) mod link;
 pub(crate) mod loss;
 pub(crate) mod queue;
 pub(crate) mod red;
+pub(crate) mod sending_end;
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,0 +1,205 @@
+//! One flow on the running kernel: both ends, and the threads that write and read.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use socket2::SockRef;
+
+use super::super::outcome::FlowSample;
+use super::tcp_info::{tcp_info, TcpInfo};
+use crate::scenario::setup::Application;
+use crate::testbed::{algorithm_of, close_with_reset, connect, Namespace, TestbedError};
+
+const BUFFER_BYTES: usize = 64 * 1024;
+/// Written and not sent yet: what a flow still sends after its stop.
+const UNSENT_BYTES: u32 = 128 * 1024;
+const CONNECTING: Duration = Duration::from_secs(20);
+const NAP: Duration = Duration::from_millis(1);
+/// `TCP_CA_CWR`, `TCP_CA_Recovery`
+const CWR: u8 = 2;
+const RECOVERY: u8 = 3;
+
+/// Both ends of a connection.
+struct Ends {
+    sender: TcpStream,
+    receiver: TcpStream,
+}
+
+/// What the threads of a flow and its owner share.
+#[derive(Default)]
+struct Shared {
+    stop: AtomicBool,
+    ends: OnceLock<Ends>,
+    finished: OnceLock<Instant>,
+    failure: Mutex<Option<String>>,
+}
+
+/// Where a flow goes, and how.
+pub(super) struct FlowPlan<'a> {
+    pub(super) from: &'a Namespace,
+    pub(super) to: &'a Namespace,
+    pub(super) address: String,
+    pub(super) kernel_name: String,
+    pub(super) application: Application,
+}
+
+/// A flow that was started.
+pub(super) struct RunningFlow {
+    shared: Arc<Shared>,
+    writing: Option<JoinHandle<()>>,
+    last: FlowSample,
+    last_state: u8,
+}
+
+impl RunningFlow {
+    /// Starts it; it connects on its own.
+    pub(super) fn start(plan: &FlowPlan<'_>) -> Result<Self, TestbedError> {
+        let address = plan.address.clone();
+        let listener = plan.to.enter(|| {
+            TcpListener::bind((address.as_str(), 0)).map_err(TestbedError::io(format!("listen on {address}")))
+        })??;
+        // Some algorithms need both ends (DCTCP's echoes); the accepted socket inherits the listener's.
+        SockRef::from(&listener)
+            .set_tcp_congestion(plan.kernel_name.as_bytes())
+            .map_err(TestbedError::io(format!("set {} on a listener", plan.kernel_name)))?;
+        let shared = Arc::new(Shared::default());
+        let (own, name, application) = (shared.clone(), plan.kernel_name.clone(), plan.application);
+        let writing = plan.from.spawn(move || {
+            if let Err(error) = serve(&own, &listener, &name, application) {
+                *own.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
+            }
+            Ok(())
+        })?;
+        let writing = Some(thread::spawn(move || {
+            let _ = writing.join(); // its failure is in `shared`
+        }));
+        Ok(Self { shared, writing, last: FlowSample::default(), last_state: 0 })
+    }
+
+    /// It writes no more; what was written is still sent.
+    pub(super) fn stop(&self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        if let Some(ends) = self.shared.ends.get() {
+            let _ = ends.sender.shutdown(Shutdown::Write); // wakes a writer; it may have ended by itself
+        }
+    }
+
+    /// When all of a transfer was acknowledged.
+    pub(super) fn finished(&self) -> Option<Instant> {
+        self.shared.finished.get().copied()
+    }
+
+    /// Why it does not run.
+    pub(super) fn failure(&self) -> Option<String> {
+        self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Local port of the sending socket.
+    pub(super) fn port(&self) -> Option<u16> {
+        self.shared.ends.get()?.sender.local_addr().ok().map(|address| address.port())
+    }
+
+    /// How it stands. The kernel does not count reductions: those that begin and end between two looks are not in it.
+    pub(super) fn look(&mut self) -> FlowSample {
+        let Some(ends) = self.shared.ends.get() else { return self.last };
+        let (Ok(sender), Ok(receiver)) = (tcp_info(&ends.sender), tcp_info(&ends.receiver)) else { return self.last };
+        if !sender.is_closed {
+            self.take_up(&sender);
+        }
+        self.last.received_bytes = self.last.received_bytes.max(receiver.received_bytes);
+        self.last
+    }
+
+    fn take_up(&mut self, sender: &TcpInfo) {
+        let enters = |state: u8| u64::from(sender.ca_state == state && self.last_state != state);
+        self.last = FlowSample {
+            cwnd_pkts: sender.cwnd_pkts,
+            ssthresh_pkts: sender.ssthresh_pkts,
+            srtt_us: sender.srtt_us,
+            in_flight_pkts: sender.in_flight_pkts,
+            ca_state: sender.ca_state,
+            received_bytes: self.last.received_bytes,
+            delivered_pkts: u64::from(sender.delivered_pkts),
+            sent_pkts: u64::from(sender.sent_pkts),
+            retransmitted_pkts: u64::from(sender.retransmitted_pkts),
+            recoveries: self.last.recoveries + enters(RECOVERY),
+            mark_reductions: self.last.mark_reductions + enters(CWR),
+            timeouts: u64::from(sender.timeouts),
+        };
+        self.last_state = sender.ca_state;
+    }
+}
+
+impl Drop for RunningFlow {
+    /// Cuts it off: nothing is left to be sent or waited for.
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        if let Some(ends) = self.shared.ends.get() {
+            for end in [&ends.sender, &ends.receiver] {
+                let _ = close_with_reset(end).and_then(|()| end.shutdown(Shutdown::Both));
+                // it may be closed already
+            }
+        }
+        if let Some(writing) = self.writing.take() {
+            let _ = writing.join(); // its failure is in `shared`
+        }
+    }
+}
+
+fn serve(
+    shared: &Arc<Shared>,
+    listener: &TcpListener,
+    name: &str,
+    application: Application,
+) -> Result<(), TestbedError> {
+    let step = |what: &'static str| TestbedError::io(what);
+    let to = listener.local_addr().map_err(step("ask for a listener's port"))?;
+    let mut sender = connect(&to.to_string(), Some(name), CONNECTING)?;
+    let used = algorithm_of(&sender).map_err(step("ask for a socket's algorithm"))?;
+    if used != name {
+        return Err(TestbedError::Unexpected(format!("{name} was asked for and {used} was given")));
+    }
+    SockRef::from(&sender).set_tcp_notsent_lowat(UNSENT_BYTES).map_err(step("limit what is written ahead"))?;
+    let (receiver, _) = listener.accept().map_err(step("accept a connection"))?;
+    let copies = || Ok(Ends { sender: sender.try_clone()?, receiver: receiver.try_clone()? });
+    let ends = copies().map_err(step("copy a socket"))?;
+    let _ = shared.ends.set(ends); // nobody else does
+    let mut reading = receiver;
+    thread::spawn(move || {
+        let mut buffer = vec![0; BUFFER_BYTES];
+        while reading.read(&mut buffer).is_ok_and(|bytes| bytes > 0) {}
+    });
+    let mut left_bytes = match application {
+        Application::Transfer { bytes } => bytes,
+        _ => u64::MAX,
+    };
+    let buffer = vec![0x5a; BUFFER_BYTES];
+    while left_bytes > 0 && !shared.stop.load(Ordering::Relaxed) {
+        let most = left_bytes.min(BUFFER_BYTES as u64) as usize;
+        // An error is the end that was asked for, or a reset; samples show that nothing comes any more.
+        let Ok(bytes) = sender.write(&buffer[..most]) else { return Ok(()) };
+        left_bytes -= bytes as u64;
+    }
+    if left_bytes == 0 {
+        wait_for_acks(shared, &sender);
+    }
+    let _ = sender.shutdown(Shutdown::Write); // it may be closed already
+    Ok(())
+}
+
+fn wait_for_acks(shared: &Shared, sender: &TcpStream) {
+    while !shared.stop.load(Ordering::Relaxed) {
+        match tcp_info(sender) {
+            Ok(info) if info.unacked_pkts == 0 && info.unsent_bytes == 0 => {
+                let _ = shared.finished.set(Instant::now()); // nobody else does
+                return;
+            }
+            Ok(_) => thread::sleep(NAP),
+            Err(_) => return,
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! The running kernel's TCP over the emulated path as a backend.
+//!
+//! Each group of flows has a namespace of its own; its sockets are held here, and what a sample says comes from them
+//! (`TCP_INFO`) and from the kernel's memory of the algorithm's state. A run that the path itself calls invalid yields no
+//! outcome.
+
+mod flow;
+mod plan;
+mod run;
+mod tcp_info;
+
+use ccctl_catalog::ParameterSet;
+
+use super::{Backend, BackendError, Outcome, Watch};
+use crate::path::{Bounds, Waiting};
+use crate::scenario::Setup;
+
+/// An algorithm that sockets can ask for, as long as this is there.
+pub trait KernelAlgorithm: Send + Sync {
+    /// As `TCP_CONGESTION` takes it.
+    fn kernel_name(&self) -> &str;
+}
+
+/// Who puts algorithms into the kernel: the lab does not know how.
+pub trait Algorithms: Sync {
+    /// The algorithm with these parameters, to be taken out again when the result is dropped.
+    fn provide(&self, algorithm: &str, parameters: &ParameterSet) -> Result<Box<dyn KernelAlgorithm>, BackendError>;
+}
+
+/// Network namespaces with an emulated path between them.
+pub struct Netns<'a> {
+    /// Where algorithms come from.
+    pub algorithms: &'a dyn Algorithms,
+    /// How the router waits.
+    pub waiting: Waiting,
+    /// What a run must keep.
+    pub bounds: Bounds,
+}
+
+impl Backend for Netns<'_> {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn is_deterministic(&self) -> bool {
+        false
+    }
+
+    /// One router takes one processor, and its neighbours make it late.
+    fn max_jobs(&self) -> usize {
+        1
+    }
+
+    fn check(&self, setup: &Setup) -> Result<(), BackendError> {
+        plan::check(setup)
+    }
+
+    fn run(&self, setup: &Setup, seed: u64, watch: &Watch<'_>) -> Result<Outcome, BackendError> {
+        plan::check(setup)?;
+        run::run(self, setup, seed, watch)
+    }
+}
+
+const NAME: &str = "netns";

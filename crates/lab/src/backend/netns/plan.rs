@@ -1,0 +1,192 @@
+//! What a setup means on the emulated path, and what cannot be had there.
+
+use std::time::Duration;
+
+use ccctl_sim::TcpSpec;
+
+use super::super::sim::link_spec;
+use super::super::BackendError;
+use super::NAME;
+use crate::path::{PathSpec, SenderSpec};
+use crate::scenario::setup::{Application, Group, Queue};
+use crate::scenario::Setup;
+
+/// IPv4, TCP, and time stamps.
+const HEADERS_BYTES: u16 = 20 + 20 + 12;
+/// What an IPv4 host must accept (RFC 791), and an IPv4 header can tell.
+const PACKET_BYTES: std::ops::RangeInclusive<u32> = 576..=65_535;
+/// The queue is looked at so often between two samples, within bounds.
+const LOOKS: u32 = 10;
+const LOOK: std::ops::RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_millis(10);
+
+/// Whether the path and the kernel have all that a setup asks for.
+pub(super) fn check(setup: &Setup) -> Result<(), BackendError> {
+    let refuse = |what: &str| Err(BackendError::Unsupported { backend: NAME, what: what.to_owned() });
+    let [link] = &setup.links[..] else { return refuse("topology but a dumbbell of one link") };
+    if !link.jitter.is_zero() {
+        return refuse("jitter");
+    }
+    if matches!(link.queue, Queue::Codel { .. }) {
+        return refuse("CoDel");
+    }
+    let Some(first) = groups(setup).next() else { return refuse("run without flows") };
+    if !PACKET_BYTES.contains(&first.packet_bytes()) {
+        return refuse(&format!("packets of {} bytes (576 to 65535)", first.packet_bytes()));
+    }
+    for group in groups(setup) {
+        if group.tcp != first.tcp {
+            return refuse(&format!("settings of TCP for one group ({}) that others do not have", group.name));
+        }
+        if !group.access_jitter.is_zero() {
+            return refuse("jitter of access links");
+        }
+        if !matches!(group.application, Application::Bulk | Application::Transfer { .. }) {
+            return refuse(&format!("application of the kind that {} has; bulk and transfer", group.name));
+        }
+    }
+    check_tcp(&first.tcp, setup).or_else(|what| refuse(&what))
+}
+
+fn check_tcp(tcp: &TcpSpec, setup: &Setup) -> Result<(), String> {
+    let usual = TcpSpec::default();
+    let window_pkts = path_spec(setup, 0).in_flight_bytes() / u64::from(tcp.mss_bytes + tcp.header_bytes).max(1);
+    let unsupported = [
+        (tcp.initial_ssthresh_pkts.is_some(), "initial_ssthresh"),
+        (u64::from(tcp.max_window_pkts) < window_pkts, "max_window below what path and queue hold"),
+        (tcp.ack_every_pkts != usual.ack_every_pkts, "ack_every other than 2"),
+        (tcp.ack_delay != usual.ack_delay, "ack_delay other than the kernel's"),
+        (tcp.quick_acks != usual.quick_acks, "quick_acks other than the kernel's"),
+        (tcp.pacing && !usual.pacing, "pacing where the algorithm does not ask for it"),
+    ];
+    match unsupported.into_iter().find(|(is_asked, _)| *is_asked) {
+        Some((_, what)) => Err(what.to_owned()),
+        None => Ok(()),
+    }
+}
+
+/// Groups that have flows.
+fn groups(setup: &Setup) -> impl Iterator<Item = &Group> {
+    setup.groups.iter().filter(|group| !group.schedule.is_empty())
+}
+
+/// The path: one sender for each group, those without flows too, so that numbers are the same. The setup was checked, or is
+/// about to be.
+pub(super) fn path_spec(setup: &Setup, seed: u64) -> PathSpec {
+    let link = &setup.links[0];
+    let forward = link_spec(link);
+    let reverse = link.back_is_link.then(|| ccctl_sim::LinkSpec { loss: ccctl_sim::Loss::None, ..forward.clone() });
+    let only_delay = if link.back_is_link { Duration::ZERO } else { link.delay };
+    let sender = |group: &Group| SenderSpec { delay: group.access_delay, delay_back: group.access_delay + only_delay };
+    let usual = PathSpec::new(ccctl_sim::BitRate::mbit_per_s(1), Duration::ZERO, ccctl_sim::Limit::Packets(1));
+    PathSpec {
+        senders: setup.groups.iter().map(sender).collect(),
+        forward,
+        reverse,
+        seed,
+        mtu_bytes: groups(setup).next().map_or(usual.mtu_bytes, Group::packet_bytes),
+        sampling: (setup.sample_interval / LOOKS).clamp(*LOOK.start(), *LOOK.end()),
+        ..usual
+    }
+}
+
+/// Sysctls of every namespace.
+pub(super) fn sysctls(setup: &Setup) -> Vec<(&'static str, &'static str)> {
+    let Some(tcp) = groups(setup).next().map(|group| group.tcp) else { return Vec::new() };
+    let switch = |on: bool| if on { "1" } else { "0" };
+    vec![
+        ("net/ipv4/tcp_sack", switch(tcp.sack)),
+        // 2: accepts it, and does not ask for it.
+        ("net/ipv4/tcp_ecn", if tcp.ecn { "1" } else { "2" }),
+        ("net/ipv4/tcp_timestamps", switch(has_time_stamps(&tcp))),
+        ("net/ipv4/tcp_early_retrans", if tcp.tail_loss_probe { "3" } else { "0" }),
+        ("net/ipv4/tcp_slow_start_after_idle", switch(tcp.slow_start_after_idle)),
+    ]
+}
+
+/// Packets without room for them have none: data of a packet is what the scenario says.
+fn has_time_stamps(tcp: &TcpSpec) -> bool {
+    tcp.time_stamps && tcp.header_bytes >= HEADERS_BYTES
+}
+
+/// What the route to the receiver says of connections.
+pub(super) fn route(setup: &Setup) -> Vec<String> {
+    let Some(tcp) = groups(setup).next().map(|group| group.tcp) else { return Vec::new() };
+    let (window, timeout) = (tcp.initial_window_pkts.to_string(), format!("{}ms", tcp.min_timeout.as_millis()));
+    ["initcwnd", &window, "rto_min", &timeout].map(str::to_owned).to_vec()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+
+    const SCENARIO: &str = r#"title = "A dumbbell"
+[[link]]
+name = "bottleneck"
+rate = "622 Mbit/s"
+delay = "48 ms"
+queue = { kind = "droptail", size = "20 % BDP" }
+[tcp]
+mss = "960 bytes"
+header = "40 bytes"
+[[flows]]
+name = "first"
+algorithm = "cubic"
+path = ["bottleneck"]
+access_delay = "2 ms"
+[[flows]]
+name = "second"
+algorithm = "reno"
+path = ["bottleneck"]
+access_delay = "5 ms"
+[run]
+duration = "10 s"
+"#;
+
+    fn setup(text: &str) -> Setup {
+        Scenario::of_text(std::path::Path::new("s.toml"), text, &[]).unwrap().points.remove(0).setup
+    }
+
+    /// The base RTT of a group is twice the link's delay and twice its own.
+    #[test]
+    fn a_dumbbell_becomes_a_path_with_the_groups_rtts() {
+        let setup = setup(SCENARIO);
+        check(&setup).unwrap();
+        let spec = path_spec(&setup, 7);
+        let ms = Duration::from_millis;
+        let senders: Vec<_> = spec.senders.iter().map(|it| (it.delay, it.delay_back)).collect();
+        assert_eq!(senders, [(ms(2), ms(2 + 48)), (ms(5), ms(5 + 48))]);
+        assert_eq!((spec.forward.delay, spec.mtu_bytes, spec.seed), (ms(48), 1000, 7));
+        assert!(spec.reverse.is_none());
+        assert!(sysctls(&setup).contains(&("net/ipv4/tcp_timestamps", "0")), "40 bytes of headers have no room");
+    }
+
+    #[test]
+    fn a_way_back_that_is_a_link_has_its_delay() {
+        let setup = setup(
+            &SCENARIO.replace("[tcp]", "back = \"link\"\nloss = { kind = \"bernoulli\", probability = 0.1 }\n[tcp]"),
+        );
+        let spec = path_spec(&setup, 1);
+        let back = spec.reverse.unwrap();
+        assert_eq!((back.delay, back.loss), (Duration::from_millis(48), ccctl_sim::Loss::None));
+        assert_eq!(spec.senders[0].delay_back, Duration::from_millis(2));
+    }
+
+    #[test]
+    fn what_the_path_or_the_kernel_has_not_is_refused_by_name() {
+        for (from, to, what) in [
+            ("delay = \"48 ms\"", "delay = \"48 ms\"\njitter = \"1 ms\"", "jitter"),
+            ("\"droptail\"", "\"codel\"", "CoDel"),
+            ("mss = \"960 bytes\"", "mss = \"100 bytes\"", "packets of 140 bytes"),
+            ("[run]", "application = { kind = \"limited\", rate = \"1 Mbit/s\" }\n[run]", "application"),
+            ("[run]", "[flows.tcp]\nsack = false\n[run]", "settings of TCP for one group (second)"),
+            ("[[flows]]\nname = \"first\"", "max_window = \"100 packets\"\n[[flows]]\nname = \"first\"", "max_window"),
+            ("[[flows]]\nname = \"first\"", "ack_every = 8\n[[flows]]\nname = \"first\"", "ack_every"),
+        ] {
+            assert!(SCENARIO.contains(from), "{from}");
+            let error = check(&setup(&SCENARIO.replacen(from, to, 1))).unwrap_err().to_string();
+            assert!(error.starts_with("the netns backend has no ") && error.contains(what), "{what}: {error}");
+        }
+    }
+}

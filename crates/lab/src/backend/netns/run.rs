@@ -1,0 +1,239 @@
+//! A run: flows begin and end at their times, and everything is looked at in between.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use ccctl_catalog::Layout;
+
+use super::super::outcome::{Flow, LinkSample, LinkSeries, Outcome, StateField, Transfer};
+use super::super::sim::spread;
+use super::super::{BackendError, Watch};
+use super::flow::{FlowPlan, RunningFlow};
+use super::plan::{path_spec, route, sysctls};
+use super::{KernelAlgorithm, Netns};
+use crate::path::{sender_v4, DirectionSample, Path, PathReport, PathSpec, QueueSample, RECEIVER_V4};
+use crate::scenario::setup::{Application, Group, Schedule};
+use crate::scenario::Setup;
+use crate::seed;
+use crate::testbed::{TcpState, TcpStates, TestbedError};
+
+/// Between two looks at a flow.
+const LOOK: Duration = Duration::from_millis(10);
+
+impl From<TestbedError> for BackendError {
+    fn from(error: TestbedError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+/// Runs a setup that was checked.
+pub(super) fn run(backend: &Netns<'_>, setup: &Setup, seed: u64, watch: &Watch<'_>) -> Result<Outcome, BackendError> {
+    let spec = PathSpec { waiting: backend.waiting, bounds: backend.bounds, ..path_spec(setup, seed) };
+    let algorithms = provide(backend, setup)?;
+    let path = Path::start(&spec)?;
+    for end in path.ends() {
+        for (key, value) in sysctls(setup) {
+            end.set_sysctl(key, value)?;
+        }
+    }
+    path.set_routes(&route(setup))?;
+    let run = path.placement().at_endpoints(|| Run::new(setup, seed, &path, &algorithms)?.carry_out(watch))?;
+    let (outcome, began) = run?;
+    let report = path.stop_counted_from(began)?;
+    drop(algorithms); // only now does no socket use them
+    finish(outcome, &report)
+}
+
+/// One for each group.
+fn provide(backend: &Netns<'_>, setup: &Setup) -> Result<Vec<Box<dyn KernelAlgorithm>>, BackendError> {
+    let provide = |group: &Group| backend.algorithms.provide(&group.algorithm, &group.parameters);
+    setup.groups.iter().map(provide).collect()
+}
+
+/// A flow of the scenario.
+struct Planned {
+    group: usize,
+    schedule: Schedule,
+    running: Option<RunningFlow>,
+    is_stopped: bool,
+}
+
+struct Run<'a> {
+    setup: &'a Setup,
+    path: &'a Path,
+    algorithms: &'a [Box<dyn KernelAlgorithm>],
+    layouts: Vec<Option<Layout>>, // of each group
+    states: TcpStates,
+    flows: Vec<Planned>,
+    outcome: Outcome,
+    began: Instant,
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        setup: &'a Setup,
+        seed: u64,
+        path: &'a Path,
+        algorithms: &'a [Box<dyn KernelAlgorithm>],
+    ) -> Result<Self, BackendError> {
+        let layout = |group: &Group| ccctl_catalog::algorithm(&group.algorithm).map(ccctl_catalog::Algorithm::layout);
+        let layouts: Vec<_> = setup.groups.iter().map(layout).collect();
+        let (mut flows, mut outcome) = (Vec::new(), Outcome::default());
+        for (group, spec) in setup.groups.iter().enumerate() {
+            for (number, schedule) in spec.schedule.iter().enumerate() {
+                let late = spread(spec.start_spread, seed::mix(&[seed, seed::START, group as u64, number as u64]));
+                let schedule = Schedule { start: schedule.start + late, stop: schedule.stop };
+                flows.push(Planned { group, schedule, running: None, is_stopped: false });
+                let fields = layouts[group].as_ref().map_or(&[][..], |layout| &layout.state);
+                let state = fields.iter().map(|it| StateField { name: it.name.clone(), values: Vec::new() }).collect();
+                let Schedule { start, stop } = schedule;
+                outcome.flows.push(Flow { group, number, start, stop, samples: Vec::new(), state });
+            }
+        }
+        let states = TcpStates::load()?;
+        Ok(Self { setup, path, algorithms, layouts, states, flows, outcome, began: Instant::now() })
+    }
+
+    /// To the end; also tells when it began.
+    fn carry_out(mut self, watch: &Watch<'_>) -> Result<(Outcome, Instant), BackendError> {
+        let duration = self.setup.duration;
+        self.sample(Duration::ZERO)?;
+        let mut next = self.setup.sample_interval.min(duration);
+        loop {
+            let now = self.began.elapsed();
+            self.begin_and_end(now)?;
+            if now >= next {
+                self.sample(now)?;
+                watch.pass((now.as_secs_f64() / duration.as_secs_f64()).min(1.0))?;
+                if next >= duration {
+                    break;
+                }
+                next = (next + self.setup.sample_interval).min(duration);
+            } else {
+                self.flows.iter_mut().filter_map(|flow| flow.running.as_mut()).for_each(|flow| _ = flow.look());
+            }
+            sleep(self.pause(next));
+        }
+        self.note_transfers();
+        Ok((self.outcome, self.began))
+    }
+
+    /// Until something is to be done.
+    fn pause(&self, next_sample: Duration) -> Duration {
+        let starts = self.flows.iter().filter(|flow| flow.running.is_none()).map(|flow| flow.schedule.start);
+        let next = starts.fold(next_sample, Duration::min);
+        next.saturating_sub(self.began.elapsed()).min(LOOK)
+    }
+
+    fn begin_and_end(&mut self, now: Duration) -> Result<(), BackendError> {
+        for number in 0..self.flows.len() {
+            let flow = &self.flows[number];
+            if flow.running.is_none() && flow.schedule.start <= now && flow.schedule.start < self.setup.duration {
+                let running = RunningFlow::start(&self.plan(flow.group))?;
+                self.flows[number].running = Some(running);
+                self.outcome.flows[number].start = now;
+            }
+            let flow = &mut self.flows[number];
+            let Some(running) = &flow.running else { continue };
+            if let Some(failure) = running.failure() {
+                return Err(BackendError::Failed(format!("flow {number}: {failure}")));
+            }
+            if !flow.is_stopped && flow.schedule.stop.is_some_and(|stop| stop <= now) {
+                running.stop();
+                flow.is_stopped = true;
+            }
+        }
+        Ok(())
+    }
+
+    fn plan(&self, group: usize) -> FlowPlan<'a> {
+        let spec = &self.setup.groups[group];
+        let (sender, receiver) = (self.path.sender(group), self.path.receiver());
+        let (from, to, address) = if spec.reverse {
+            (receiver, sender, sender_v4(group).to_string())
+        } else {
+            (sender, receiver, RECEIVER_V4.to_string())
+        };
+        let kernel_name = self.algorithms[group].kernel_name().to_owned();
+        FlowPlan { from, to, address, kernel_name, application: spec.application }
+    }
+
+    fn sample(&mut self, now: Duration) -> Result<(), BackendError> {
+        self.outcome.times.push(now);
+        let states = self.read_states()?;
+        for (planned, flow) in self.flows.iter_mut().zip(&mut self.outcome.flows) {
+            let running = planned.running.as_mut();
+            let port = running.as_ref().and_then(|running| running.port());
+            flow.samples.push(running.map_or_else(Default::default, RunningFlow::look));
+            let found = states[planned.group].iter().find(|state| Some(state.port) == port);
+            let fields = self.layouts[planned.group].as_ref().map_or(&[][..], |layout| &layout.state);
+            for (series, field) in flow.state.iter_mut().zip(fields) {
+                let before = series.values.last().copied().unwrap_or_default();
+                let value = found.and_then(|state| field.read(&state.private)).map(|value| value as i64);
+                series.values.push(value.unwrap_or(before)); // of a connection that has ended: the last one
+            }
+        }
+        Ok(())
+    }
+
+    /// The connections of each group.
+    fn read_states(&self) -> Result<Vec<Vec<TcpState>>, BackendError> {
+        let read = |(number, group): (usize, &Group)| {
+            let from = if group.reverse { self.path.receiver() } else { self.path.sender(number) };
+            let has_state = self.layouts[number].as_ref().is_some_and(|layout| !layout.state.is_empty());
+            if has_state {
+                Ok(self.states.read(from)?)
+            } else {
+                Ok(Vec::new())
+            }
+        };
+        self.setup.groups.iter().enumerate().map(read).collect()
+    }
+
+    fn note_transfers(&mut self) {
+        for (number, planned) in self.flows.iter().enumerate() {
+            let group = &self.setup.groups[planned.group];
+            let Application::Transfer { bytes } = group.application else { continue };
+            let Some(finished) = planned.running.as_ref().and_then(RunningFlow::finished) else { continue };
+            let pkts = bytes.div_ceil(u64::from(group.tcp.mss_bytes).max(1)) as u32;
+            let started = self.outcome.flows[number].start;
+            let finished = finished.duration_since(self.began);
+            self.outcome.transfers.push(Transfer { flow: number, pkts, started, finished });
+        }
+        self.outcome.transfers.sort_by_key(|transfer| transfer.finished);
+    }
+}
+
+/// Adds the link, or refuses the run.
+fn finish(mut outcome: Outcome, report: &PathReport) -> Result<Outcome, BackendError> {
+    let faults: Vec<String> = report.faults().iter().map(ToString::to_string).collect();
+    if !faults.is_empty() {
+        return Err(BackendError::Failed(format!("the run is invalid: {}", faults.join("; "))));
+    }
+    let series = &report.router.series;
+    let samples = outcome
+        .times
+        .iter()
+        .map(|time| series.get(last_until(series, *time)).map_or_else(LinkSample::default, link_sample));
+    outcome.links = vec![LinkSeries { samples: samples.collect() }];
+    Ok(outcome)
+}
+
+/// The last look at the queue that is not after this time; the first, if all are.
+fn last_until(series: &[QueueSample], time: Duration) -> usize {
+    series.partition_point(|sample| sample.time <= time).saturating_sub(1)
+}
+
+fn link_sample(sample: &QueueSample) -> LinkSample {
+    let DirectionSample { queue_pkts, waited_pkt_us, counters, .. } = sample.forward;
+    LinkSample {
+        queue_pkts,
+        waited_pkt_us,
+        arrived_pkts: counters.arrived_pkts,
+        dropped_pkts: counters.dropped_pkts(),
+        lost_pkts: counters.lost_pkts,
+        marked_pkts: counters.marked_pkts,
+        delivered_pkts: counters.delivered_pkts,
+        delivered_bytes: counters.delivered_bytes,
+    }
+}

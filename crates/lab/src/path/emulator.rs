@@ -1,0 +1,198 @@
+//! The whole path: namespaces, devices, router, canary.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use super::canary::Canary;
+use super::devices;
+use super::plan::{sender_v4, sender_v6, RECEIVER_V4, RECEIVER_V6};
+use super::precedence::Precedence;
+use super::report::PathReport;
+use super::router::{Router, RouterReport};
+use super::spec::PathSpec;
+use super::wire::TunWire;
+use super::Placement;
+use crate::testbed::{ip, CpuTime, Namespace, TestbedError};
+
+const DEVICE: &str = "tun0";
+/// Packets that a device may keep for the router: more than any burst, so that none is dropped outside of the queue.
+const DEVICE_QUEUE_PKTS: &str = "20000";
+/// The kernel uses half of a receive buffer for the window, and doubles it ahead of need.
+const BUFFER_PER_FLIGHT: u64 = 4;
+const BUFFER_BYTES: std::ops::RangeInclusive<u64> = 6 << 20..=1 << 30;
+/// RFC 8200: on a link of smaller packets there is no IPv6.
+const LEAST_V6_BYTES: u32 = 1280;
+/// Shortest nap of the kernel's timers for the router.
+const TIMER_SLACK_NS: u64 = 1;
+
+/// A path at work. Dropped without [`Path::stop`], it is taken down without a report.
+#[derive(Debug)]
+pub struct Path {
+    senders: Vec<Namespace>,
+    receiver: Namespace,
+    placement: Placement,
+    spec: PathSpec,
+    cpu: CpuTime,
+    origin: Instant,
+    stop: Arc<AtomicBool>,
+    router: Option<JoinHandle<Result<RouterReport, TestbedError>>>,
+    canary: Option<Canary>,
+    _precedence: Precedence,
+}
+
+impl Path {
+    /// Makes the namespaces and starts the router.
+    pub fn start(spec: &PathSpec) -> Result<Self, TestbedError> {
+        spec.check()?;
+        let placement = Placement::of_this_process()?;
+        let mut senders = Vec::new();
+        let mut ends = Vec::new();
+        for number in 0..spec.senders.len() {
+            let sender = Namespace::new(&format!("sender{number}"))?;
+            let addresses = [format!("{}/32", sender_v4(number)), format!("{}/128", sender_v6(number))];
+            ends.push(connect(&sender, &addresses, spec)?);
+            senders.push(sender);
+        }
+        let receiver = Namespace::new("receiver")?;
+        ends.push(connect(&receiver, &[format!("{RECEIVER_V4}/32"), format!("{RECEIVER_V6}/128")], spec)?);
+        let precedence = Precedence::take()?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let origin = Instant::now();
+        let router = start_router(spec, ends, &placement, origin, &stop);
+        let cpu = CpuTime::now()?;
+        let (spec, router) = (spec.clone(), Some(router));
+        let mut path = Self {
+            senders,
+            receiver,
+            placement,
+            spec,
+            cpu,
+            origin,
+            stop,
+            router,
+            canary: None,
+            _precedence: precedence,
+        };
+        path.canary = Some(Canary::start(&path.spec, &path.senders, &path.placement)?);
+        Ok(path)
+    }
+
+    /// Namespace of a sender; they are counted from 0.
+    #[must_use]
+    pub fn sender(&self, number: usize) -> &Namespace {
+        &self.senders[number]
+    }
+
+    /// Namespace of the receiver.
+    #[must_use]
+    pub fn receiver(&self) -> &Namespace {
+        &self.receiver
+    }
+
+    /// All namespaces, the receiver's last.
+    pub fn ends(&self) -> impl Iterator<Item = &Namespace> {
+        self.senders.iter().chain([&self.receiver])
+    }
+
+    /// Gives the routes of all ends these attributes, as `ip route` has them.
+    pub fn set_routes(&self, attributes: &[String]) -> Result<(), TestbedError> {
+        let attributes: Vec<&str> = attributes.iter().map(String::as_str).collect();
+        for end in self.ends() {
+            ip(&[&["-n", end.name(), "-4", "route", "change", "default", "dev", DEVICE], &attributes[..]].concat())?;
+        }
+        Ok(())
+    }
+
+    /// Where the endpoints are to run.
+    #[must_use]
+    pub fn placement(&self) -> &Placement {
+        &self.placement
+    }
+
+    /// Ends the run.
+    pub fn stop(mut self) -> Result<PathReport, TestbedError> {
+        let canary = self.canary.take().map(Canary::stop);
+        let stolen = CpuTime::now()?.since(self.cpu).stolen;
+        let devices = self.ends().map(|end| devices::counters(end, DEVICE)).collect::<Result<Vec<_>, _>>()?;
+        let router = self.stop_router().ok_or_else(|| TestbedError::Unexpected("the router is gone".to_owned()))??;
+        let canary = canary.ok_or_else(|| TestbedError::Unexpected("the canary is gone".to_owned()))?;
+        Ok(PathReport { router, canary, devices, stolen, bounds: self.spec.bounds })
+    }
+
+    /// Ends the run; the times of its series are counted from `began`, and what was before is left out.
+    pub fn stop_counted_from(self, began: Instant) -> Result<PathReport, TestbedError> {
+        let before = began.duration_since(self.origin);
+        let mut report = self.stop()?;
+        report.router.series.retain(|sample| sample.time >= before);
+        report.router.series.iter_mut().for_each(|sample| sample.time -= before);
+        Ok(report)
+    }
+
+    fn stop_router(&mut self) -> Option<Result<RouterReport, TestbedError>> {
+        self.stop.store(true, Ordering::Relaxed);
+        let router = self.router.take()?;
+        Some(router.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    }
+}
+
+impl Drop for Path {
+    fn drop(&mut self) {
+        if let Some(canary) = self.canary.take() {
+            canary.stop();
+        }
+        if let Some(Err(error)) = self.stop_router() {
+            eprintln!("testbed: {error}");
+        }
+    }
+}
+
+fn start_router(
+    spec: &PathSpec,
+    ends: Vec<TunWire>,
+    placement: &Placement,
+    origin: Instant,
+    stop: &Arc<AtomicBool>,
+) -> JoinHandle<Result<RouterReport, TestbedError>> {
+    let (spec, placement, stop) = (spec.clone(), placement.clone(), stop.clone());
+    thread::spawn(move || {
+        placement.become_router()?;
+        nix::sys::prctl::set_timerslack(TIMER_SLACK_NS).map_err(TestbedError::errno("ask for exact timers"))?;
+        Ok(Router::new(&spec, ends, origin).run(&stop))
+    })
+}
+
+/// Makes the device of an end, with its addresses, and buffers for what its connections can have in flight.
+fn connect(end: &Namespace, addresses: &[String], spec: &PathSpec) -> Result<TunWire, TestbedError> {
+    end.set_sysctl("net/ipv6/conf/default/router_solicitations", "0")?;
+    let wire = TunWire::new(end)?;
+    let name = end.name();
+    let mtu = spec.mtu_bytes.to_string();
+    ip(&[
+        "-n",
+        name,
+        "link",
+        "set",
+        DEVICE,
+        "mtu",
+        &mtu,
+        "txqueuelen",
+        DEVICE_QUEUE_PKTS,
+        "addrgenmode",
+        "none",
+        "up",
+    ])?;
+    let has_v6 = spec.mtu_bytes >= LEAST_V6_BYTES;
+    for address in addresses.iter().filter(|address| has_v6 || !address.contains(':')) {
+        let family = if address.contains(':') { "-6" } else { "-4" };
+        let nodad: &[&str] = if family == "-6" { &["nodad"] } else { &[] };
+        ip(&[&["-n", name, "addr", "add", address, "dev", DEVICE], nodad].concat())?;
+        ip(&["-n", name, family, "route", "add", "default", "dev", DEVICE])?;
+    }
+    let most = (BUFFER_PER_FLIGHT * spec.in_flight_bytes()).clamp(*BUFFER_BYTES.start(), *BUFFER_BYTES.end());
+    end.set_sysctl("net/ipv4/tcp_rmem", &format!("4096 131072 {most}"))?;
+    end.set_sysctl("net/ipv4/tcp_wmem", &format!("4096 65536 {most}"))?;
+    end.set_sysctl("net/ipv4/tcp_no_metrics_save", "1")?;
+    Ok(wire)
+}

@@ -1,0 +1,34 @@
+//! A path that is emulated in user space: rate, delays, queue, losses and marks between network namespaces, for kernels that
+//! have neither netem nor fq.
+//!
+//! One thread, the router, takes packets from the TUN devices of all namespaces. When each leaves is worked out as it comes
+//! (`direction`: the queues and links of the simulator), so that queue, drops and marks are exact for the packets' times of
+//! arrival. What cannot be exact, the moments at which packets are taken in and handed over, is measured during each run, in
+//! the router and by echoes through the whole path; [`PathReport::faults`] says what speaks against a run.
+
+mod canary;
+mod devices;
+mod direction;
+mod emulator;
+mod flow;
+mod lateness;
+mod placement;
+mod plan;
+mod precedence;
+mod rate;
+mod report;
+mod router;
+mod spec;
+mod wire;
+
+pub use canary::CanaryReport;
+pub use devices::DeviceCounters;
+pub use direction::{Counters, DirectionReport, DirectionSample};
+pub use emulator::Path;
+pub use flow::FlowKey;
+pub use lateness::LatenessReport;
+pub use placement::Placement;
+pub use plan::{sender_v4, sender_v6, RECEIVER_V4, RECEIVER_V6};
+pub use report::{Fault, PathReport};
+pub use router::{QueueSample, RouterReport};
+pub use spec::{Bounds, PathSpec, SenderSpec, Waiting};

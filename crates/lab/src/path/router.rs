@@ -1,0 +1,298 @@
+//! The router: one thread that carries packets between the ends, at the times that the engine works out.
+
+use std::io;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use nix::poll::{ppoll, PollFd, PollFlags};
+use nix::sys::time::TimeSpec;
+use nix::time::{clock_gettime, ClockId};
+
+use super::canary;
+use super::direction::{Arrival, Direction, DirectionReport, DirectionSample, Due};
+use super::flow::{mark, FlowKey, Header};
+use super::lateness::{Lateness, LatenessReport};
+use super::plan::sender_of;
+use super::rate::RateMeter;
+use super::spec::{PathSpec, Waiting};
+use super::wire::Wire;
+
+/// Packets taken from one end, and handed over, before the others have their turn.
+const BURST_IN: usize = 8;
+const BURST_OUT: usize = 4;
+/// The kernel lets a sleep last a thousandth longer than asked: 10 us at most.
+const LONGEST_SLEEP_NS: u64 = 10_000_000;
+/// Kept ready beyond what one connection can have in flight.
+const SPARE_PKTS: u64 = 1000;
+const MOST_READY_BYTES: u64 = 256 << 20;
+
+/// A packet that the router holds.
+#[derive(Debug)]
+struct Packet {
+    bytes: Box<[u8]>,
+    length: u16,
+}
+
+/// Packets that go the same way: those of the path, or canaries, which pass by the queue.
+struct Lane {
+    direction: Direction<Packet>,
+    to_receiver: bool,
+    rate: RateMeter,
+}
+
+const FORWARD: usize = 0;
+const REVERSE: usize = 1;
+const CANARIES: usize = 2; // the same two, for canaries
+
+/// Both directions at a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueSample {
+    /// Since the router began.
+    pub time: Duration,
+    /// The bottleneck.
+    pub forward: DirectionSample,
+    /// The way back.
+    pub reverse: DirectionSample,
+}
+
+/// The router with its devices: those of the senders, then the receiver's.
+pub(super) struct Router<W> {
+    ends: Vec<W>,
+    lanes: [Lane; 4],
+    ready: Vec<Box<[u8]>>,
+    origin: Instant,
+    waiting: Waiting,
+    releases: Lateness,
+    polls: Lateness,
+    polled_ns: u64,
+    idle_ns: u64,
+    sampling_ns: u64,
+    series: Vec<QueueSample>,
+    mtu_bytes: usize,
+    strays_pkts: u64,
+    refused_pkts: u64,
+}
+
+/// What the router has seen.
+#[derive(Debug, Clone)]
+pub struct RouterReport {
+    /// How long it ran.
+    pub run: Duration,
+    /// From the senders to the receiver.
+    pub forward: DirectionReport,
+    /// From the receiver to the senders.
+    pub reverse: DirectionReport,
+    /// How late packets were handed over.
+    pub releases: LatenessReport,
+    /// How long it did not look for packets, of a router that is always busy: they are stamped so much too late.
+    pub polls: Option<LatenessReport>,
+    /// Relative error of the bottleneck's rate while packets waited for it, and how long that was.
+    pub rate_error: f64,
+    /// How long packets waited for the bottleneck.
+    pub rate_time: Duration,
+    /// Share of its time that the router had nothing to do.
+    pub cpu_left: f64,
+    /// Packets to somewhere else.
+    pub strays_pkts: u64,
+    /// Packets that the kernel would not take.
+    pub refused_pkts: u64,
+    /// The queues over time.
+    pub series: Vec<QueueSample>,
+    /// Why it stopped before it was told to.
+    pub failure: Option<String>,
+}
+
+impl<W: Wire> Router<W> {
+    /// Times are counted from `origin`.
+    pub(super) fn new(spec: &PathSpec, ends: Vec<W>, origin: Instant) -> Self {
+        let ns = |delays: Vec<Duration>| -> Vec<u64> { delays.iter().map(|delay| delay.as_nanos() as u64).collect() };
+        let (there, back) = (ns(spec.delays()), ns(spec.delays_back()));
+        let (forward, reverse) = spec.ends();
+        let lane = |end, delays_ns: &[u64], to_receiver| Lane {
+            direction: Direction::new(end, delays_ns.to_vec()),
+            to_receiver,
+            rate: RateMeter::new(delays_ns.len()),
+        };
+        let lanes = [
+            lane(forward, &there, true),
+            lane(reverse, &back, false),
+            lane(None, &there, true),
+            lane(None, &back, false),
+        ];
+        let mtu_bytes = spec.mtu_bytes as usize;
+        let ready_pkts = (spec.in_flight_bytes().min(MOST_READY_BYTES) / u64::from(spec.mtu_bytes)) + SPARE_PKTS;
+        Self {
+            ends,
+            lanes,
+            ready: (0..ready_pkts).map(|_| buffer(mtu_bytes)).collect(),
+            origin,
+            waiting: spec.waiting,
+            releases: Lateness::new(&spec.bounds),
+            polls: Lateness::new(&spec.bounds),
+            polled_ns: 0,
+            idle_ns: 0,
+            sampling_ns: spec.sampling.as_nanos() as u64,
+            series: Vec::new(),
+            mtu_bytes,
+            strays_pkts: 0,
+            refused_pkts: 0,
+        }
+    }
+
+    /// Carries packets until told to stop.
+    pub(super) fn run(mut self, stop: &AtomicBool) -> RouterReport {
+        let began_ns = self.now_ns();
+        self.polled_ns = began_ns;
+        let mut failure = None;
+        while failure.is_none() && !stop.load(Ordering::Relaxed) {
+            failure = self.turn().err().map(|error| format!("the router stopped: {error}"));
+        }
+        let run = Duration::from_nanos(self.now_ns() - began_ns);
+        self.report(run, failure)
+    }
+
+    fn turn(&mut self) -> io::Result<()> {
+        let now_ns = self.now_ns();
+        self.polls.note(now_ns, now_ns - self.polled_ns);
+        self.polled_ns = now_ns;
+        self.sample(now_ns);
+        let mut has_worked = false;
+        for end in 0..self.ends.len() {
+            has_worked |= self.take_in(end)?;
+        }
+        has_worked |= self.hand_over();
+        match self.waiting {
+            _ if has_worked => Ok(()),
+            Waiting::Busy => {
+                self.idle_ns += self.now_ns() - now_ns;
+                Ok(())
+            }
+            Waiting::Sleep => self.sleep(),
+        }
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.origin.elapsed().as_nanos() as u64
+    }
+
+    fn take_in(&mut self, end: usize) -> io::Result<bool> {
+        for count in 0..BURST_IN {
+            let mut bytes = self.ready.pop().unwrap_or_else(|| buffer(self.mtu_bytes));
+            let Some(length) = self.ends[end].receive(&mut bytes)? else {
+                self.ready.push(bytes);
+                return Ok(count > 0);
+            };
+            let packet = Packet { bytes, length: length as u16 };
+            if let Some(packet) = self.arrive(end, packet) {
+                self.ready.push(packet.bytes);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Gives a packet back that goes no further.
+    fn arrive(&mut self, end: usize, packet: Packet) -> Option<Packet> {
+        let now_ns = self.now_ns();
+        let receiver = self.ends.len() - 1;
+        let length = packet.length;
+        let header = Header::read(&packet.bytes[..usize::from(length)]);
+        let Some((header, sender)) = header.and_then(|header| Some((header, route(&header.flow, end, receiver)?)))
+        else {
+            self.strays_pkts += 1;
+            return Some(packet);
+        };
+        let way = if end == receiver { REVERSE } else { FORWARD };
+        let is_canary = canary::is_canary(&packet.bytes[..usize::from(length)]);
+        let lane = if is_canary { CANARIES + way } else { way };
+        let is_markable = header.is_markable && !header.is_marked;
+        let arrival = Arrival { flow: header.flow, size_bytes: length, is_markable, sender };
+        let set_mark = |packet: &mut Packet| mark(&mut packet.bytes);
+        self.lanes[lane].direction.arrive(now_ns, arrival, packet, set_mark)
+    }
+
+    /// Hands over what is due.
+    fn hand_over(&mut self) -> bool {
+        for count in 0..BURST_OUT {
+            let now_ns = self.now_ns();
+            let heads = self.lanes.iter().enumerate();
+            let first = heads.filter_map(|(lane, it)| Some((it.direction.next_due_ns()?, lane))).min();
+            let due = first.and_then(|(_, lane)| Some((lane, self.lanes[lane].direction.pop_due(now_ns)?)));
+            let Some((lane, due)) = due else { return count > 0 };
+            self.deliver(now_ns, lane, due);
+        }
+        true
+    }
+
+    fn deliver(&mut self, now_ns: u64, lane: usize, due: Due<Packet>) {
+        let lane = &mut self.lanes[lane];
+        let end = if lane.to_receiver { self.ends.len() - 1 } else { due.sender };
+        let Packet { bytes, length } = due.packet;
+        self.releases.note(now_ns, now_ns - due.due_ns);
+        lane.rate.note(due.sender, due.waited, due.due_ns, now_ns);
+        if self.ends[end].send(&bytes[..usize::from(length)]).is_err() {
+            self.refused_pkts += 1;
+        }
+        self.ready.push(bytes);
+    }
+
+    fn sample(&mut self, now_ns: u64) {
+        let next_ns = self.series.last().map_or(0, |last| last.time.as_nanos() as u64 + self.sampling_ns);
+        if now_ns < next_ns {
+            return;
+        }
+        let [forward, reverse] = [FORWARD, REVERSE].map(|lane| self.lanes[lane].direction.sample(now_ns));
+        let time = Duration::from_nanos(now_ns - now_ns % self.sampling_ns);
+        self.series.push(QueueSample { time, forward, reverse });
+    }
+
+    /// Until a packet comes or is due.
+    fn sleep(&self) -> io::Result<()> {
+        let now_ns = self.now_ns();
+        let due_ns = self.lanes.iter().filter_map(|lane| lane.direction.next_due_ns()).min();
+        let sleep_ns = due_ns.map_or(LONGEST_SLEEP_NS, |due_ns| due_ns.saturating_sub(now_ns).min(LONGEST_SLEEP_NS));
+        let mut fds: Vec<PollFd> = self.ends.iter().map(|end| PollFd::new(end.fd(), PollFlags::POLLIN)).collect();
+        match ppoll(&mut fds, Some(TimeSpec::from_duration(Duration::from_nanos(sleep_ns))), None) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    fn report(self, run: Duration, failure: Option<String>) -> RouterReport {
+        let is_busy = self.waiting == Waiting::Busy;
+        let used = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from);
+        let idle = if is_busy { Duration::from_nanos(self.idle_ns) } else { run.saturating_sub(used) };
+        let (rate_error, rate_time) = self.lanes[FORWARD].rate.report();
+        RouterReport {
+            run,
+            forward: self.lanes[FORWARD].direction.report(),
+            reverse: self.lanes[REVERSE].direction.report(),
+            releases: self.releases.report(run),
+            polls: is_busy.then(|| self.polls.report(run)),
+            rate_error,
+            rate_time,
+            cpu_left: idle.as_secs_f64() / run.as_secs_f64().max(f64::MIN_POSITIVE),
+            strays_pkts: self.strays_pkts,
+            refused_pkts: self.refused_pkts,
+            series: self.series,
+            failure,
+        }
+    }
+}
+
+/// Touched, so that no page is missing when a packet is read into it.
+fn buffer(mtu_bytes: usize) -> Box<[u8]> {
+    vec![0xff; mtu_bytes].into_boxed_slice()
+}
+
+/// Number of the sender that a packet from `end` belongs to.
+fn route(flow: &FlowKey, end: usize, receiver: usize) -> Option<usize> {
+    if end == receiver {
+        return sender_of(flow.destination_address()).filter(|sender| *sender < receiver);
+    }
+    is_receiver(flow.destination_address()).then_some(end)
+}
+
+fn is_receiver(address: IpAddr) -> bool {
+    address == IpAddr::V4(super::plan::RECEIVER_V4) || address == IpAddr::V6(super::plan::RECEIVER_V6)
+}
