@@ -27,6 +27,12 @@ pub const TWIN: Twin = Twin {
             kind: Kind::Predict(overflows),
         },
         Rule {
+            module: "takes a smoothed delay that is just at the threshold for an indication, which in ticks of 1 ms many are",
+            reason: "congestion is indicated by a delay above it (paper, section III)",
+            parameter: "",
+            kind: Kind::Predict(at_threshold),
+        },
+        Rule {
             module: "leaves ssthresh where it is at an indication, so that slow start takes the window back up",
             reason: "ssthresh goes down with the window, or the indication is undone at once",
             parameter: "",
@@ -129,4 +135,19 @@ fn overflows(trial: &Trial<'_>) -> bool {
     let cwnd = trial.ours.tp.snd_cwnd;
     let yielded = if after.get("flag") & WITHIN_INFERENCE == 0 { (cwnd >> 1).max(1) } else { 1 };
     trial.expected.cwnd == if indicated(trial) { yielded } else { cwnd }
+}
+
+/// The module yields, and ours does not, at a delay that equals ours' threshold
+fn at_threshold(trial: &Trial<'_>) -> bool {
+    if trial.call.hook != CALL_PKTS_ACKED || !indicated(trial) {
+        return false;
+    }
+    let [smooth_q3, min, max] = trial.got.state[..] else { return false };
+    let cwnd = trial.ours.tp.snd_cwnd;
+    let yielded = if trial.after.get("flag") & WITHIN_INFERENCE == 0 { (cwnd >> 1).max(1) } else { 1 };
+    smooth_q3 >> 3 == min + (max - min) * 15 / 100
+        && trial.got.cwnd == cwnd
+        && trial.expected.cwnd == yielded
+        && trial.expected.ssthresh == trial.got.ssthresh
+        && trial.expected.state == [smooth_q3, smooth_q3 >> 3, smooth_q3 >> 2]
 }
