@@ -47,7 +47,8 @@ void CC_HOOK(hybla_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 }
 
 /*
- * 2^(eighths / 8) in Q7 for eighths 0 to 7: 128, 140, 152, 166, 181, 197, 215, 235, as Linux has them. One number, a byte
+ * 2^(eighths / 8) in Q7 for eighths 0 to 7: 128, 140, 152, 166, 181, 197, 215, 235; rounded, where Linux cuts them
+ * down. One number, a byte
  * each: clang would put an array into a section that libbpf refuses.
  */
 CC_INLINE u32 hybla_power_q7(u32 eighths)

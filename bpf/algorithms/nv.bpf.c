@@ -66,7 +66,6 @@ CC_STATE_STRUCT(nv);
 CC_INLINE void nv_reset(struct nv_state *ca, const struct tcp_sock *tp)
 {
 	ca->has_lost = false;
-	ca->may_grow = true;
 	ca->rtt_us = 0;
 	ca->max_rate_q16 = 0;
 	ca->calls = ca->rounds = ca->quiet_rounds = 0;
@@ -78,6 +77,7 @@ void CC_HOOK(nv_init, struct sock *sk)
 	struct nv_state *ca = CC_STATE(nv, sk);
 
 	nv_reset(ca, tcp_sk(sk));
+	ca->may_grow = true;
 	ca->min_rtt_us = ca->next_min_rtt_us = NV_NO_RTT;
 	ca->rtt_reset_us = cc_now_us(sk) + NV_FIRST_RESET_US;
 	ca->acked_bound_pkts = NV_MIN_ACKED_PKTS;

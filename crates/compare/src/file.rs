@@ -95,3 +95,42 @@ impl Recording {
         Ok(Self { header, calls: bytes.chunks_exact(CALL_BYTES).map(native::call_of_bytes).collect() })
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_lie_within_a_record_and_do_not_overlap() {
+        let mut columns = native::columns();
+        columns.sort_by_key(|column| column.offset);
+        let mut end = 0;
+        for column in &columns {
+            let (count, kind) = column.kind.split_at(column.kind.find(['<', 'u']).unwrap());
+            let bytes: usize = kind.trim_start_matches(['<', 'u', 'i']).parse().unwrap();
+            assert!(column.offset >= end, "{}", column.name);
+            end = column.offset + bytes * count.parse::<usize>().unwrap_or(1);
+        }
+        assert!(end <= CALL_BYTES);
+    }
+
+    #[test]
+    fn a_recording_is_read_as_it_was_written_and_a_torn_one_refused() {
+        let path = std::env::temp_dir().join(format!("ccctl-compare-test-{}.calls", std::process::id()));
+        let member = Member { name: "ai".to_owned(), bit_offset: 0, bits: 32 };
+        let mut bytes = Vec::new();
+        Header::new("highspeed", "6.12", 250, vec![member.clone()]).write(&mut bytes).unwrap();
+        let mut record = vec![0; CALL_BYTES];
+        let cwnd = native::columns().into_iter().find(|column| column.name == "after.snd_cwnd").unwrap();
+        record[cwnd.offset..cwnd.offset + 4].copy_from_slice(&4711_u32.to_le_bytes());
+        bytes.extend(&record);
+        std::fs::write(&path, &bytes).unwrap();
+        let recording = Recording::read(&path).unwrap();
+        assert_eq!((recording.calls.len(), recording.calls[0].after.snd_cwnd), (1, 4711));
+        assert_eq!(recording.header.state, [member]);
+        std::fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+        assert!(Recording::read(&path).is_err());
+        std::fs::remove_file(&path).unwrap();
+    }
+}

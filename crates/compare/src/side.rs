@@ -129,3 +129,35 @@ fn figure(algorithm: &str, runs: &Runs) -> Figure {
         ],
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// A saw-tooth from 10 to 20 packets: two whole epochs of 1 s after the first loss, 1000 bytes every tenth of a second.
+    #[test]
+    fn a_saw_tooth_has_the_measures_that_it_is_made_of() {
+        let samples: Vec<Sample> = (0..31_u32)
+            .map(|i| Sample {
+                s: f64::from(i) / 10.0,
+                cwnd: 10.0 + f64::from(i % 10),
+                ssthresh: 10.0 + f64::from(i / 10),
+                acked_bytes: 1000.0 * f64::from(i),
+                retransmitted: f64::from(i / 10),
+            })
+            .collect();
+        let measures = measure(&samples).unwrap();
+        assert_eq!(measures.epochs, 3);
+        assert!((measures.epoch_s - 1.0).abs() < 1e-9);
+        assert!((measures.goodput_mbit_per_s - 0.08).abs() < 1e-9);
+        assert!((measures.peak_cwnd - 19.0).abs() < 1e-9);
+        assert!((measures.backoff - (11.0 + 12.0 + 13.0) / 3.0 / 19.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn without_a_loss_there_is_nothing_to_measure() {
+        let sample = Sample { s: 0.0, cwnd: 10.0, ssthresh: 20.0, acked_bytes: 0.0, retransmitted: 0.0 };
+        assert_eq!(measure(&[sample; 20]), None);
+    }
+}

@@ -108,3 +108,21 @@ fn drain(mut stream: TcpStream, quick: bool) -> std::io::Result<()> {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_read_and_others_refused() {
+        let step = |text: &str| text.parse::<Step>();
+        assert_eq!(step("bulk:250").unwrap(), Step::Bulk(Duration::from_millis(250)));
+        let drip = Step::Drip(4000, Duration::from_millis(15), Duration::from_secs(2));
+        assert_eq!(step("drip:4000,15,2000").unwrap(), drip);
+        assert_eq!(step("run:tc qdisc show dev a:b").unwrap(), Step::Run("tc qdisc show dev a:b".to_owned()));
+        for wrong in ["bulk", "bulk:soon", "drip:1,2", "jump:1"] {
+            assert!(step(wrong).is_err(), "{wrong}");
+        }
+    }
+}

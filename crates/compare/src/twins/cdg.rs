@@ -8,6 +8,8 @@ use crate::replay::{Module, Ours, Trial};
 const BACKING_OFF: u64 = 3;
 const WINDOW: u64 = 8;
 const CWND_RESTART: u32 = 1;
+const GRADIENT_MAX_US: i32 = 32_767;
+const NOISE_US: i32 = 32;
 
 pub const TWIN: Twin = Twin {
     name: "cdg",
@@ -51,6 +53,12 @@ pub const TWIN: Twin = Twin {
             }),
         },
         Rule {
+            module: "sums gradients of any size",
+            reason: "those of a round are held within 32.7 ms, to fit into the socket's state",
+            parameter: "",
+            kind: Kind::Predict(sums_larger),
+        },
+        Rule {
             module: "counts to 255 and on",
             reason: "the count ends at 255 backoffs without effect",
             parameter: "",
@@ -58,7 +66,7 @@ pub const TWIN: Twin = Twin {
         },
     ],
     other: &[],
-    notes: &["The chance of a backoff is compared over all rounds, not call by call: see `Dice`."],
+    notes: &["The chance of a backoff is not compared call by call: a throw that succeeded in the module succeeds in ours where it can at all."],
 };
 
 fn map(module: &Module<'_>, ours: &mut Ours<'_>) {
@@ -121,4 +129,20 @@ fn seed(wanted: fn(u32) -> bool) -> u64 {
     } else {
         found.1
     }
+}
+
+/// A gradient of this round or of the window is beyond ours, and the module's sum, which falls, resets its count.
+fn sums_larger(trial: &Trial<'_>) -> bool {
+    let (before, after) = (&trial.before, &trial.after);
+    let gradients = trial.call.extra.iter().flat_map(|pair| [*pair as i32, (*pair >> 32) as i32]);
+    let newest = ["min", "max"].map(|which| {
+        let of = |round: &str| before.get(&format!("{round}.{which}")) as i32;
+        of("rtt").wrapping_sub(of("rtt_prev"))
+    });
+    let falls = ["gsum.min", "gsum.max"].iter().any(|sum| after.get(sum) as u32 as i32 <= -NOISE_US);
+    trial.call.hook == CALL_CONG_AVOID
+        && gradients.chain(newest).any(|gradient| gradient.abs() > GRADIENT_MAX_US)
+        && falls
+        && after.get("backoff_cnt") == 0
+        && trial.equal_but(&["backoffs"])
 }

@@ -42,7 +42,7 @@ pub const TWIN: Twin = Twin {
     ],
     other: &[("reno_friendly", "off")],
     notes: &[
-        "K is the module's own: its cube root is an approximation, held against ours in `K` below.",
+        "K is the module's own: its cube root is an approximation, which ours has to be within 0.5 % of where an epoch begins.",
         "`cwnd_event` moves the epoch in both; ours also keeps when it was last active, which the module takes from lsndtime.",
     ],
 };

@@ -42,6 +42,25 @@ pub const TWIN: Twin = Twin {
             }),
         },
         Rule {
+            module: "cuts its powers of 2 down to 1/128",
+            reason: "they are rounded: 2^(1/8), 2^(3/8) and 2^(7/8) are 1/128 more",
+            parameter: "",
+            kind: Kind::Predict(table_is_cut),
+        },
+        Rule {
+            module: "adds rho^2 / W at an ACK however much that is",
+            reason: "one ACK at most doubles the window",
+            parameter: "",
+            kind: Kind::Predict(|trial| {
+                let cwnd = u64::from(trial.ours.tp.snd_cwnd);
+                let step_q7 = trial.after.get("rho2_7ls") / cwnd.max(1) + trial.before.get("snd_cwnd_cents");
+                trial.call.hook == CALL_CONG_AVOID
+                    && u64::from(trial.expected.cwnd) == cwnd + step_q7 / 128
+                    && step_q7 / 128 > cwnd
+                    && u64::from(trial.got.cwnd) == 2 * cwnd
+            }),
+        },
+        Rule {
             module: "begins a connection with a window of rho packets",
             reason: "the kernel's initial window (RFC 6928); init writes no window",
             parameter: "",
@@ -86,4 +105,20 @@ fn starved(trial: &Trial<'_>) -> bool {
         && trial.before.socket.snd_cwnd_cnt + 1 >= tp.snd_cwnd
         && trial.expected.cwnd == tp.snd_cwnd + 1
         && trial.got.cwnd == tp.snd_cwnd
+}
+
+/// Slow start by the formula, with powers cut down in the module's answer and rounded in ours
+fn table_is_cut(trial: &Trial<'_>) -> bool {
+    let tp = &trial.ours.tp;
+    if trial.call.hook != CALL_CONG_AVOID || tp.snd_cwnd >= tp.snd_ssthresh || trial.call.argument != 1 {
+        return false;
+    }
+    let rho_q3 = trial.after.get("rho_3ls");
+    let power_q7 = 128.0 * f64::powf(2.0, (rho_q3 % 8) as f64 / 8.0);
+    let grown = |power_q7: f64| {
+        let step_q7 = ((power_q7 as u64) << (rho_q3 / 8).min(16)) - 128 + trial.before.get("snd_cwnd_cents");
+        (u64::from(tp.snd_cwnd) + step_q7 / 128).min(u64::from(tp.snd_ssthresh))
+    };
+    u64::from(trial.expected.cwnd) == grown(power_q7.floor()).min(65_535)
+        && u64::from(trial.got.cwnd) == grown(power_q7.round()).min(u64::from(tp.snd_cwnd_clamp))
 }

@@ -20,6 +20,19 @@ pub const TWIN: Twin = Twin {
     skip: all,
     rules: &[
         Rule {
+            module: "smooths the difference of two clocks in 32 bits: with the random offsets that time stamps have by default the sum \
+                     overflows, and what it indicates is chance",
+            reason: "delays are counted from the first one on, and are below 268 s",
+            parameter: "",
+            kind: Kind::Predict(overflows),
+        },
+        Rule {
+            module: "takes a smoothed delay that is just at the threshold for an indication, which in ticks of 1 ms many are",
+            reason: "congestion is indicated by a delay above it (paper, section III)",
+            parameter: "",
+            kind: Kind::Predict(at_threshold),
+        },
+        Rule {
             module: "leaves ssthresh where it is at an indication, so that slow start takes the window back up",
             reason: "ssthresh goes down with the window, or the indication is undone at once",
             parameter: "",
@@ -102,12 +115,39 @@ fn second_largest(trial: &Trial<'_>) -> bool {
     }
     let sample = trial.call.sample_rtt_us as u64;
     let larger = sample > trial.before.get("owd_max");
-    let mut again = trial.ours.clone();
     if larger && !indicated(trial) {
         return trial.after.get("owd_max") <= sample
             && trial.got.state[2] == i128::from(sample)
             && trial.equal_but(&["delay.max_us"]);
     }
-    again.set("delay.max_us", trial.after.get("owd_max"));
     false
+}
+
+const SUM_BOUND: u64 = 1 << 28; // a delay of which eight are still a number of 32 bits, with room
+
+/// The module's answer is its own law's, with delays that its sums do not hold
+fn overflows(trial: &Trial<'_>) -> bool {
+    let (before, after) = (&trial.before, &trial.after);
+    let min = before.get("owd_min").min(after.get("owd_min"));
+    if trial.call.hook != CALL_PKTS_ACKED || min < SUM_BOUND || min == NO_DELAY && after.get("sowd") == 0 {
+        return false;
+    }
+    let cwnd = trial.ours.tp.snd_cwnd;
+    let yielded = if after.get("flag") & WITHIN_INFERENCE == 0 { (cwnd >> 1).max(1) } else { 1 };
+    trial.expected.cwnd == if indicated(trial) { yielded } else { cwnd }
+}
+
+/// The module yields, and ours does not, at a delay that equals ours' threshold
+fn at_threshold(trial: &Trial<'_>) -> bool {
+    if trial.call.hook != CALL_PKTS_ACKED || !indicated(trial) {
+        return false;
+    }
+    let [smooth_q3, min, max] = trial.got.state[..] else { return false };
+    let cwnd = trial.ours.tp.snd_cwnd;
+    let yielded = if trial.after.get("flag") & WITHIN_INFERENCE == 0 { (cwnd >> 1).max(1) } else { 1 };
+    smooth_q3 >> 3 == min + (max - min) * 15 / 100
+        && trial.got.cwnd == cwnd
+        && trial.expected.cwnd == yielded
+        && trial.expected.ssthresh == trial.got.ssthresh
+        && trial.expected.state == [smooth_q3, smooth_q3 >> 3, smooth_q3 >> 2]
 }

@@ -31,12 +31,25 @@ pub const TWIN: Twin = Twin {
     ],
     own_credit: false,
     skip: all,
-    rules: &[Rule {
-        module: "cuts rates down to 100 bit/s, and the ideal window to whole packets of that",
-        reason: "bytes per microsecond in Q16, rounded up: the ideal window may be one packet more",
-        parameter: "",
-        kind: Kind::Predict(rounding),
-    }],
+    rules: &[
+        Rule {
+            module: "cuts rates down to 100 bit/s, and the ideal window to whole packets of that",
+            reason: "bytes per microsecond in Q16, rounded up: the ideal window may be one packet more",
+            parameter: "",
+            kind: Kind::Predict(rounding),
+        },
+        Rule {
+            module: "raises a window of one packet to two at a decision",
+            reason: "a decision does not lower the window below two, and leaves one that was smaller before",
+            parameter: "min_cwnd_pkts",
+            kind: Kind::Predict(|trial| {
+                trial.call.hook == CALL_PKTS_ACKED
+                    && trial.ours.tp.snd_cwnd == 1
+                    && (trial.got.cwnd, trial.expected.cwnd) == (1, 2)
+                    && trial.equal_but(&["cwnd"])
+            }),
+        },
+    ],
     other: &[],
     notes: &["The time until RTT_min is renewed is drawn at random in both, and not compared."],
 };

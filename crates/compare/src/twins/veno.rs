@@ -1,10 +1,11 @@
 //! `tcp_veno.c`: the RTT of the last ACK, and the queue that it stands for.
 
-use super::rounds::{rtt, set_doing, IN_RECOVERY, ONE_MORE_US, RELEARN};
+use super::rounds::{rtt, set_doing, RELEARN};
 use super::{all, Kind, Rule, Twin};
 use crate::native::{CALL_CONG_AVOID, CALL_CWND_EVENT, CALL_INIT, CALL_PKTS_ACKED, CALL_SET_STATE};
 use crate::replay::{Module, Ours, Trial};
 
+const DISORDER: u8 = 1;
 const SAMPLE: &[&str] = &["rtt.base_us", "rtt.round_min_us"];
 
 pub const TWIN: Twin = Twin {
@@ -22,14 +23,12 @@ pub const TWIN: Twin = Twin {
     own_credit: false,
     skip: all,
     rules: &[
-        ONE_MORE_US,
         Rule {
-            module: "takes the smallest RTT since the last decision",
+            module: "takes the smallest RTT since the last decision, in recovery too, and adds 1 us",
             reason: "the RTT is that of each ACK, as in the paper; the two are the same where each ACK is a decision",
             parameter: "",
             kind: Kind::Predict(smallest_since),
         },
-        IN_RECOVERY,
         Rule {
             module: "is Reno from the first duplicate ACK on (state Disorder)",
             reason: "reordering is no congestion: the decision goes on until the core reduces the window",
@@ -73,14 +72,21 @@ fn map(module: &Module<'_>, ours: &mut Ours<'_>) {
     ours.set("increase_next", u64::from(module.get("inc") != 0));
 }
 
-/// Ours has this ACK's RTT, and the module the smaller one that it had
+/// The module has the smaller of this ACK's RTT and the one that it had, with its microsecond; ours this ACK's, and in
+/// recovery none
 fn smallest_since(trial: &Trial<'_>) -> bool {
-    let sample = i128::from(trial.before.call.sample_rtt_us);
-    let kept = i128::from(rtt(trial.before.get("minrtt")));
-    trial.call.hook == CALL_PKTS_ACKED
-        && kept > 0
-        && (trial.got.state[1] == sample.max(1) || trial.got.state[1] == sample + 1 || trial.got.state[1] == kept)
-        && trial.expected.state[1] == kept.min(sample + 1)
-        && (trial.got.state[0] - trial.expected.state[0]).abs() <= 1
-        && trial.equal_but(&["rtt.round_min_us", "rtt.base_us"])
+    let call = trial.before.call;
+    let Ok(sample) = u64::try_from(call.sample_rtt_us) else { return false };
+    if call.hook != CALL_PKTS_ACKED {
+        return false;
+    }
+    let smaller = |before: u64, sample: u64| i128::from(if rtt(before) == 0 { sample } else { before.min(sample) });
+    let (base, kept) = (trial.before.get("basertt"), trial.before.get("minrtt"));
+    let theirs = [smaller(base, sample + 1), smaller(kept, sample + 1)];
+    let ours = if trial.before.socket.ca_state > DISORDER {
+        [i128::from(rtt(base)), 0]
+    } else {
+        [smaller(base, sample.max(1)), i128::from(sample.max(1))]
+    };
+    trial.expected.state == theirs && trial.got.state == ours && trial.equal_but(SAMPLE)
 }

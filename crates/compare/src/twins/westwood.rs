@@ -33,7 +33,7 @@ pub const TWIN: Twin = Twin {
     other: &[],
     notes: &[
         "`in_ack_event` of the module counts bytes out of snd_una and duplicate ACKs, ours packets in `pkts_acked`: what the two \
-         measure is compared side by side, and `EstimateFilter` in the replay below.",
+         measure is not compared call by call.",
     ],
 };
 
