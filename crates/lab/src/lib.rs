@@ -4,6 +4,7 @@
 
 pub mod backend;
 pub mod measures;
+pub mod report;
 pub mod run;
 pub mod scenario;
 mod seed;
