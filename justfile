@@ -92,6 +92,10 @@ bench-sim *ARGS:
 compare-ns3 *ARGS:
     scripts/compare-ns3 {{ ARGS }}
 
+# the papers' scenarios, and docs/reproduction.md out of what they give (hours; goes on where it was stopped)
+reproduce *ARGS:
+    scripts/reproduce {{ ARGS }}
+
 # licences and sources of the dependencies (needs: cargo install cargo-deny)
 deny:
     cargo deny check licenses bans sources

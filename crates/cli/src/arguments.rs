@@ -12,7 +12,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub use guard::{Guard, GuardCommand};
-pub use lab::{Lab, LabBackend, LabChoice, LabCommand, LabMerge, LabRun, LabSeries, LabShow, LabSweep};
+pub use lab::{
+    Lab, LabBackend, LabChoice, LabCommand, LabCompare, LabMerge, LabReport, LabReproduction, LabRun, LabSeries,
+    LabShow, LabSweep,
+};
 pub use sockets::{Migrate, Sockets};
 pub use top::Top;
 pub use trace::{Plot, Trace};

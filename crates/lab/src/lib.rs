@@ -6,6 +6,7 @@
 pub mod backend;
 pub mod measures;
 pub mod path;
+pub mod report;
 pub mod run;
 pub mod scenario;
 mod seed;

@@ -27,6 +27,12 @@ pub enum LabCommand {
     Sweep(LabSweep),
     /// Put the folders of shards together
     Merge(LabMerge),
+    /// Draw the page of a folder again
+    Report(LabReport),
+    /// Put two folders of one scenario side by side
+    Compare(LabCompare),
+    /// Print the table of what papers state and what came out here
+    Reproduction(LabReproduction),
 }
 
 /// `ccctl lab show`
@@ -109,6 +115,51 @@ pub struct LabMerge {
     /// How to print.
     #[command(flatten)]
     pub output: Output,
+}
+
+/// `ccctl lab report`
+#[derive(Debug, Args)]
+pub struct LabReport {
+    /// A folder that `ccctl lab run` has made
+    pub folder: PathBuf,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `ccctl lab compare`
+#[derive(Debug, Args)]
+pub struct LabCompare {
+    /// A folder that `ccctl lab run` has made
+    pub first: PathBuf,
+    /// Another one of the same scenario
+    pub second: PathBuf,
+    /// Also equal: values that differ by no more than so many percent of the first
+    #[arg(long, value_name = "PCT", default_value_t = 0.0)]
+    pub tolerance: f64,
+    /// Only this measure; may be repeated [default: those that the scenario's page shows]
+    #[arg(long, value_name = "MEASURE")]
+    pub measure: Vec<String>,
+    /// Write a page with both on one set of axes
+    #[arg(long, value_name = "FILE")]
+    pub page: Option<PathBuf>,
+    /// End with code 6 if anything differs
+    #[arg(long)]
+    pub fail: bool,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `ccctl lab reproduction`
+#[derive(Debug, Args)]
+pub struct LabReproduction {
+    /// Folders that `ccctl lab run` has made
+    #[arg(required = true, value_name = "DIR")]
+    pub folders: Vec<PathBuf>,
+    /// What was tried where a statement does not hold, by its id
+    #[arg(long, value_name = "FILE")]
+    pub notes: Option<PathBuf>,
 }
 
 /// What runs a scenario.

@@ -28,6 +28,9 @@ pub enum RunError {
         /// What it holds.
         what: String,
     },
+    /// The folder is not there, or not one of ccctl.
+    #[error("{0} holds no runs of ccctl; a folder that `ccctl lab run` has made")]
+    NoRuns(PathBuf),
     /// Another ccctl writes to it.
     #[error("{0} is in use by another ccctl; wait for it or choose another folder")]
     Locked(PathBuf),

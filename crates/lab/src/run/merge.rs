@@ -34,14 +34,14 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Summary, RunError> {
 
 /// The scenario of an output folder.
 pub fn load(root: &Path) -> Result<Scenario, RunError> {
+    let versions = versions_of(root)?;
     let mut scenario = Scenario::read(&root.join("scenario.toml"), &[])?;
-    scenario.name = versions_of(root)?.scenario;
+    scenario.name = versions.scenario;
     Ok(scenario)
 }
 
 fn versions_of(root: &Path) -> Result<Versions, RunError> {
-    let foreign = || RunError::Foreign { folder: root.to_owned(), what: "no runs of ccctl".to_owned() };
-    folder::read_versions(root)?.ok_or_else(foreign)
+    folder::read_versions(root)?.ok_or_else(|| RunError::NoRuns(root.to_owned()))
 }
 
 /// Copies a unit, its series first.

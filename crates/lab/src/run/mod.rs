@@ -10,6 +10,7 @@ mod unit;
 
 pub use error::RunError;
 pub use execute::{flow_series, link_series, run, Options, Progress, Report, SeriesFormat, Shard};
+pub(crate) use folder::read_unit as read_record;
 pub use identity::Versions;
 pub use merge::{load, merge};
 pub use summary::{summarise, summary_schema, AxisInfo, FlowSummary, MeasureInfo, PaperRow, PointSummary, Summary};

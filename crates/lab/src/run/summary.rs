@@ -125,8 +125,7 @@ pub fn summary_schema() -> serde_json::Value {
 
 /// Reads what a folder has, and sums it up.
 pub fn summarise(root: &Path, scenario: &Scenario) -> Result<Summary, RunError> {
-    let versions = folder::read_versions(root)?
-        .ok_or_else(|| RunError::Foreign { folder: root.to_owned(), what: "no runs of ccctl".to_owned() })?;
+    let versions = folder::read_versions(root)?.ok_or_else(|| RunError::NoRuns(root.to_owned()))?;
     let mut records: BTreeMap<usize, Vec<Option<UnitRecord>>> = BTreeMap::new();
     for id in units(scenario) {
         records.entry(id.point).or_default().push(folder::read_unit(root, id)?);

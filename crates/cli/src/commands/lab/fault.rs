@@ -15,22 +15,26 @@ pub fn of_scenario(error: &ScenarioError) -> anyhow::Error {
     UsageError::new(cause, error.remedy.clone()).into()
 }
 
+fn of_io(kind: ErrorKind) -> Exit {
+    match kind {
+        ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::AlreadyExists => Exit::Usage,
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::StorageFull => Exit::Host,
+        _ => Exit::Unexpected,
+    }
+}
+
 /// A run or a folder that came to nothing.
 pub fn of_run(error: RunError) -> anyhow::Error {
     let exit = match &error {
         RunError::Scenario(error) => return of_scenario(error),
-        RunError::Shard(_) | RunError::Different { .. } => Exit::Usage,
+        RunError::Shard(_) | RunError::Different { .. } | RunError::NoRuns(_) => Exit::Usage,
         RunError::Unit { cause: BackendError::Unsupported { .. }, .. } => Exit::Usage,
         RunError::Foreign { .. } => Exit::Refused,
         RunError::Locked(_) => Exit::Locked,
-        RunError::Io { cause, .. } => match cause.kind() {
-            ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::AlreadyExists => Exit::Usage,
-            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::StorageFull => {
-                let remedy = "a folder with room in which you may write: --out DIR";
-                return Fault::new(Exit::Host, error.to_string(), remedy).into();
-            }
-            _ => Exit::Unexpected,
-        },
+        RunError::Io { cause, .. } => {
+            let exit = of_io(cause.kind());
+            return Fault::new(exit, error.to_string(), "a folder with room in which you may write").into();
+        }
         _ => Exit::Unexpected,
     };
     // The lab says what to do behind a semicolon.

@@ -1,5 +1,6 @@
 //! `ccctl lab merge`
 
+use ccctl_lab::report::{copy_command, report as draw};
 use ccctl_lab::run::{merge, Report};
 
 use super::{fault, text};
@@ -9,9 +10,10 @@ use crate::output;
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let summary = merge(&arguments.folders, &arguments.out).map_err(fault::of_run)?;
-    let cancelled = summary.runs_done < summary.runs;
-    let report = Report { ran: 0, kept: summary.runs_done, cancelled, summary };
-    let result = text::Outcome::new(&report, &arguments.out, None, None);
+    copy_command(&arguments.folders[0], &arguments.out).map_err(fault::of_run)?;
+    let page = draw(&arguments.out).map_err(fault::of_run)?;
+    let report = Report { ran: 0, kept: summary.runs_done, cancelled: false, summary };
+    let result = text::Outcome::new(&report, &arguments.out, Some(page), None);
     if arguments.output.json {
         output::json(&result)?;
     } else {

@@ -1,11 +1,15 @@
 //! `ccctl lab`: experiments. No command here asks the kernel for anything, and none needs privileges.
 
+mod command;
+mod compare;
 mod effort;
 mod fault;
 mod list;
 mod load;
 mod merge;
 mod progress;
+mod report;
+mod reproduction;
 mod run;
 mod show;
 mod text;
@@ -20,5 +24,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         LabCommand::Run(run) => run::run(run),
         LabCommand::Sweep(sweep) => run::sweep(sweep),
         LabCommand::Merge(merge) => merge::run(merge),
+        LabCommand::Report(report) => report::run(report),
+        LabCommand::Compare(compare) => compare::run(compare),
+        LabCommand::Reproduction(reproduction) => reproduction::run(reproduction),
     }
 }

@@ -1,16 +1,16 @@
 //! `ccctl lab run` and `ccctl lab sweep`
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use ccctl_lab::backend::Sim;
+use ccctl_lab::report::{keep_command, report as draw};
 use ccctl_lab::run::{run as run_lab, Options, Report, RunError, SeriesFormat, Shard};
 use ccctl_lab::scenario::Scenario;
 
 use super::progress::Progress;
-use super::{fault, load, text};
+use super::{command, fault, load, text};
 use crate::arguments::{LabBackend, LabChoice, LabRun, LabSeries, LabSweep};
 use crate::commands::acks::stop::Stop;
 use crate::exit::Exit;
@@ -49,7 +49,9 @@ fn run_all(names: &[String], axes: &[String], choice: &LabChoice) -> anyhow::Res
         };
         let report = run_one(&loaded.scenario, choice.backend, &options, &stop)?;
         let cancelled = report.cancelled;
-        let page = if cancelled || shard.is_some() { None } else { page(&options.out)? };
+        keep_command(&options.out, &command::text(name, axes, choice)).map_err(fault::of_run)?;
+        let is_page = !cancelled && shard.is_none();
+        let page = is_page.then(|| draw(&options.out)).transpose().map_err(fault::of_run)?;
         let result = text::Outcome::new(&report, &options.out, page, shard);
         if !choice.output.json {
             output::line(result.text().trim_end())?;
@@ -92,8 +94,4 @@ fn run_one(scenario: &Scenario, backend: LabBackend, options: &Options, stop: &S
     });
     progress.finish();
     result.map_err(fault::of_run)
-}
-
-fn page(_folder: &std::path::Path) -> anyhow::Result<Option<PathBuf>> {
-    Ok(None)
 }

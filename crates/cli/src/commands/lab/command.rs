@@ -1,0 +1,46 @@
+//! The command that makes a folder's runs, as its page shows it: what decides about results, not where and how fast.
+
+use crate::arguments::LabChoice;
+
+/// Of this scenario.
+pub fn text(name: &str, axes: &[String], choice: &LabChoice) -> String {
+    let verb = if axes.is_empty() { "run" } else { "sweep" };
+    let mut words = vec!["ccctl".to_owned(), "lab".to_owned(), verb.to_owned(), quoted(name)];
+    let mut add = |option: &str, value: &str| words.extend([option.to_owned(), quoted(value)]);
+    axes.iter().for_each(|axis| add("--axis", axis));
+    choice.set.iter().for_each(|set| add("--set", set));
+    choice.only.iter().for_each(|only| add("--only", only));
+    if let Some(seed) = choice.seed {
+        add("--seed", &seed.to_string());
+    }
+    if let Some(repeats) = choice.repeats {
+        add("--repeats", &repeats.to_string());
+    }
+    if choice.no_paper && axes.is_empty() {
+        words.push("--no-paper".to_owned());
+    }
+    words.join(" ")
+}
+
+/// As a shell reads it back.
+fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=:+,".contains(letter);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn a_shell_reads_words_back() {
+        assert_eq!(quoted("run.seed=1"), "run.seed=1");
+        assert_eq!(quoted("buffer=20 % BDP"), "'buffer=20 % BDP'");
+        assert_eq!(quoted("it's"), "'it'\\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+}

@@ -1,0 +1,142 @@
+//! The page of an output folder: what ran, what came out, pictures of it; and tables for other programs.
+//!
+//! ```text
+//! index.html                  everything on one page
+//! figures/*.svg               each picture of it
+//! measures.csv, .parquet      a row for each measure of each point: mean, error, interval
+//! runs.csv, .parquet          a row for each measure of each run
+//! ```
+
+mod compare;
+mod evolution;
+mod number;
+mod page;
+mod reproduction;
+mod sweep;
+mod tables;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ccctl_series::{matrix_svg, svg, Figure, Matrix, Page, Part};
+
+use crate::run::{load, summarise, RunError, Summary};
+use crate::scenario::Scenario;
+
+pub use compare::{compare, compare_page, Comparison, Difference, Verdict};
+pub use number::estimate;
+pub use reproduction::{read_notes, reproduction, statement_ids, Note, NotesError};
+
+/// The file with the command that made a folder.
+const COMMAND: &str = "command.txt";
+
+/// A picture, and the name of its file without ending.
+#[derive(Debug, Clone)]
+struct Picture {
+    name: String,
+    drawing: Drawing,
+}
+
+#[derive(Debug, Clone)]
+enum Drawing {
+    Figure(Figure),
+    Matrix(Matrix),
+}
+
+impl Picture {
+    fn figure(name: impl Into<String>, figure: Figure) -> Self {
+        Self { name: file_name(&name.into()), drawing: Drawing::Figure(figure) }
+    }
+
+    fn matrix(name: impl Into<String>, matrix: Matrix) -> Self {
+        Self { name: file_name(&name.into()), drawing: Drawing::Matrix(matrix) }
+    }
+
+    fn svg(&self) -> String {
+        match &self.drawing {
+            Drawing::Figure(figure) => svg(figure),
+            Drawing::Matrix(matrix) => matrix_svg(matrix),
+        }
+    }
+
+    fn part(self) -> Part {
+        match self.drawing {
+            Drawing::Figure(figure) => Part::Figure(figure),
+            Drawing::Matrix(matrix) => Part::Matrix(matrix),
+        }
+    }
+}
+
+/// Letters, digits and dashes of a text.
+fn file_name(text: &str) -> String {
+    let dashed: String = text.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect();
+    let words: Vec<&str> = dashed.split('-').filter(|word| !word.is_empty()).collect();
+    words.join("-")
+}
+
+/// What the page is made of.
+struct Content<'a> {
+    scenario: &'a Scenario,
+    summary: &'a Summary,
+    command: Option<String>,
+    sweeps: Vec<Picture>,
+    runs: evolution::Runs,
+}
+
+/// Writes a page as HTML.
+#[must_use]
+pub fn html(page: &Page) -> String {
+    ccctl_series::page(page)
+}
+
+/// Keeps the command for the page.
+pub fn keep_command(root: &Path, command: &str) -> Result<(), RunError> {
+    write_file(&root.join(COMMAND), format!("{command}\n").as_bytes())
+}
+
+/// Takes the command over from a shard.
+pub fn copy_command(from: &Path, to: &Path) -> Result<(), RunError> {
+    match fs::read(from.join(COMMAND)) {
+        Ok(command) => write_file(&to.join(COMMAND), &command),
+        Err(_) => Ok(()), // the page does without
+    }
+}
+
+/// Draws everything that a folder's runs have to show, and gives the path of the page.
+pub fn report(root: &Path) -> Result<PathBuf, RunError> {
+    let scenario = load(root)?;
+    let summary = summarise(root, &scenario)?;
+    let command = fs::read_to_string(root.join(COMMAND)).ok().map(|text| text.trim().to_owned());
+    let content = Content {
+        scenario: &scenario,
+        summary: &summary,
+        command,
+        sweeps: sweep::pictures(&summary),
+        runs: evolution::runs(root, &scenario)?,
+    };
+    write_figures(&root.join("figures"), &content)?;
+    tables::write(root, &summary)?;
+    let path = root.join("index.html");
+    write_file(&path, ccctl_series::page(&page::page(content)).as_bytes())?;
+    Ok(path)
+}
+
+fn write_figures(folder: &Path, content: &Content<'_>) -> Result<(), RunError> {
+    if folder.exists() {
+        fs::remove_dir_all(folder).map_err(RunError::io("remove", folder))?;
+    }
+    fs::create_dir_all(folder).map_err(RunError::io("create", folder))?;
+    for picture in content.sweeps.iter().chain(content.runs.pictures()) {
+        write_file(&folder.join(&picture.name).with_extension("svg"), picture.svg().as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Writes a file: it has its name when all of it is there.
+fn write_file(path: &Path, data: &[u8]) -> Result<(), RunError> {
+    let mut until_then = path.as_os_str().to_owned();
+    until_then.push(".part");
+    let until_then = PathBuf::from(until_then);
+    fs::write(&until_then, data).map_err(RunError::io("write", &until_then))?;
+    fs::rename(&until_then, path).map_err(RunError::io("write", path))
+}

@@ -1,0 +1,205 @@
+//! The page of a folder.
+
+use ccctl_series::{Cell, Grid, Page, Part};
+
+use super::number::{estimate_or_dash, number, unit, with_unit};
+use super::{Content, Drawing, Picture};
+use crate::run::{PaperRow, PointSummary, Summary};
+use crate::statements::{Judged, Verdict};
+
+/// Pictures that are seen at once; more fold away.
+const OPEN_PICTURES: usize = 12;
+
+pub(super) fn page(content: Content<'_>) -> Page {
+    let summary = content.summary;
+    let mut parts = vec![Part::Facts(head(&content))];
+    if !summary.notes.is_empty() {
+        parts.push(Part::Text(summary.notes.clone()));
+    }
+    parts.extend(statements(summary));
+    parts.extend(paper(summary));
+    let ran = what_ran(&content);
+    parts.extend(sweeps(content.sweeps));
+    parts.extend(measures(summary));
+    if !content.runs.shown.is_empty() {
+        parts.push(Part::Heading("Runs over time".to_owned()));
+        parts.extend(left_out(content.runs.left_out));
+        let is_open = content.runs.shown.len() == 1;
+        let group = |(title, picture): (String, Picture)| Part::Group { title, is_open, parts: vec![picture.part()] };
+        parts.extend(content.runs.shown.into_iter().map(group));
+    }
+    parts.extend(ran);
+    Page {
+        title: summary.title.clone(),
+        subtitle: format!("{}, {} backend", summary.versions.scenario, summary.versions.backend),
+        parts,
+    }
+}
+
+fn fact(name: &str, value: impl Into<String>) -> (String, String) {
+    (name.to_owned(), value.into())
+}
+
+fn head(content: &Content<'_>) -> Vec<(String, String)> {
+    let summary = content.summary;
+    let points = summary.points.len();
+    let mut facts = vec![
+        fact("source", summary.source.clone()),
+        fact(
+            "runs",
+            format!("{} of {}: {points} points, {} repeats", summary.runs_done, summary.runs, repeats(summary)),
+        ),
+    ];
+    if !summary.statements.is_empty() {
+        let count = |meant| summary.statements.iter().filter(|judged| judged.verdict == meant).count();
+        let (hold, fail, open) = (count(Verdict::Holds), count(Verdict::DoesNotHold), count(Verdict::NotEnoughData));
+        facts.push(fact("statements", format!("{hold} hold, {fail} do not, {open} cannot be judged yet")));
+    }
+    facts.extend(content.command.iter().map(|command| fact("command", command.clone())));
+    facts.retain(|(_, value)| !value.is_empty());
+    facts
+}
+
+fn repeats(summary: &Summary) -> usize {
+    summary.runs / summary.points.len().max(1)
+}
+
+fn statements(summary: &Summary) -> Vec<Part> {
+    if summary.statements.is_empty() {
+        return Vec::new();
+    }
+    let row = |judged: &Judged| {
+        vec![
+            judged.id.as_str().into(),
+            judged.text.as_str().into(),
+            judged.stands.as_str().into(),
+            verdict(judged.verdict),
+        ]
+    };
+    let grid = Grid {
+        caption: String::new(),
+        head: ["id", "statement", "where", "verdict"].map(str::to_owned).to_vec(),
+        rows: summary.statements.iter().map(row).collect(),
+    };
+    let mut parts = vec![Part::Heading("Statements".to_owned()), Part::Grid(grid)];
+    parts.extend(summary.statements.iter().map(judged_by));
+    parts
+}
+
+fn verdict(verdict: Verdict) -> Cell {
+    match verdict {
+        Verdict::Holds => Cell::verdict("holds", true),
+        Verdict::DoesNotHold => Cell::verdict("does not hold", false),
+        Verdict::NotEnoughData => "not enough data".into(),
+    }
+}
+
+/// The numbers that a statement is judged by.
+fn judged_by(judged: &Judged) -> Part {
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
+    for (number, check) in judged.checks.iter().enumerate() {
+        let needed = check.at_least.map_or_else(String::new, |least| format!(", at {least} places at least"));
+        for place in &check.places {
+            rows.push(vec![
+                format!("{}{needed}", number + 1).into(),
+                place.place.as_str().into(),
+                place.found.as_str().into(),
+                verdict(place.verdict),
+            ]);
+        }
+    }
+    let caption = match judged.checks.len() {
+        checks if judged.at_least < checks => format!("{} of {checks} checks must hold", judged.at_least),
+        _ => String::new(),
+    };
+    let head = ["check", "place", "found", "verdict"].map(str::to_owned).to_vec();
+    let title = format!("{}: the numbers", judged.id);
+    Part::Group { title, is_open: false, parts: vec![Part::Grid(Grid { caption, head, rows })] }
+}
+
+fn paper(summary: &Summary) -> Vec<Part> {
+    if summary.paper.is_empty() {
+        return Vec::new();
+    }
+    let row = |row: &PaperRow| {
+        let error = row.error.map_or_else(String::new, |error| format!(" ± {}", number(error)));
+        let place =
+            summary.axes.iter().filter_map(|axis| Some(format!("{} = {}", axis.name, row.place.get(&axis.name)?)));
+        vec![
+            row.measure.as_str().into(),
+            place.collect::<Vec<_>>().join(", ").into(),
+            row.stands.as_str().into(),
+            unit(&row.unit).into(),
+            format!("{}{error}", number(row.paper)).into(),
+            estimate_or_dash(row.ours.as_ref()).into(),
+            row.off_pct.map_or_else(|| "-".to_owned(), |off| format!("{off:+.1}")).into(),
+        ]
+    };
+    let head = ["measure", "place", "where", "unit", "paper ± standard error", "here ± 95 %", "off, %"];
+    let grid = Grid {
+        caption: String::new(),
+        head: head.map(str::to_owned).to_vec(),
+        rows: summary.paper.iter().map(row).collect(),
+    };
+    vec![Part::Heading("The paper's values, and ours".to_owned()), Part::Grid(grid)]
+}
+
+fn sweeps(pictures: Vec<Picture>) -> Vec<Part> {
+    if pictures.is_empty() {
+        return Vec::new();
+    }
+    let mut parts = vec![Part::Heading("Over the sweep".to_owned())];
+    parts.push(Part::Text("Means over the repeats, with 95 % confidence intervals.".to_owned()));
+    let title = |picture: &Picture| match &picture.drawing {
+        Drawing::Figure(figure) => (figure.title.clone(), figure.subtitle.clone()),
+        Drawing::Matrix(matrix) => (matrix.title.clone(), matrix.subtitle.clone()),
+    };
+    for (number, picture) in pictures.into_iter().enumerate() {
+        let (name, place) = title(&picture);
+        let title = if place.is_empty() { name } else { format!("{name}; {place}") };
+        parts.push(Part::Group { title, is_open: number < OPEN_PICTURES, parts: vec![picture.part()] });
+    }
+    parts
+}
+
+fn measures(summary: &Summary) -> Vec<Part> {
+    let axes: Vec<&String> = summary.axes.iter().map(|axis| &axis.name).collect();
+    let heads = summary
+        .wanted
+        .iter()
+        .map(|name| with_unit(name, summary.measures.get(name).map_or("", |info| info.unit.as_str())));
+    let head = axes.iter().map(|name| (*name).clone()).chain(["repeats".to_owned()]).chain(heads).collect();
+    let row = |point: &PointSummary| {
+        let place = axes.iter().map(|name| Cell::from(point.place.get(*name).cloned().unwrap_or_default()));
+        let values = summary.wanted.iter().map(|name| Cell::from(estimate_or_dash(point.measures.get(name))));
+        place.chain([Cell::from(point.repeats.to_string())]).chain(values).collect()
+    };
+    let caption = "mean ± half of the 95 % confidence interval; measures.csv and runs.csv have all measures".to_owned();
+    let grid = Grid { caption, head, rows: summary.points.iter().map(row).collect() };
+    vec![Part::Heading("Measures".to_owned()), Part::Grid(grid)]
+}
+
+fn left_out(count: usize) -> Option<Part> {
+    let text =
+        format!("The first repeat of each point. {count} points are left out here; their series are in series/.");
+    (count > 0).then_some(Part::Text(text))
+}
+
+fn what_ran(content: &Content<'_>) -> Vec<Part> {
+    let versions = &content.summary.versions;
+    let mut facts = vec![
+        fact("scenario", versions.scenario.clone()),
+        fact("ccctl", versions.ccctl.clone()),
+        fact("backend", versions.backend.clone()),
+        fact("seed", versions.seed.to_string()),
+        fact("identity", versions.identity.clone()),
+    ];
+    let algorithm = |(name, hash): (&String, &String)| (format!("{name}, SHA-256 of its C file"), hash.clone());
+    facts.extend(versions.algorithms.iter().map(algorithm));
+    let text = Part::Verbatim(content.scenario.text.clone());
+    vec![
+        Part::Heading("What ran".to_owned()),
+        Part::Facts(facts),
+        Part::Group { title: "The scenario".to_owned(), is_open: false, parts: vec![text] },
+    ]
+}
