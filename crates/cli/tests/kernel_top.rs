@@ -38,7 +38,7 @@ fn acked(network: &Network) -> (u64, Instant) {
 /// they do not begin together: at a steady rate a quarter is far more than that makes.
 #[test]
 fn throughput_is_what_was_sent_and_one_can_look_into_it() {
-    kernel::test("throughput", 120, || {
+    kernel::test("throughput", 300, || {
         succeeds(&["load", "cubic"]);
         let network = Network::with_bottleneck(20, 60_000).unwrap();
         let receiver = Receiver::start(&network.server, "::").unwrap();
@@ -148,7 +148,7 @@ fn by_ss(line: &Line) -> [String; 3] {
 /// it takes to look.
 #[test]
 fn ratio_rtt_and_window_of_one_socket_are_those_of_ss() {
-    kernel::test("columns", 120, || {
+    kernel::test("columns", 300, || {
         succeeds(&["load", "cubic"]);
         let network = Network::with_bottleneck(40, 30_000).unwrap();
         let screen = Screen::open(80, 24, "");
@@ -191,7 +191,7 @@ fn ratio_rtt_and_window_of_one_socket_are_those_of_ss() {
 /// Without a terminal there is one sample, and otherwise a refusal; neither leaves anything behind.
 #[test]
 fn scripts_get_one_sample_or_a_hint() {
-    kernel::test("once", 60, || {
+    kernel::test("once", 120, || {
         let hint = "top --once --json";
         kernel::refuses(&["top"], kernel::code::USAGE, &["wants a terminal", hint]);
         kernel::refuses(&["top", "--json"], kernel::code::USAGE, &["is no JSON", hint]);
