@@ -8,6 +8,7 @@ mod top;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use ccctl_lab::testbed::{eventually, run_ok};
@@ -62,17 +63,18 @@ impl Scripted {
     /// Half of an arrow key holds up who reads it.
     fn press_half_a_key(&mut self) {
         self.press("\u{1b}[");
-        self.wait_for_call("reads its terminal", &["0 0x0 ", "63 0x0 "]);
+        eventually(PATIENCE, || self.is_in_call(&["0 0x0 ", "63 0x0 "])).unwrap();
     }
 
-    /// Waits until the main thread is in one of these system calls, by number and first argument (x86, others).
-    fn wait_for_call(&self, what: &str, calls: &[&str]) {
-        let path = format!("/proc/{}/syscall", self.traced.pid());
-        let is_in = || match std::fs::read_to_string(&path) {
-            Ok(call) if calls.iter().any(|begin| call.starts_with(begin)) => Ok(()),
-            other => Err(format!("{other:?}")),
-        };
-        eventually(PATIENCE, is_in).unwrap_or_else(|why| panic!("{what}: {why}"));
+    /// Is the main thread in one of these system calls? By number and first argument; on x86, and on others.
+    fn is_in_call(&self, calls: &[&str]) -> Result<(), String> {
+        let call = std::fs::read_to_string(format!("/proc/{}/syscall", self.traced.pid()))
+            .map_err(|error| error.to_string())?;
+        if calls.iter().any(|begin| call.starts_with(begin)) {
+            Ok(())
+        } else {
+            Err(format!("is in {call}"))
+        }
     }
 
     fn pid(&self) -> String {
@@ -162,19 +164,26 @@ fn a_half_key_and_a_terminal_that_stands_still_hold_nobody() {
         let pid = scripted.traced.pid();
         send("STOP", &scripted.pid());
         let terminal = std::fs::read_link(format!("/proc/{pid}/fd/0")).unwrap();
-        fill(terminal.to_str().unwrap());
-        run_ok(Command::new("stty").args(["-F", terminal.to_str().unwrap(), "rows", "40"]), PATIENCE).unwrap();
-        scripted.wait_for_call("writes to its terminal", &["1 0x1 ", "64 0x1 "]);
-        run_ok(Command::new("stty").args(["-F", terminal.to_str().unwrap(), "rows", "24"]), PATIENCE).unwrap();
+        let mut rows = ["40", "24"].iter().cycle();
+        // the kernel makes some room again a moment after it had none
+        let is_held_up = || {
+            fill(&terminal);
+            let size = ["rows", rows.next().unwrap()];
+            run_ok(Command::new("stty").arg("-F").arg(&terminal).args(size), PATIENCE)
+                .map_err(|error| error.to_string())?;
+            scripted.is_in_call(&["1 0x1 ", "64 0x1 "])
+        };
+        eventually(PATIENCE, is_held_up).unwrap();
         send("TERM", &pid);
         scripted.traced.wait_until_gone();
+        run_ok(Command::new("stty").arg("-F").arg(&terminal).args(["rows", "24"]), PATIENCE).unwrap();
         send("CONT", &scripted.pid());
         scripted.expect_given_back();
     });
 }
 
 /// Until it takes no more.
-fn fill(terminal: &str) {
+fn fill(terminal: &Path) {
     let flags = (OFlag::O_NONBLOCK | OFlag::O_NOCTTY).bits();
     let mut terminal = OpenOptions::new().write(true).custom_flags(flags).open(terminal).unwrap();
     loop {

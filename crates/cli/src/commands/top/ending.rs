@@ -17,7 +17,7 @@ use crate::exit::Exit;
 /// For the screen to end by itself: more than its farewell to the worker.
 const GRACE: Duration = Duration::from_secs(4);
 /// Then once more, after a terminal that does not read has been made to.
-const LAST_GRACE: Duration = Duration::from_secs(1);
+const LAST_GRACE: Duration = Duration::from_secs(3);
 
 /// Is the end wanted?
 pub struct Ending(Arc<AtomicBool>);

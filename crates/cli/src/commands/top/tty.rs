@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
-use nix::sys::termios::{tcflush, FlushArg};
+use nix::sys::termios::{tcflow, tcflush, FlowArg, FlushArg};
 
 /// What came of waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,9 +46,12 @@ impl Tty {
         self.poll(PollFlags::empty(), Some(other), PollTimeout::NONE)
     }
 
-    /// Drops what it has not read: whoever waits to write to it goes on.
+    /// Drops what it has not read, and lets whoever waits to write to it go on: room alone wakes nobody, a restart does.
     pub fn forget_unread(&self) {
-        let _ = tcflush(&self.output, FlushArg::TCOFLUSH); // it may be gone
+        // it may be gone
+        let _ = tcflush(&self.output, FlushArg::TCOFLUSH);
+        let _ = tcflow(&self.output, FlowArg::TCOOFF);
+        let _ = tcflow(&self.output, FlowArg::TCOON);
     }
 
     fn poll(&self, wanted: PollFlags, other: Option<BorrowedFd<'_>>, timeout: PollTimeout) -> io::Result<Ready> {
