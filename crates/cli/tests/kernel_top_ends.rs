@@ -174,9 +174,9 @@ fn a_half_key_and_a_terminal_that_stands_still_hold_nobody() {
             scripted.is_in_call(&["1 0x1 ", "64 0x1 "])
         };
         eventually(PATIENCE, is_held_up).unwrap();
+        run_ok(Command::new("stty").arg("-F").arg(&terminal).args(["rows", "24"]), PATIENCE).unwrap();
         send("TERM", &pid);
         scripted.traced.wait_until_gone();
-        run_ok(Command::new("stty").arg("-F").arg(&terminal).args(["rows", "24"]), PATIENCE).unwrap();
         send("CONT", &scripted.pid());
         scripted.expect_given_back();
     });
