@@ -1,6 +1,7 @@
 //! `ccctl top` over real traffic, in a terminal: its numbers against the sender's own count and against `ss`.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
+mod acks;
 mod kernel;
 mod top;
 
@@ -8,6 +9,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
+use acks::Measurement;
 use ccctl_lab::testbed::{connect, Amount, Flows, Network, Receiver, Sending, SERVER_V4};
 use kernel::listing::{ss, Line};
 use kernel::{json, succeeds};
@@ -38,7 +40,7 @@ fn acked(network: &Network) -> (u64, Instant) {
 /// they do not begin together: at a steady rate a quarter is far more than that makes.
 #[test]
 fn throughput_is_what_was_sent_and_one_can_look_into_it() {
-    kernel::test("throughput", 120, || {
+    kernel::test("throughput", 300, || {
         succeeds(&["load", "cubic"]);
         let network = Network::with_bottleneck(20, 60_000).unwrap();
         let receiver = Receiver::start(&network.server, "::").unwrap();
@@ -148,7 +150,7 @@ fn by_ss(line: &Line) -> [String; 3] {
 /// it takes to look.
 #[test]
 fn ratio_rtt_and_window_of_one_socket_are_those_of_ss() {
-    kernel::test("columns", 120, || {
+    kernel::test("columns", 300, || {
         succeeds(&["load", "cubic"]);
         let network = Network::with_bottleneck(40, 30_000).unwrap();
         let screen = Screen::open(80, 24, "");
@@ -188,10 +190,55 @@ fn ratio_rtt_and_window_of_one_socket_are_those_of_ss() {
     });
 }
 
+/// Both measure the same traffic, but not the same ACKs: each times its own eighth, over its own while, and on a busy machine
+/// one ACK in hundreds waits a hundred times as long as the others. Ten times more or less is no such difference; a wrong
+/// unit is a thousand times, and a sum where a mean belongs grows with the ACKs, hundreds a second.
+#[test]
+fn the_time_of_an_ack_is_that_of_ccctl_acks() {
+    kernel::test("ack times", 300, || {
+        succeeds(&["load", "cubic"]);
+        let network = Network::with_bottleneck(20, 60_000).unwrap();
+        let receiver = Receiver::start(&network.server, "::").unwrap();
+        let sending = Sending {
+            to: receiver.at(SERVER_V4),
+            algorithm: Some(NAME.to_owned()),
+            amount: Amount::UntilStopped,
+            pause: Duration::ZERO,
+        };
+        let flows = Flows::start(&network.client, &sending, 1).unwrap();
+        let measurement = Measurement::of_a_share(&network.client, &["-i", "veth0"]);
+        let screen = Screen::open(80, 24, &format!("--acks -i veth0 --netns {}", network.client.name()));
+        let mut shown: Vec<f64> = Vec::new();
+        screen.wait_for("five times of ACKs", |text| {
+            let row = Screen::row(text, NAME).ok_or("no row")?;
+            let time_us = row.last().and_then(|word| word.parse().ok()).ok_or(format!("{row:?}"))?;
+            if row.len() > 8 && shown.last() != Some(&time_us) {
+                shown.push(time_us);
+            }
+            if shown.len() == 5 {
+                Ok(())
+            } else {
+                Err(format!("{shown:?}"))
+            }
+        });
+        screen.press(&["q"]);
+        assert_eq!(screen.ended(), "0");
+        let report = measurement.stop();
+        let of = |part: &str| report["algorithms"][NAME][part]["mean_ns"].as_f64().unwrap();
+        let by_acks_us = (of("waiting") + of("processing")) / 1000.0;
+        let mean_us = shown.iter().sum::<f64>() / shown.len() as f64;
+        println!("{shown:?} us on the screen, {by_acks_us} us by ccctl acks");
+        assert!((0.1..10.0).contains(&(mean_us / by_acks_us)), "{shown:?} us, by ccctl acks {by_acks_us} us");
+        flows.stop().unwrap();
+        drop((receiver, network));
+        succeeds(&["unload", NAME]);
+    });
+}
+
 /// Without a terminal there is one sample, and otherwise a refusal; neither leaves anything behind.
 #[test]
 fn scripts_get_one_sample_or_a_hint() {
-    kernel::test("once", 60, || {
+    kernel::test("once", 120, || {
         let hint = "top --once --json";
         kernel::refuses(&["top"], kernel::code::USAGE, &["wants a terminal", hint]);
         kernel::refuses(&["top", "--json"], kernel::code::USAGE, &["is no JSON", hint]);

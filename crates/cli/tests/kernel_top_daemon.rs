@@ -34,7 +34,7 @@ fn as_user(user: &str, copy: &Path, daemon: &Daemon, words: &[&str]) -> Output {
 /// be another counter.
 #[test]
 fn readers_see_through_the_daemon_what_root_sees() {
-    kernel::test("reader", 120, || {
+    kernel::test("reader", 300, || {
         let folder = Folder::new("top-reader");
         let api = format!("[api]\nsocket = \"{}/socket\"\nread_group = \"nogroup\"\n", folder.path().display());
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();

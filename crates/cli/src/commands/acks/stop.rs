@@ -1,6 +1,7 @@
 //! The wish to end: Ctrl-C, or SIGTERM.
 
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -25,5 +26,12 @@ impl Stop {
     /// Has one of them come?
     pub fn is_wanted(&self) -> anyhow::Result<bool> {
         Ok(self.0.read_signal().map_err(io::Error::from)?.is_some())
+    }
+}
+
+/// Can be read once one has come.
+impl AsFd for Stop {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }

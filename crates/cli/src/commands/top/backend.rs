@@ -28,8 +28,10 @@ impl Backend for Quiet {
         self.0.hide_cursor()
     }
 
+    /// ratatui complains of a failure to stderr, and panics where that is gone with the terminal.
     fn show_cursor(&mut self) -> io::Result<()> {
-        self.0.show_cursor()
+        let _ = self.0.show_cursor();
+        Ok(())
     }
 
     fn get_cursor_position(&mut self) -> io::Result<Position> {

@@ -1,10 +1,12 @@
 //! `ccctl top`: the live screen.
 //!
 //! A worker looks ([`worker`], [`source`]), a model keeps what was seen and what is selected ([`model`]), and drawing
-//! turns it into cells ([`screen`]). Only [`terminal`] touches the terminal.
+//! turns it into cells ([`screen`]). Only [`terminal`], [`taken`] and [`tty`] touch the terminal, and [`ending`] sees to it
+//! that all of it ends.
 
 mod backend;
 mod clock;
+mod ending;
 mod keys;
 mod listing;
 mod model;
@@ -13,7 +15,9 @@ mod rates;
 mod sample;
 mod screen;
 mod source;
+mod taken;
 mod terminal;
+mod tty;
 mod worker;
 
 use std::io::IsTerminal as _;
@@ -63,6 +67,15 @@ fn require_screen(as_json: bool) -> Result<(), UsageError> {
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
+
+/// A fault of this program, for tests of how it ends: not in what is shipped.
+#[cfg(debug_assertions)]
+fn panic_if_asked(place: &str) {
+    assert!(variable("CCCTL_TOP_PANIC").is_none_or(|asked| asked != place), "while {place}, as asked");
+}
+
+#[cfg(not(debug_assertions))]
+fn panic_if_asked(_: &str) {}
 
 /// What the environment says of the terminal.
 fn look() -> Look {

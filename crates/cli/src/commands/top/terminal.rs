@@ -1,20 +1,19 @@
-//! The terminal and the loop. Whatever happens, the terminal is given back as it was.
+//! The loop: keys and news in, pictures out.
 
 use std::sync::mpsc::{sync_channel, Receiver, Sender, SyncSender, TryRecvError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use nix::sys::signal::Signal;
 use ratatui::crossterm::event::{self, Event};
-use ratatui::Terminal;
 
-use super::backend::Quiet;
+use super::ending::Ending;
 use super::keys;
 use super::model::{Effect, Model};
 use super::sample::Sample;
 use super::screen::{self, Look};
+use super::taken::{self, Screen};
+use super::tty::{Ready, Tty};
 use super::worker::{migrate, News, Order, Worker};
-use crate::commands::acks::stop::Stop;
 use crate::exit::Exit;
 
 /// Between two looks at signals and news.
@@ -24,33 +23,9 @@ const NEWS_WAITING: usize = 4;
 /// For the worker to end, and take the ACK clock out of the kernel.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// Gives the terminal back when dropped; a panic gives it back before its message is printed.
-struct Screen(Terminal<Quiet>);
-
-impl Screen {
-    fn take() -> anyhow::Result<Self> {
-        let taken = ratatui::try_init().and_then(|_| Terminal::new(Quiet::new()));
-        match taken {
-            Ok(terminal) => Ok(Self(terminal)),
-            Err(error) => {
-                let _ = ratatui::try_restore(); // half of it may have been done
-                Err(error).context("take the terminal")
-            }
-        }
-    }
-}
-
-impl Drop for Screen {
-    fn drop(&mut self) {
-        let _ = self.0.show_cursor(); // the terminal may be gone
-        let _ = ratatui::try_restore();
-    }
-}
-
 /// Shows the screen until somebody wants it to end.
 pub fn run(worker: Worker, first: Sample, with_clock: bool, look: Look) -> anyhow::Result<Exit> {
-    // before any thread is started: they leave these signals to this one
-    let stop = Stop::listen_to(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP])?;
+    let ending = Ending::watch()?; // before any other thread is started
     let mut model = Model::new();
     model.take(first);
     let mut screen = Screen::take()?;
@@ -61,13 +36,17 @@ pub fn run(worker: Worker, first: Sample, with_clock: bool, look: Look) -> anyho
     if with_clock {
         order.send(Order::Clock(true)).context("the worker has ended")?;
     }
-    let outcome = turn(&mut model, &mut screen.0, &stop, look, &Channels { order, tell, news });
+    let outcome = turn(&mut model, &mut screen, &ending, look, &Channels { order, tell, news });
+    let is_gone = matches!(screen.tty.wait(Duration::ZERO), Ok(Ready::Gone));
     drop(screen);
     let ends = Instant::now() + FAREWELL;
     while !thread.is_finished() && Instant::now() < ends {
         std::thread::sleep(Duration::from_millis(10));
     }
-    outcome.map(|()| Exit::Done)
+    match outcome {
+        Err(error) if !is_gone => Err(error),
+        _ => Ok(Exit::Done), // a terminal that is closed is an end like others
+    }
 }
 
 struct Channels {
@@ -76,34 +55,62 @@ struct Channels {
     news: Receiver<News>,
 }
 
+/// What came of the keys.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keys {
+    None,
+    Taken,
+    End,
+}
+
 fn turn(
     model: &mut Model,
-    terminal: &mut Terminal<Quiet>,
-    stop: &Stop,
+    screen: &mut Screen,
+    ending: &Ending,
     look: Look,
     channels: &Channels,
 ) -> anyhow::Result<()> {
     let mut is_new = true;
-    while !stop.is_wanted()? {
+    while !ending.is_wanted() {
+        anyhow::ensure!(!taken::has_panicked(), "a part of this program has panicked");
         if std::mem::take(&mut is_new) {
-            terminal.draw(|frame| {
+            screen.terminal.draw(|frame| {
+                super::panic_if_asked("drawing");
                 screen::fit(model, frame.area());
                 screen::draw(model, look, frame.area(), frame.buffer_mut());
             })?;
         }
-        let mut waits = TURN;
-        while event::poll(waits)? {
-            waits = Duration::ZERO;
-            is_new = true;
-            let Event::Key(key) = event::read()? else { continue };
-            let effect = keys::action(&model.mode, key).and_then(|action| model.act(action));
-            if effect.is_some_and(|effect| !bring_about(effect, channels)) {
-                return Ok(());
-            }
+        match take_keys(model, &screen.tty, channels)? {
+            Keys::None => {}
+            Keys::Taken => is_new = true,
+            Keys::End => return Ok(()),
         }
         is_new |= take_news(model, channels)?;
     }
     Ok(())
+}
+
+/// crossterm is asked only of a terminal that is there, and never waits: it would not come back from one that goes.
+fn take_keys(model: &mut Model, tty: &Tty, channels: &Channels) -> anyhow::Result<Keys> {
+    let (mut keys, mut waits) = (Keys::None, TURN);
+    loop {
+        let ready = tty.wait(waits)?;
+        if ready == Ready::Gone {
+            return Ok(Keys::End);
+        }
+        if !event::poll(Duration::ZERO)? {
+            if (ready, keys) == (Ready::Input, Keys::None) {
+                std::thread::sleep(TURN); // it is told of input only once: what it left over has to wait for more
+            }
+            return Ok(keys);
+        }
+        (keys, waits) = (Keys::Taken, Duration::ZERO);
+        let Event::Key(key) = event::read()? else { continue };
+        let effect = keys::action(&model.mode, key).and_then(|action| model.act(action));
+        if effect.is_some_and(|effect| !bring_about(effect, channels)) {
+            return Ok(Keys::End);
+        }
+    }
 }
 
 /// False: the end.

@@ -84,6 +84,7 @@ impl Worker {
     }
 
     fn look(&mut self, with_instances: bool) -> News {
+        super::panic_if_asked("looking");
         match self.source.look(&self.wish, with_instances) {
             Ok(mut sample) => {
                 add_ack_times(&mut sample, self.clock.as_mut());
