@@ -52,7 +52,7 @@ pub fn page(findings: &[Finding]) -> String {
             "| {} | {} | {} | {} | {} | {} | {} | {} of {} | {} of {planted} | {} |",
             finding.twin.name,
             finding.kernel.split(['+', '-']).next().unwrap_or_default(),
-            tally.connections,
+            if tally.connections > 0 { tally.connections.to_string() } else { String::new() }, // without init, not known
             tally.calls(),
             tally.equal,
             tally.intended.iter().sum::<u64>(),

@@ -25,6 +25,18 @@ pub const TWIN: Twin = Twin {
     skip: all,
     rules: &[
         Rule {
+            module: "becomes dctcp-reno where ECN was not negotiated",
+            reason: "the same hooks, with alpha = 1, are Reno",
+            parameter: "",
+            kind: Kind::Predict(|trial| {
+                trial.call.hook == CALL_INIT
+                    && trial.ours.tp.ecn_flags & 1 == 0
+                    && trial.before.socket.ca_priv == trial.after.socket.ca_priv
+                    && trial.got.state[0] == 1024
+                    && trial.equal_but(WINDOW)
+            }),
+        },
+        Rule {
             module: "ends its window with the ACK of the last byte sent before it",
             reason: "a round ends with the first ACK beyond it, as everywhere else here",
             parameter: "",

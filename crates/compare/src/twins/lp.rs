@@ -20,8 +20,25 @@ pub const TWIN: Twin = Twin {
     skip: all,
     rules: &[
         Rule {
+            module: "judges at ACKs without a sample, and in recovery",
+            reason: "RTTs of recovery are of a queue that is being drained",
+            parameter: "",
+            kind: Kind::Input(|trial| {
+                let applies = trial.call.hook == CALL_PKTS_ACKED;
+                if applies {
+                    trial.ours.tp.inet_conn.set_icsk_ca_state(0);
+                    if trial.call.sample_rtt_us < 0 {
+                        // a sample that changes nothing
+                        trial.call.sample_rtt_us = (trial.before.get("sowd") >> 3) as i32;
+                    }
+                }
+                applies
+            }),
+        },
+        Rule {
             module: "smooths the difference of two clocks in 32 bits: with the random offsets that time stamps have by default the sum \
-                     overflows, and what it indicates is chance",
+                     overflows, and what it indicates is chance; so it does where the peer's tick is measured as less than 1 ms, \
+                     which counts as 0",
             reason: "delays are counted from the first one on, and are below 268 s",
             parameter: "",
             kind: Kind::Predict(overflows),
@@ -41,22 +58,6 @@ pub const TWIN: Twin = Twin {
                     && indicated(trial)
                     && trial.got.ssthresh == trial.ours.tp.snd_ssthresh.min(trial.got.cwnd.max(2))
                     && trial.equal_but(&["ssthresh"])
-            }),
-        },
-        Rule {
-            module: "judges at ACKs without a sample, and in recovery",
-            reason: "RTTs of recovery are of a queue that is being drained",
-            parameter: "",
-            kind: Kind::Input(|trial| {
-                let applies = trial.call.hook == CALL_PKTS_ACKED;
-                if applies {
-                    trial.ours.tp.inet_conn.set_icsk_ca_state(0);
-                    if trial.call.sample_rtt_us < 0 {
-                        // a sample that changes nothing
-                        trial.call.sample_rtt_us = (trial.before.get("sowd") >> 3) as i32;
-                    }
-                }
-                applies
             }),
         },
         Rule {
@@ -109,18 +110,35 @@ fn indicated(trial: &Trial<'_>) -> bool {
     trial.after.get("flag") & WITHIN_THRESHOLD == 0
 }
 
+/// Both answers by their laws, with the second largest delay for the module's maximum and the largest for ours
 fn second_largest(trial: &Trial<'_>) -> bool {
-    if trial.call.hook != CALL_PKTS_ACKED || trial.call.sample_rtt_us < 0 {
+    let sample = i128::from(trial.call.sample_rtt_us.max(0));
+    let of = |name: &str| i128::from(trial.before.get(name));
+    let (largest, reserve) = (of("owd_max"), of("owd_max_rsv"));
+    if trial.call.hook != CALL_PKTS_ACKED || trial.call.sample_rtt_us < 0 || sample <= largest {
         return false;
     }
-    let sample = trial.call.sample_rtt_us as u64;
-    let larger = sample > trial.before.get("owd_max");
-    if larger && !indicated(trial) {
-        return trial.after.get("owd_max") <= sample
-            && trial.got.state[2] == i128::from(sample)
-            && trial.equal_but(&["delay.max_us"]);
-    }
-    false
+    let min = of("owd_min").min(sample);
+    let theirs = if sample > reserve && reserve != 0 { reserve } else { sample };
+    let smooth_q3 = trial.expected.state[0];
+    let threshold = |max: i128| min + (max - min) * 15 / 100;
+    let cwnd = trial.ours.tp.snd_cwnd;
+    let yielded = if trial.after.get("flag") & WITHIN_INFERENCE == 0 { (cwnd >> 1).max(1) } else { 1 };
+    let state = |yields: bool, max: i128| {
+        if yields {
+            [smooth_q3, smooth_q3 >> 3, smooth_q3 >> 2]
+        } else {
+            [smooth_q3, min, max]
+        }
+    };
+    let we_yield = smooth_q3 >> 3 > threshold(sample);
+    let expected = state(indicated(trial), theirs);
+    indicated(trial) == (smooth_q3 >> 3 >= threshold(theirs))
+        && trial.expected.state == expected
+        && trial.expected.cwnd == if indicated(trial) { yielded } else { cwnd }
+        && trial.got.state == state(we_yield, sample)
+        && trial.got.cwnd == if we_yield { yielded } else { cwnd }
+        && (we_yield || trial.got.ssthresh == trial.ours.tp.snd_ssthresh)
 }
 
 const SUM_BOUND: u64 = 1 << 28; // a delay of which eight are still a number of 32 bits, with room
@@ -128,8 +146,10 @@ const SUM_BOUND: u64 = 1 << 28; // a delay of which eight are still a number of 
 /// The module's answer is its own law's, with delays that its sums do not hold
 fn overflows(trial: &Trial<'_>) -> bool {
     let (before, after) = (&trial.before, &trial.after);
-    let min = before.get("owd_min").min(after.get("owd_min"));
-    if trial.call.hook != CALL_PKTS_ACKED || min < SUM_BOUND || min == NO_DELAY && after.get("sowd") == 0 {
+    let is_large = |delay: u64| delay >= SUM_BOUND && delay != NO_DELAY;
+    let delays = ["owd_min", "owd_max", "owd_max_rsv"].into_iter().flat_map(|name| [before.get(name), after.get(name)]);
+    let smooth = [before.get("sowd") >> 3, after.get("sowd") >> 3, u64::from(trial.call.sample_rtt_us as u32)];
+    if trial.call.hook != CALL_PKTS_ACKED || !delays.chain(smooth).any(is_large) {
         return false;
     }
     let cwnd = trial.ours.tp.snd_cwnd;
