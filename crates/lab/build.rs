@@ -40,7 +40,7 @@ fn embed_scenarios(folder: &Path, list: &Path) -> Result<(), Box<dyn Error>> {
     files.sort();
     let mut text = String::from("&[\n");
     for file in &files {
-        let name = file.strip_prefix(folder)?;
+        let (name, file) = (file.strip_prefix(folder)?.to_string_lossy(), file.to_string_lossy());
         writeln!(text, "    ({name:?}, include_bytes!({file:?})),")?;
     }
     text.push_str("]\n");

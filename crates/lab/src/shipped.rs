@@ -45,17 +45,20 @@ impl Shipped {
 }
 
 fn is_scenario(path: &str) -> bool {
-    path.ends_with(".toml") && !path.contains('/')
+    path.strip_suffix(".toml").is_some_and(|name| !name.contains('/'))
 }
 
 /// A trace can stand in a link and in an axis.
 fn names_trace(value: &toml::Value) -> bool {
     match value {
-        toml::Value::Table(table) => {
-            table.iter().any(|(key, value)| key == "trace" || key.ends_with(".trace") || names_trace(value))
-        }
+        toml::Value::Table(table) => table.iter().any(|(key, value)| is_path_of_trace(key) || names_trace(value)),
         toml::Value::Array(list) => list.iter().any(names_trace),
-        toml::Value::String(text) => text.ends_with(".trace"), // a path in an axis' `set`
+        toml::Value::String(text) => text.contains('.') && is_path_of_trace(text), // in an axis' `set`
         _ => false,
     }
+}
+
+/// `trace`, `link.NAME.trace`
+fn is_path_of_trace(text: &str) -> bool {
+    text.rsplit('.').next() == Some("trace")
 }

@@ -29,6 +29,7 @@ fn digits(value: f64, count: i32) -> String {
 }
 
 /// "764.4 ± 3.2": mean and half the 95 % confidence interval, if there is one.
+#[must_use]
 pub fn estimate(estimate: &Estimate) -> String {
     match estimate.half_width_95 {
         Some(half) => format!("{} ± {}", number(estimate.mean), digits(half, 2)),

@@ -7,9 +7,11 @@ pub fn text(name: &str, axes: &[String], choice: &LabChoice) -> String {
     let verb = if axes.is_empty() { "run" } else { "sweep" };
     let mut words = vec!["ccctl".to_owned(), "lab".to_owned(), verb.to_owned(), quoted(name)];
     let mut add = |option: &str, value: &str| words.extend([option.to_owned(), quoted(value)]);
-    axes.iter().for_each(|axis| add("--axis", axis));
-    choice.set.iter().for_each(|set| add("--set", set));
-    choice.only.iter().for_each(|only| add("--only", only));
+    for (option, values) in [("--axis", axes), ("--set", choice.set.as_slice()), ("--only", choice.only.as_slice())] {
+        for value in values {
+            add(option, value);
+        }
+    }
     if let Some(seed) = choice.seed {
         add("--seed", &seed.to_string());
     }

@@ -24,11 +24,14 @@ fn of_io(kind: ErrorKind) -> Exit {
 }
 
 /// A run or a folder that came to nothing.
+#[allow(clippy::needless_pass_by_value)] // for map_err
 pub fn of_run(error: RunError) -> anyhow::Error {
     let exit = match &error {
         RunError::Scenario(error) => return of_scenario(error),
-        RunError::Shard(_) | RunError::Different { .. } | RunError::NoRuns(_) => Exit::Usage,
-        RunError::Unit { cause: BackendError::Unsupported { .. }, .. } => Exit::Usage,
+        RunError::Shard(_)
+        | RunError::Different { .. }
+        | RunError::NoRuns(_)
+        | RunError::Unit { cause: BackendError::Unsupported { .. }, .. } => Exit::Usage,
         RunError::Foreign { .. } => Exit::Refused,
         RunError::Locked(_) => Exit::Locked,
         RunError::Io { cause, .. } => {

@@ -114,9 +114,9 @@ fn without_paper(source: &Source, axes: &[String]) -> anyhow::Result<String> {
     table.remove("paper");
     table.remove("statement");
     for axis in axes {
-        let axis = toml::Value::Table(self::axis(axis)?);
+        let added = toml::Value::Table(self::axis(axis)?);
         match table.entry("sweep").or_insert_with(|| toml::Value::Array(Vec::new())) {
-            toml::Value::Array(sweep) => sweep.push(axis),
+            toml::Value::Array(sweep) => sweep.push(added),
             _ => break,
         }
     }
@@ -165,8 +165,8 @@ fn only(texts: &[String]) -> anyhow::Result<String> {
     let mut axes = toml::Table::new();
     for text in texts {
         let wrong = || UsageError::new(format!("--only {text}: there is no ="), "--only 'buffer=40 packets'");
-        let (axis, value) = text.split_once('=').ok_or_else(wrong)?;
-        let values = axes.entry(axis.trim().to_owned()).or_insert_with(|| toml::Value::Array(Vec::new()));
+        let (name, value) = text.split_once('=').ok_or_else(wrong)?;
+        let values = axes.entry(name.trim().to_owned()).or_insert_with(|| toml::Value::Array(Vec::new()));
         if let toml::Value::Array(values) = values {
             values.push(value.trim().into());
         }
