@@ -157,7 +157,7 @@ impl Columns {
     fn state(&mut self, sample: &Sample, row: &mut Row) -> anyhow::Result<()> {
         let other_at = self.other_at;
         let Some(decoder) = self.decoder(sample)? else { return Ok(()) };
-        row[ALGORITHM_AT + 1] = text(&decoder.algorithm);
+        row[ALGORITHM_AT + 1] = Some(text(&decoder.algorithm));
         let mut others = Vec::new();
         for (field, at) in &decoder.fields {
             let Some(value) = field.read(&sample.algorithm_state) else { continue };
@@ -167,7 +167,7 @@ impl Columns {
             }
         }
         if !others.is_empty() {
-            row[other_at] = text(&others.join(" "));
+            row[other_at] = Some(text(&others.join(" ")));
         }
         Ok(())
     }
@@ -196,7 +196,7 @@ impl Columns {
         let length: u64 = now.iter().filter_map(|softnet| softnet.backlog_pkts).sum();
         let mut row: Row = vec![None; self.header.columns().len()];
         row[0] = Some(Value::Real(since_start));
-        row[1] = text(HOST);
+        row[1] = Some(text(HOST));
         row[at] = whole(length);
         row[at + 1] = whole(dropped(now).saturating_sub(dropped(before)));
         Some(row)
@@ -212,15 +212,15 @@ pub fn seconds_between(from: Duration, to: Duration) -> f64 {
 fn identity(row: &mut Row, socket: &Socket, sample: &Sample, since_start: f64) {
     let owner = socket.owners.iter().flatten().next();
     row[0] = Some(Value::Real(since_start));
-    row[1] = text(sample.event.name());
+    row[1] = Some(text(sample.event.name()));
     row[2] = whole(sample.cookie);
-    row[3] = text(&socket.source);
-    row[4] = text(&socket.destination);
-    row[5] = text(&socket.namespace);
+    row[3] = Some(text(&socket.source));
+    row[4] = Some(text(&socket.destination));
+    row[5] = Some(text(&socket.namespace));
     row[6] = owner.and_then(|owner| whole(owner.pid.into()));
-    row[7] = owner.and_then(|owner| text(&owner.command));
-    row[ALGORITHM_AT] = text(&sample.algorithm);
-    row[10] = text(sample.recovery);
+    row[7] = owner.map(|owner| text(&owner.command));
+    row[ALGORITHM_AT] = Some(text(&sample.algorithm));
+    row[10] = Some(text(sample.recovery));
 }
 
 /// In the order of [`VALUES`].
@@ -248,8 +248,8 @@ fn values(sample: &Sample) -> [Option<i64>; VALUES.len()] {
     ]
 }
 
-fn text(text: &str) -> Option<Value> {
-    Some(Value::Text(text.to_owned()))
+fn text(text: &str) -> Value {
+    Value::Text(text.to_owned())
 }
 
 fn whole(number: u64) -> Option<Value> {
