@@ -47,7 +47,9 @@ fn quiet_connections_show_what_ss_and_sockets_show() {
         let network = Network::with_bottleneck(40, 30_000).unwrap();
         let uses = [(SERVER_V4, "bpf_compound"), (SERVER_V6, "bpf_yeah"), (SERVER_V4, "cubic"), (SERVER_V6, "bbr")];
         let mut held = uses.map(|(address, algorithm)| open(&network, address, algorithm));
-        held.iter_mut().for_each(|connection| carry(connection, 2_000_000));
+        for connection in &mut held {
+            carry(connection, 2_000_000);
+        }
         quiet(&network.client);
         let lines = ss(&network.client);
         let sockets = listed(&["--netns", network.client.name()]);

@@ -120,8 +120,8 @@ mod tests {
     #[test]
     fn losses_come_after_the_queue() {
         let rate = LinkRate::Constant(BitRate::mbit_per_s(8));
-        let loss = Loss::Bernoulli(Probability::ALWAYS);
-        let mut end = SendingEnd::new(&rate, &Queue::DropTail(Limit::Packets(1)), loss, 1, 0).unwrap();
+        let always = Loss::Bernoulli(Probability::ALWAYS);
+        let mut end = SendingEnd::new(&rate, &Queue::DropTail(Limit::Packets(1)), always, 1, 0).unwrap();
         for start_ns in [0, 1_000_000] {
             let end_ns = start_ns + 1_000_000;
             let lost = Fate::Sent { start_ns, end_ns, is_marked: false, is_lost: true };
