@@ -4,49 +4,13 @@
 mod kernel;
 mod metrics;
 
-use std::process::Command;
 use std::time::Duration;
 
-use ccctl_lab::testbed::{Amount, Flows, Namespace, Network, Offload, Receiver, Sending, SERVER_V4};
+use ccctl_lab::testbed::{
+    backlog_drops, steer_to_first_cpu, Amount, Flows, Network, Offload, Receiver, Sending, ShortBacklog, SERVER_V4,
+};
 use kernel::daemon::Daemon;
-use metrics::{scrape, LIMIT};
-
-const BACKLOG: &str = "/proc/sys/net/core/netdev_max_backlog";
-const STATISTICS: &str = "/proc/net/softnet_stat";
-
-/// The machine's backlog, short until dropped, also by a failing test.
-struct ShortBacklog(String);
-
-impl ShortBacklog {
-    fn set() -> Self {
-        let before = std::fs::read_to_string(BACKLOG).unwrap();
-        std::fs::write(BACKLOG, "4").unwrap();
-        Self(before)
-    }
-}
-
-impl Drop for ShortBacklog {
-    fn drop(&mut self) {
-        if let Err(error) = std::fs::write(BACKLOG, &self.0) {
-            eprintln!("{BACKLOG}: {error}");
-        }
-    }
-}
-
-/// Drops of full backlogs by processor: the second column, hexadecimal.
-fn dropped() -> Vec<u64> {
-    let text = std::fs::read_to_string(STATISTICS).unwrap();
-    let column = |line: &str| u64::from_str_radix(line.split_whitespace().nth(1).unwrap(), 16).unwrap();
-    text.lines().map(column).collect()
-}
-
-/// Every packet that arrives is handed to the first processor. The setting goes with the namespace.
-fn steer(namespace: &Namespace) {
-    let write = "echo 1 > /sys/class/net/veth0/queues/rx-0/rps_cpus";
-    let mut command = Command::new("ip");
-    command.args(["netns", "exec", namespace.name(), "sh", "-c", write]);
-    ccctl_lab::testbed::run_ok(&mut command, LIMIT).unwrap();
-}
+use metrics::scrape;
 
 #[test]
 fn drops_of_a_full_backlog_are_those_of_softnet_stat() {
@@ -56,10 +20,10 @@ fn drops_of_a_full_backlog_are_those_of_softnet_stat() {
         for offload in [Offload::Tso, Offload::Gso, Offload::Gro] {
             network.set_offload(offload, false).unwrap(); // many ACKs
         }
-        steer(&network.client);
+        steer_to_first_cpu(&network.client).unwrap();
         let receiver = Receiver::start(&network.server, "::").unwrap();
-        let (before, counted_before) = (scrape(&daemon), dropped());
-        let short = ShortBacklog::set();
+        let (before, counted_before) = (scrape(&daemon), backlog_drops().unwrap());
+        let short = ShortBacklog::set().unwrap();
         let sending = Sending {
             to: receiver.at(SERVER_V4),
             algorithm: Some("cubic".to_owned()),
@@ -68,7 +32,7 @@ fn drops_of_a_full_backlog_are_those_of_softnet_stat() {
         };
         Flows::start(&network.client, &sending, 2).unwrap().wait().unwrap();
         drop(short);
-        let (after, counted_after) = (scrape(&daemon), dropped());
+        let (after, counted_after) = (scrape(&daemon), backlog_drops().unwrap());
         let grown = |name, labels: &[(&str, &str)]| after.count(name, labels) - before.count(name, labels);
         let counted: Vec<u64> =
             counted_after.iter().zip(&counted_before).map(|(after, before)| after - before).collect();

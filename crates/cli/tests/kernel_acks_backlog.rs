@@ -5,49 +5,12 @@
 mod acks;
 mod kernel;
 
-use std::process::Command;
 use std::time::Duration;
 
-use acks::{Measurement, LIMIT};
-use ccctl_lab::testbed::{Amount, Flows, Namespace, Network, Offload, Receiver, Sending, SERVER_V4};
-
-const BACKLOG: &str = "/proc/sys/net/core/netdev_max_backlog";
-const STATISTICS: &str = "/proc/net/softnet_stat";
-const SHORT_PKTS: u32 = 4;
-
-/// The machine's backlog, short until dropped.
-struct ShortBacklog(String);
-
-impl ShortBacklog {
-    fn set() -> Self {
-        let before = std::fs::read_to_string(BACKLOG).unwrap();
-        std::fs::write(BACKLOG, SHORT_PKTS.to_string()).unwrap();
-        Self(before)
-    }
-}
-
-impl Drop for ShortBacklog {
-    fn drop(&mut self) {
-        if let Err(error) = std::fs::write(BACKLOG, &self.0) {
-            eprintln!("{BACKLOG}: {error}");
-        }
-    }
-}
-
-/// Drops of full backlogs on all processors: the second column, hexadecimal.
-fn dropped() -> u64 {
-    let text = std::fs::read_to_string(STATISTICS).unwrap();
-    let column = |line: &str| u64::from_str_radix(line.split_whitespace().nth(1).unwrap(), 16).unwrap();
-    text.lines().map(column).sum()
-}
-
-/// Every packet that arrives is handed to the first processor. `ip netns exec` shows the namespace's own /sys.
-fn steer(namespace: &Namespace) {
-    let write = "echo 1 > /sys/class/net/veth0/queues/rx-0/rps_cpus";
-    let mut command = Command::new("ip");
-    command.args(["netns", "exec", namespace.name(), "sh", "-c", write]);
-    ccctl_lab::testbed::run_ok(&mut command, LIMIT).unwrap();
-}
+use acks::Measurement;
+use ccctl_lab::testbed::{
+    backlog_drops, steer_to_first_cpu, Amount, Flows, Network, Offload, Receiver, Sending, ShortBacklog, SERVER_V4,
+};
 
 #[test]
 fn drops_of_a_full_backlog_are_those_of_softnet_stat() {
@@ -56,13 +19,13 @@ fn drops_of_a_full_backlog_are_those_of_softnet_stat() {
         for offload in [Offload::Tso, Offload::Gso, Offload::Gro] {
             network.set_offload(offload, false).unwrap(); // many ACKs
         }
-        steer(&network.client);
+        steer_to_first_cpu(&network.client).unwrap();
         let receiver = Receiver::start(&network.server, "::").unwrap();
         // Native XDP takes the server's packets past its backlog: only ACKs are dropped.
         let at_server = Measurement::start(&network.server, &["--interface", "veth0", "--at", "native"]);
         let measurement = Measurement::start(&network.client, &["--interface", "veth0", "--at", "native"]);
-        let before = dropped();
-        let short = ShortBacklog::set();
+        let before: u64 = backlog_drops().unwrap().iter().sum();
+        let short = ShortBacklog::set().unwrap();
         let sending = Sending {
             to: receiver.at(SERVER_V4),
             algorithm: Some("cubic".to_owned()),
@@ -71,7 +34,7 @@ fn drops_of_a_full_backlog_are_those_of_softnet_stat() {
         };
         Flows::start(&network.client, &sending, 2).unwrap().wait().unwrap();
         drop(short);
-        let counted = dropped() - before;
+        let counted = backlog_drops().unwrap().iter().sum::<u64>() - before;
         let report = measurement.stop();
         drop(at_server);
         check(&report, counted);

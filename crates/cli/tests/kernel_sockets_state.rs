@@ -5,33 +5,19 @@
 mod kernel;
 
 use std::collections::BTreeSet;
-use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::io::Write as _;
 use std::process::Command;
 use std::time::Duration;
 
-use ccctl_lab::testbed::{connect, eventually, run_ok, Connections, Network, SERVER_V4, SERVER_V6};
+use ccctl_lab::testbed::{eventually, run_ok, Connections, Network, SERVER_V4, SERVER_V6};
 use ccctl_loader::{socket_totals, AlgorithmTotals, SocketFilter};
 use kernel::compile::compile;
+use kernel::connection::used;
 use kernel::listing::{listed, ss, Line};
 use kernel::{json, succeeds, Folder};
 use serde_json::{json as value, Value};
 
 const SILENCE: Duration = Duration::from_secs(20);
-
-/// A connection that has carried `bytes` and is quiet now, both ends open.
-fn used(network: &Network, address: &str, algorithm: &str, bytes: usize) -> (TcpStream, TcpStream) {
-    let listener = network.server.enter(|| TcpListener::bind((address, 0)).unwrap()).unwrap();
-    let to = listener.local_addr().unwrap().to_string();
-    let mut client = network.client.enter(|| connect(&to, Some(algorithm), SILENCE).unwrap()).unwrap();
-    let (mut server, _) = listener.accept().unwrap();
-    server.set_read_timeout(Some(SILENCE)).unwrap();
-    std::thread::scope(|scope| {
-        scope.spawn(|| client.write_all(&vec![7; bytes]).unwrap());
-        server.read_exact(&mut vec![0; bytes]).unwrap();
-    });
-    (client, server)
-}
 
 /// The keys that `ss` shows of a connection, as `ccctl` names them.
 fn by_ss(line: &Line) -> Value {

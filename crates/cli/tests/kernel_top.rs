@@ -5,17 +5,15 @@ mod acks;
 mod kernel;
 mod top;
 
-use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use acks::Measurement;
-use ccctl_lab::testbed::{connect, Amount, Flows, Network, Receiver, Sending, SERVER_V4};
+use ccctl_lab::testbed::{Amount, Flows, Network, Receiver, Sending, SERVER_V4};
+use kernel::connection::used;
 use kernel::listing::{ss, Line};
 use kernel::{json, succeeds};
 use top::{bit_per_s, Screen};
 
-const SILENCE: Duration = Duration::from_secs(20);
 const NAME: &str = "bpf_cubic";
 
 /// Throughput in the row of the instance: after name, algorithm and sockets.
@@ -117,20 +115,6 @@ fn looks_into(screen: &Screen, network: &Network, port: u16) {
     screen.resize(80, 24);
 }
 
-/// A connection that has carried `bytes` and is quiet now, both ends open.
-fn used(network: &Network, bytes: usize) -> (TcpStream, TcpStream) {
-    let listener = network.server.enter(|| TcpListener::bind((SERVER_V4, 0)).unwrap()).unwrap();
-    let to = listener.local_addr().unwrap().to_string();
-    let mut client = network.client.enter(|| connect(&to, Some(NAME), SILENCE).unwrap()).unwrap();
-    let (mut server, _) = listener.accept().unwrap();
-    server.set_read_timeout(Some(SILENCE)).unwrap();
-    std::thread::scope(|scope| {
-        scope.spawn(|| client.write_all(&vec![7; bytes]).unwrap());
-        server.read_exact(&mut vec![0; bytes]).unwrap();
-    });
-    (client, server)
-}
-
 /// `ss` leaves zeros at the end away.
 fn rtt_ms(line: &Line) -> String {
     format!("{:.3}", line.pair("rtt").unwrap().0.parse::<f64>().unwrap())
@@ -155,7 +139,7 @@ fn ratio_rtt_and_window_of_one_socket_are_those_of_ss() {
         let network = Network::with_bottleneck(40, 30_000).unwrap();
         let screen = Screen::open(80, 24, "");
         screen.wait("two looks", |text| Screen::row(text, NAME).is_some_and(|row| row[3] == "0"));
-        let held = used(&network, 3_000_000);
+        let held = used(&network, SERVER_V4, NAME, 3_000_000);
         let to = held.0.peer_addr().unwrap().to_string();
         screen.wait_for("the same as ss", |text| {
             let line = ss(&network.client).into_values().find(|line| line.remote == to).ok_or("ss has none")?;
@@ -245,7 +229,7 @@ fn scripts_get_one_sample_or_a_hint() {
         kernel::refuses(&["top", "--once", "--every", "1ms"], kernel::code::USAGE, &["--every"]);
         succeeds(&["load", "cubic"]);
         let network = Network::new().unwrap();
-        let held = used(&network, 100_000);
+        let held = used(&network, SERVER_V4, NAME, 100_000);
         let words = ["top", "--once", "--json", "--every", "300ms"];
         let once = json(&words);
         let row = once["instances"].as_array().unwrap().iter().find(|row| row["name"] == NAME).unwrap().clone();

@@ -10,10 +10,11 @@ use std::process::Command;
 
 use ccctl_lab::testbed::{cookie_of, run_ok, Cgroup, Namespace, Network, SERVER_V4, SERVER_V6};
 use ccctl_series::Table;
+use kernel::connection::{carry, open};
 use kernel::listing::{listed, ss, Line};
 use kernel::{ccctl, code, json, refuses, succeeds, Folder};
 use serde_json::{json as value, Value};
-use trace::{carry, lines, open, quiet, Tracing, LIMIT};
+use trace::{lines, quiet, Tracing, LIMIT};
 
 /// The keys that `ss` shows of a connection, as a trace names them.
 fn by_ss(line: &Line) -> Value {

@@ -11,11 +11,12 @@ use std::process::Command;
 
 use acks::nstat;
 use ccctl_lab::testbed::{cookie_of, eventually, run_ok, settled, HostState, Network, Offload, SERVER_V4};
+use kernel::connection::{carry, open};
 use kernel::listing::ss;
 use kernel::Folder;
 use nix::sys::signal::Signal;
 use serde_json::Value;
-use trace::{carry, open, quiet, Tracing, LIMIT};
+use trace::{quiet, Tracing, LIMIT};
 
 /// Without offloads: an ACK for two packets.
 fn network() -> Network {

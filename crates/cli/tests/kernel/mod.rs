@@ -6,6 +6,7 @@
 #![allow(dead_code)] // each test binary uses its part
 
 pub mod compile;
+pub mod connection;
 pub mod daemon;
 pub mod listing;
 

@@ -1,13 +1,12 @@
 //! `ccctl trace` beside traffic, and the rows that it has written.
 #![allow(dead_code)] // each test binary uses its part
 
-use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use ccctl_lab::testbed::{connect, eventually, Namespace, Network};
+use ccctl_lab::testbed::{eventually, Namespace};
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -130,24 +129,6 @@ impl Traced {
     pub fn of_socket<'a>(&'a self, event: &'a str, cookie: u64) -> Vec<&'a Value> {
         self.of(event).filter(|row| row["cookie"] == cookie).collect()
     }
-}
-
-/// A connection with both ends open.
-pub fn open(network: &Network, address: &str, algorithm: &str) -> (TcpStream, TcpStream) {
-    let listener = network.server.enter(|| TcpListener::bind((address, 0)).unwrap()).unwrap();
-    let to = listener.local_addr().unwrap().to_string();
-    let client = network.client.enter(|| connect(&to, Some(algorithm), LIMIT).unwrap()).unwrap();
-    let (server, _) = listener.accept().unwrap();
-    server.set_read_timeout(Some(LIMIT)).unwrap();
-    (client, server)
-}
-
-/// Sends so many bytes, and waits until they have arrived.
-pub fn carry((client, server): &mut (TcpStream, TcpStream), bytes: usize) {
-    std::thread::scope(|scope| {
-        scope.spawn(|| client.write_all(&vec![7; bytes]).unwrap());
-        server.read_exact(&mut vec![0; bytes]).unwrap();
-    });
 }
 
 /// Until everything that a connection has sent is acknowledged, and nothing more comes.

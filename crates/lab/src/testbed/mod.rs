@@ -3,6 +3,7 @@
 //! Everything here needs root and says so ([`require_root`]); nothing is skipped. Namespaces carry the process id in
 //! their name, are removed on drop, and those of dead processes are swept away when the first new one is made.
 
+mod backlog;
 mod cgroup;
 mod command;
 mod connections;
@@ -26,6 +27,7 @@ mod tcp_state;
 mod tun;
 mod watchdog;
 
+pub use backlog::{backlog_drops, steer_to_first_cpu, ShortBacklog};
 pub use cgroup::Cgroup;
 pub use command::{run, run_ok, Background, Output};
 pub use connections::Connections;
