@@ -124,7 +124,7 @@ impl Law for Yeah {
             tcp.cwnd - (tcp.cwnd * self.given_up_at_least).floor().max(self.queue).min(most)
         } else {
             tcp.took("loss beside Reno");
-            tcp.half()
+            tcp.cwnd - (tcp.cwnd / 2.0).floor() // the reduction is in whole packets, as Linux's own answers show
         };
         self.count_fast = 0.0;
         self.count_reno = (self.count_reno / 2.0).floor().max(2.0);
