@@ -116,11 +116,16 @@ impl Program {
     fn own_members(&self) -> Result<Vec<(String, Member)>> {
         let missing =
             |what: &str| Error::Object { object: self.label.clone(), error: LayoutError::Missing(what.into()) };
-        let btf = Btf::from_raw("object", &self.object).ok().flatten().ok_or_else(|| missing("BTF"))?;
+        let btf = btf_of(&self.object).ok_or_else(|| missing("BTF"))?;
         let ops: Composite<'_> =
             btf.type_by_name("tcp_congestion_ops").ok_or_else(|| missing("struct tcp_congestion_ops"))?;
         Ok(members(&btf, &ops, 0).into_iter().collect())
     }
+}
+
+/// An object's types. libbpf opens the whole object for them, and has something to say of sections that it does not know.
+fn btf_of(object: &[u8]) -> Option<Btf<'_>> {
+    sys::with_log(|| Btf::from_raw("object", object)).0.ok().flatten()
 }
 
 /// Programs and maps in the kernel, with the value that registers them. Dropped, they are gone.
@@ -214,7 +219,7 @@ fn clear_unknown_hooks(template: &mut OpsTemplate, own: &[(String, Member)], ker
 
 fn write_identity(open: &mut OpenObject, program: &Program, profile: &str) -> Result<()> {
     let identity = Identity::new(&program.algorithm, profile, program.hash);
-    let btf = Btf::from_raw("object", &program.object).ok().flatten();
+    let btf = btf_of(&program.object);
     for mut map in open.maps_mut() {
         if map.name().to_string_lossy().ends_with(IDENTITY_MAP) {
             if let (Some(btf), Some(room)) = (&btf, map.initial_value_mut()) {
