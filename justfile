@@ -72,7 +72,7 @@ bench-sockets *ARGS:
 bench-policy *ARGS:
     cargo bench --package ccctl --bench policy -- {{ ARGS }}
 
-# what the ACK clock costs while it is on, against off (root)
+# what the ACK clock and traces cost while they are on, against off; "traces": only these (root)
 bench-telemetry *ARGS:
     cargo bench --package ccctl --bench telemetry -- {{ ARGS }}
 

@@ -64,21 +64,11 @@ fn main() {
         println!("{}; one {ALGORITHM} connection over veth, {} pairs of {:?}.\n", machine(), plan.rounds, plan.run);
         println!("| setting | second run of the pair | CPU s/GB off | CPU s/GB on | more, % of each pair | Gbit/s off | Gbit/s on |");
         println!("| --- | --- | --- | --- | --- | --- | --- |");
-        let paced = network(false);
-        let mut at_rate = Vec::new();
-        for (name, load) in LOADS {
-            let setting = format!("MTU 1500, no offloads, 800 Mbit/s | {name}");
-            at_rate.push((name, compare(&paced, &setting, load, Some(RATE_MBIT), &plan)));
-        }
-        drop(paced);
-        // Few: what is carried differs from run to run by more than the clock costs.
-        let (fast, few) = (network(true), Plan { rounds: plan.rounds.div_ceil(3), ..plan });
-        for (name, load) in LOADS {
-            compare(&fast, &format!("offloads, as fast as it goes | {name}"), load, None, &few);
-        }
-        drop(fast);
+        let at_rate = if only_traces() { Vec::new() } else { clocks(&plan) };
         let traces = traces(&plan);
-        per_ack(&plan);
+        if !only_traces() {
+            per_ack(&plan);
+        }
         aims();
         for (name, more) in at_rate {
             if name == "off" {
@@ -95,6 +85,28 @@ fn main() {
             }
         }
     });
+}
+
+/// `just bench-telemetry traces`
+fn only_traces() -> bool {
+    std::env::args().any(|word| word == "traces")
+}
+
+/// What the clock costs at a fixed rate; as fast as it goes is only printed.
+fn clocks(plan: &Plan) -> Vec<(&'static str, f64)> {
+    let paced = network(false);
+    let mut at_rate = Vec::new();
+    for (name, load) in LOADS {
+        let setting = format!("MTU 1500, no offloads, 800 Mbit/s | {name}");
+        at_rate.push((name, compare(&paced, &setting, load, Some(RATE_MBIT), plan)));
+    }
+    drop(paced);
+    // Few: what is carried differs from run to run by more than the clock costs.
+    let (fast, few) = (network(true), Plan { rounds: plan.rounds.div_ceil(3), ..*plan });
+    for (name, load) in LOADS {
+        compare(&fast, &format!("offloads, as fast as it goes | {name}"), load, None, &few);
+    }
+    at_rate
 }
 
 fn network(offloads: bool) -> Network {
