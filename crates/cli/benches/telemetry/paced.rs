@@ -12,6 +12,8 @@ use nix::unistd::Pid;
 
 const CHUNK_BYTES: usize = 32 * 1024;
 const LIMIT: Duration = Duration::from_secs(10);
+/// A connection's beginning is not counted: its slow start, and what others do once when they first see it.
+pub const LEAD: Duration = Duration::from_millis(400);
 
 /// What one run carried and cost.
 #[derive(Debug, Clone, Copy)]
@@ -32,23 +34,36 @@ impl Cost {
     }
 }
 
-/// Sends for `time`; without a rate as fast as it goes.
+/// Sends for `time` after [`LEAD`]; without a rate as fast as it goes.
 pub fn run(network: &Network, algorithm: &str, mbit_per_s: Option<f64>, time: Duration) -> Cost {
     let listener = network.server.enter(|| TcpListener::bind((SERVER_V4, 0)).unwrap()).unwrap();
     let to = listener.local_addr().unwrap().to_string();
-    let softirqs = ksoftirqd();
     let receiver = std::thread::spawn(move || receive(&listener));
-    let started = Instant::now();
     let sent = network.client.enter(|| send(connect(&to, Some(algorithm), LIMIT).unwrap(), mbit_per_s, time)).unwrap();
     let (bytes, reading) = receiver.join().unwrap();
-    Cost { bytes, elapsed: started.elapsed(), cpu: sent + reading + ksoftirqd().saturating_sub(softirqs) }
+    let softirqs = ksoftirqd().saturating_sub(sent.softirqs_before);
+    Cost { bytes, elapsed: sent.counted_from.elapsed(), cpu: sent.cpu + reading + softirqs }
 }
 
-fn send(mut stream: TcpStream, mbit_per_s: Option<f64>, time: Duration) -> Duration {
+/// What the sender's thread has seen since [`LEAD`] was over.
+struct Sent {
+    counted_from: Instant,
+    softirqs_before: Duration,
+    cpu: Duration,
+}
+
+fn send(mut stream: TcpStream, mbit_per_s: Option<f64>, time: Duration) -> Sent {
     keep_to(0);
+    write(&mut stream, mbit_per_s, LEAD);
+    let softirqs_before = ksoftirqd();
+    let (counted_from, before) = (Instant::now(), thread_time());
+    write(&mut stream, mbit_per_s, time);
+    Sent { counted_from, softirqs_before, cpu: thread_time().saturating_sub(before) }
+}
+
+fn write(stream: &mut TcpStream, mbit_per_s: Option<f64>, time: Duration) {
     let buffer = vec![0x5a; CHUNK_BYTES];
     let started = Instant::now();
-    let before = thread_time();
     let mut bytes = 0.0;
     while started.elapsed() < time {
         stream.write_all(&buffer).unwrap();
@@ -58,19 +73,25 @@ fn send(mut stream: TcpStream, mbit_per_s: Option<f64>, time: Duration) -> Durat
             std::thread::sleep(due.saturating_sub(started.elapsed()));
         }
     }
-    thread_time().saturating_sub(before)
 }
 
+/// Bytes and processor time since [`LEAD`] was over.
 fn receive(listener: &TcpListener) -> (u64, Duration) {
     keep_to(1);
     let (mut stream, _) = listener.accept().unwrap();
-    let before = thread_time();
+    let started = Instant::now();
     let mut buffer = vec![0; 256 * 1024];
+    let mut lead_end = None;
     let mut bytes = 0;
     loop {
-        match stream.read(&mut buffer).unwrap() {
-            0 => return (bytes, thread_time().saturating_sub(before)),
-            count => bytes += count as u64,
+        let count = stream.read(&mut buffer).unwrap();
+        match lead_end {
+            None if started.elapsed() >= LEAD => lead_end = Some(thread_time()),
+            Some(_) => bytes += count as u64,
+            None => {}
+        }
+        if count == 0 {
+            return (bytes, thread_time().saturating_sub(lead_end.unwrap()));
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ccctl_lab::testbed::{eventually, Network};
 
 use super::kernel::{Folder, CCCTL};
-use super::paced::Cost;
+use super::paced::{Cost, LEAD};
 use super::ALGORITHM;
 
 /// Connections that are open beside the one that is busy.
@@ -66,10 +66,15 @@ impl Traced {
         let part = folder.path().join("trace.part-0.csv");
         eventually(LIMIT, || if part.exists() { Ok(()) } else { Err("no trace yet") }).unwrap();
         std::thread::sleep(Duration::from_millis(100)); // what it does once is done
-        let before = tracer.cpu();
-        let mut cost = run();
-        cost.cpu += tracer.cpu().saturating_sub(before);
-        cost
+        std::thread::scope(|scope| {
+            let before = scope.spawn(|| {
+                std::thread::sleep(LEAD);
+                tracer.cpu()
+            });
+            let mut cost = run();
+            cost.cpu += tracer.cpu().saturating_sub(before.join().unwrap());
+            cost
+        })
     }
 }
 
