@@ -101,7 +101,10 @@ fn draw(arguments: &Arguments, table: Option<Table>, summary: &Summary, picture:
 
 fn report(arguments: &Arguments, summary: &Summary) -> anyhow::Result<()> {
     if summary.lost_events > 0 {
-        ccctl_telemetry::lost_events::add(summary.lost_events)?;
+        // The rows are written: that the daemon cannot be told is no reason to end without the summary.
+        if let Err(error) = ccctl_telemetry::lost_events::add(summary.lost_events) {
+            note(&format!("the daemon's metrics will not have these: {error}"));
+        }
         note(&format!(
             "{} events found no room on their way from the kernel and are missing from the rows: trace fewer sockets, or --every",
             summary.lost_events
