@@ -28,12 +28,18 @@ const SSTHRESH_INFINITE_PKTS: u32 = 0x7fff_ffff;
 const IMPOSSIBLE_CWND_PKTS: u32 = 5_000;
 const ATTEMPTS: usize = 8;
 
+/// A path that keeps the order: without a bottleneck two processors deliver at once, and a sender takes what is overtaken
+/// for lost.
+fn path() -> Network {
+    Network::with_bottleneck(RATE_MBIT_PER_S, QUEUE_BYTES).unwrap()
+}
+
 /// A flow from a path on which every `every`-th packet is marked, seen several times once it has settled.
 ///
 /// Kernels of some sandboxes leave BPF programs out while certain tasks are interrupted (`__bpf_prog_enter` returns 0), and
 /// take what lies on the stack for the threshold. A run in which that happened tells nothing of the algorithm, and another
 /// one is made.
-fn observe(network: impl Fn() -> Network, algorithm: &str, address: &str, every: u32) -> Vec<TcpState> {
+fn observe(network: fn() -> Network, algorithm: &str, address: &str, every: u32) -> Vec<TcpState> {
     for _ in 0..ATTEMPTS {
         let seen = observe_once(&network(), algorithm, address, every);
         let left_out = |state: &&TcpState| {
@@ -112,8 +118,7 @@ fn dctcp_alpha_settles_at_the_share_of_marks_and_cuts_by_half_of_it() {
         for (address, every) in [(SERVER_V4, 16), (SERVER_V6, 16), (SERVER_V4, 4), (SERVER_V6, 1)] {
             let what = format!("every {every}-th packet to {address}");
             let share = 1.0 / f64::from(every);
-            let network = || Network::with_bottleneck(RATE_MBIT_PER_S, QUEUE_BYTES).unwrap();
-            let seen = observe(network, "dctcp", address, every);
+            let seen = observe(path, "dctcp", address, every);
             let mean_alpha = mean(seen.iter().map(|state| alpha.read(&state.private).unwrap() as f64 / 1024.0));
             println!("{what}: alpha {mean_alpha:.4}");
             assert!((mean_alpha - share).abs() <= ALPHA_TOLERANCE, "{what}: alpha is {mean_alpha}");
@@ -134,7 +139,7 @@ fn reno_halves_at_a_mark() {
     kernel::test("Reno under marks", 60, || {
         succeeds(&["load", "reno"]);
         for address in [SERVER_V4, SERVER_V6] {
-            let seen = observe(|| Network::new().unwrap(), "reno", address, 256);
+            let seen = observe(path, "reno", address, 256);
             assert!(seen.last().unwrap().delivered_ce_pkts > 0, "no mark was told of: {:?}", seen.last());
             for state in seen {
                 assert_eq!(state.ssthresh_pkts, (state.prior_cwnd_pkts / 2).max(2), "{state:?}");

@@ -11,7 +11,7 @@ use std::process::Command;
 
 use acks::nstat;
 use ccctl_lab::testbed::{cookie_of, eventually, run_ok, settled, HostState, Network, Offload, SERVER_V4};
-use kernel::connection::{carry, open};
+use kernel::connection::{carry, open, Ends};
 use kernel::listing::ss;
 use kernel::Folder;
 use nix::sys::signal::Signal;
@@ -25,6 +25,13 @@ fn network() -> Network {
         network.set_offload(offload, false).unwrap();
     }
     network
+}
+
+/// In pieces, so that some hundred ACKs come while no thread of a busy host sits on the socket and has them merged.
+fn carry_pieces(connection: &mut Ends) {
+    for _ in 0..300 {
+        carry(connection, 100_000);
+    }
 }
 
 /// Segments that reached the sender and were not merged before TCP looked at them.
@@ -52,7 +59,7 @@ fn each_ack_has_a_row() {
         let cookie = cookie_of(&connection.0).unwrap();
         let before = ss(&network.client)[&cookie].value("bytes_acked").unwrap().parse::<u64>().unwrap();
         let tracing = Tracing::start(&folder, &network.client, &["--each-ack"]);
-        let arrived = arrived(&network, || carry(&mut connection, 30_000_000));
+        let arrived = arrived(&network, || carry_pieces(&mut connection));
         let traced = tracing.stop();
         let rows = traced.of_socket("ack", cookie);
         assert_eq!((rows.len() as u64, &traced.summary["lost_events"]), (arrived, &0.into()), "{}", traced.summary);
@@ -77,7 +84,7 @@ fn lost_events_are_counted() {
         let mut connection = open(&network, SERVER_V4, "cubic");
         let tracing = Tracing::start(&folder, &network.client, &["--each-ack", "--ring", "16384"]);
         tracing.signal(Signal::SIGSTOP);
-        let arrived = arrived(&network, || carry(&mut connection, 30_000_000));
+        let arrived = arrived(&network, || carry_pieces(&mut connection));
         let seen_by_others = ccctl_telemetry::lost_by_all_traces().unwrap();
         tracing.signal(Signal::SIGCONT);
         let traced = tracing.stop();
