@@ -4,17 +4,17 @@
 //! whole path: neither knows what the router thinks of itself.
 #![allow(clippy::unwrap_used)] // a benchmark fails by panicking
 
+mod blast;
 #[path = "../tests/kernel/mod.rs"]
 mod kernel;
 mod measure;
 
-use std::io::{Read as _, Write as _};
-use std::net::TcpListener;
-use std::thread::{sleep, spawn};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use ccctl_lab::path::{Path, PathReport, PathSpec, RECEIVER_V4};
-use ccctl_lab::testbed::{connect, within, CpuTime, Exclusive, TcpStates};
+use blast::{blast, cut_off};
+use ccctl_lab::path::{Path, PathReport, PathSpec};
+use ccctl_lab::testbed::{within, CpuTime, Exclusive, TcpStates};
 use ccctl_sim::{BitRate, Limit};
 use measure::{aim, aims, is_smoke, machine, Sample};
 
@@ -23,8 +23,6 @@ const RTT: Duration = Duration::from_millis(20);
 const PACKET_BYTES: u64 = 1500;
 /// With time stamps.
 const PAYLOAD_BYTES: f64 = 1448.0;
-const BUFFER_BYTES: usize = 256 * 1024;
-const CONNECTING: Duration = Duration::from_secs(10);
 const LIMIT: Duration = Duration::from_secs(300);
 
 const RATES: [(u64, usize); 6] = [(10, 1), (100, 1), (250, 1), (622, 1), (622, 2), (1000, 2)];
@@ -83,33 +81,16 @@ fn delivered(path: &Path, states: &TcpStates) -> (Instant, u64) {
     (Instant::now(), states.iter().map(|state| u64::from(state.delivered_pkts)).sum())
 }
 
-/// Connections that send zeros as fast as they may; their threads end when the connections are cut off.
-fn blast(path: &Path, flows: usize) {
-    let listener = path.receiver().enter(|| TcpListener::bind((RECEIVER_V4, 0)).unwrap()).unwrap();
-    let to = listener.local_addr().unwrap().to_string();
-    for _ in 0..flows {
-        let mut sender = path.sender(0).enter(|| connect(&to, Some(ALGORITHM), CONNECTING).unwrap()).unwrap();
-        let (mut receiver, _) = listener.accept().unwrap();
-        let (mut sink, source) = (vec![0; BUFFER_BYTES], vec![0; BUFFER_BYTES]);
-        spawn(move || while receiver.read(&mut sink).is_ok_and(|bytes| bytes > 0) {});
-        spawn(move || while sender.write(&source).is_ok() {});
-    }
-}
-
 fn run(mbit_per_s: u64, flows: usize, plan: &Plan) -> Seen {
     let path = Path::start(&spec(mbit_per_s)).unwrap();
     let states = TcpStates::load().unwrap();
     let goodput_mbit = path.placement().at_endpoints(|| {
-        blast(&path, flows);
+        blast(&path, ALGORITHM, flows);
         sleep(plan.settle);
         let (began, first) = delivered(&path, &states);
         sleep(plan.run);
         let (ended, last) = delivered(&path, &states);
-        let mut cut = std::process::Command::new("ss");
-        cut.args(["-K", "-t", "-n", "state", "established"]);
-        for end in [path.sender(0), path.receiver()] {
-            end.run(&mut cut, CONNECTING).unwrap();
-        }
+        cut_off(&path);
         (last - first) as f64 * PAYLOAD_BYTES * 8e-6 / (ended - began).as_secs_f64()
     });
     Seen { goodput_mbit: goodput_mbit.unwrap(), report: path.stop().unwrap() }

@@ -172,7 +172,10 @@ fn sack_blocks_of_a_lossy_path() {
         let merged = reno["coalesced"].as_u64().unwrap();
         let lost = some - at_input[1..].iter().sum::<u64>();
         let left_out = some / LEFT_OUT_OF;
-        assert!(lost <= merged + left_out, "{lost} ACKs with blocks did not reach TCP input, {merged} were merged: {report}");
+        assert!(
+            lost <= merged + left_out,
+            "{lost} ACKs with blocks did not reach TCP input, {merged} were merged: {report}"
+        );
         let duplicate = reno["duplicate_acks"].as_u64().unwrap();
         assert!(duplicate > 20 && duplicate <= some, "{duplicate} duplicate ACKs, {some} with SACK blocks");
     });

@@ -16,6 +16,7 @@ use path::{all_packets_are_accounted_for, carry, spec, test, RECEIVER_V4, RECEIV
 const PAYLOAD_V4_BYTES: f64 = 1448.0;
 const PAYLOAD_V6_BYTES: f64 = 1428.0;
 const PACKET_BYTES: f64 = 1500.0;
+const ATTEMPTS: usize = 3;
 const MEASURED: Duration = Duration::from_secs(3);
 const SETTLING: Duration = Duration::from_secs(20);
 
@@ -65,10 +66,15 @@ fn goodput_is_rate_times_payload_share() {
             (100, RECEIVER_V6, PAYLOAD_V6_BYTES),
         ] {
             let bdp_pkts = mbit_per_s * 1_000_000 * 40 / 1000 / 8 / 1500;
-            let seen = goodput(&spec(mbit_per_s, 40, Limit::Packets(bdp_pkts as u32)), address, payload_bytes);
             let expected = mbit_per_s as f64 * payload_bytes / PACKET_BYTES;
-            println!("{mbit_per_s} Mbit/s to {address}: {seen:.3}, expected {expected:.3}");
-            assert!((seen / expected - 1.0).abs() < 0.01, "{seen} instead of {expected} Mbit/s");
+            // A busy host can only take away from a rate: never more than expected, and not less in each run.
+            let mut runs = (0..ATTEMPTS).map(|_| {
+                let seen = goodput(&spec(mbit_per_s, 40, Limit::Packets(bdp_pkts as u32)), address, payload_bytes);
+                println!("{mbit_per_s} Mbit/s to {address}: {seen:.3}, expected {expected:.3}");
+                assert!(seen < 1.01 * expected, "{seen} instead of {expected} Mbit/s");
+                seen
+            });
+            assert!(runs.any(|seen| seen > 0.99 * expected), "less than {expected} Mbit/s in each of {ATTEMPTS} runs");
         }
     });
 }

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use super::canary::Canary;
 use super::devices;
+use super::holes::Holes;
 use super::plan::{sender_v4, sender_v6, RECEIVER_V4, RECEIVER_V6};
 use super::precedence::Precedence;
 use super::report::PathReport;
@@ -36,6 +37,7 @@ pub struct Path {
     spec: PathSpec,
     cpu: CpuTime,
     origin: Instant,
+    holes: Arc<Holes>,
     stop: Arc<AtomicBool>,
     router: Option<JoinHandle<Result<RouterReport, TestbedError>>>,
     canary: Option<Canary>,
@@ -60,7 +62,8 @@ impl Path {
         let precedence = Precedence::take()?;
         let stop = Arc::new(AtomicBool::new(false));
         let origin = Instant::now();
-        let router = start_router(spec, ends, &placement, origin, &stop);
+        let holes = Arc::new(Holes::default());
+        let router = start_router(Router::new(spec, ends, origin, holes.clone()), &placement, &stop);
         let cpu = CpuTime::now()?;
         let (spec, router) = (spec.clone(), Some(router));
         let mut path = Self {
@@ -70,6 +73,7 @@ impl Path {
             spec,
             cpu,
             origin,
+            holes,
             stop,
             router,
             canary: None,
@@ -103,6 +107,12 @@ impl Path {
             ip(&[&["-n", end.name(), "-4", "route", "change", "default", "dev", DEVICE], &attributes[..]].concat())?;
         }
         Ok(())
+    }
+
+    /// From now on every second data packet to the receiver is lost, until `count` are: so many holes for SACK to tell of.
+    /// They come before the queue, and are counted apart ([`RouterReport::holes_pkts`]).
+    pub fn make_holes(&self, count: u32) {
+        self.holes.ask(count);
     }
 
     /// Where the endpoints are to run.
@@ -149,17 +159,15 @@ impl Drop for Path {
 }
 
 fn start_router(
-    spec: &PathSpec,
-    ends: Vec<TunWire>,
+    router: Router<TunWire>,
     placement: &Placement,
-    origin: Instant,
     stop: &Arc<AtomicBool>,
 ) -> JoinHandle<Result<RouterReport, TestbedError>> {
-    let (spec, placement, stop) = (spec.clone(), placement.clone(), stop.clone());
+    let (placement, stop) = (placement.clone(), stop.clone());
     thread::spawn(move || {
         placement.become_router()?;
         nix::sys::prctl::set_timerslack(TIMER_SLACK_NS).map_err(TestbedError::errno("ask for exact timers"))?;
-        Ok(Router::new(&spec, ends, origin).run(&stop))
+        Ok(router.run(&stop))
     })
 }
 

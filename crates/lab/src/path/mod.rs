@@ -11,6 +11,7 @@ mod devices;
 mod direction;
 mod emulator;
 mod flow;
+mod holes;
 mod lateness;
 mod placement;
 mod plan;

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nix::poll::{ppoll, PollFd, PollFlags};
@@ -12,6 +13,7 @@ use nix::time::{clock_gettime, ClockId};
 use super::canary;
 use super::direction::{Arrival, Direction, DirectionReport, DirectionSample, Due};
 use super::flow::{mark, FlowKey, Header};
+use super::holes::Holes;
 use super::lateness::{Lateness, LatenessReport};
 use super::plan::sender_of;
 use super::rate::RateMeter;
@@ -72,6 +74,8 @@ pub(super) struct Router<W> {
     mtu_bytes: usize,
     strays_pkts: u64,
     refused_pkts: u64,
+    holes: Arc<Holes>,
+    holes_pkts: u64,
 }
 
 /// What the router has seen.
@@ -97,6 +101,8 @@ pub struct RouterReport {
     pub strays_pkts: u64,
     /// Packets that the kernel would not take.
     pub refused_pkts: u64,
+    /// Packets lost on request, before the queue.
+    pub holes_pkts: u64,
     /// The queues over time.
     pub series: Vec<QueueSample>,
     /// Why it stopped before it was told to.
@@ -105,7 +111,7 @@ pub struct RouterReport {
 
 impl<W: Wire> Router<W> {
     /// Times are counted from `origin`.
-    pub(super) fn new(spec: &PathSpec, ends: Vec<W>, origin: Instant) -> Self {
+    pub(super) fn new(spec: &PathSpec, ends: Vec<W>, origin: Instant, holes: Arc<Holes>) -> Self {
         let ns = |delays: Vec<Duration>| -> Vec<u64> { delays.iter().map(|delay| delay.as_nanos() as u64).collect() };
         let (there, back) = (ns(spec.delays()), ns(spec.delays_back()));
         let (forward, reverse) = spec.ends();
@@ -137,6 +143,8 @@ impl<W: Wire> Router<W> {
             mtu_bytes,
             strays_pkts: 0,
             refused_pkts: 0,
+            holes,
+            holes_pkts: 0,
         }
     }
 
@@ -204,6 +212,10 @@ impl<W: Wire> Router<W> {
         };
         let way = if end == receiver { REVERSE } else { FORWARD };
         let is_canary = canary::is_canary(&packet.bytes[..usize::from(length)]);
+        if way == FORWARD && !is_canary && self.holes.takes(length) {
+            self.holes_pkts += 1;
+            return Some(packet);
+        }
         let lane = if is_canary { CANARIES + way } else { way };
         let is_markable = header.is_markable && !header.is_marked;
         let arrival = Arrival { flow: header.flow, size_bytes: length, is_markable, sender };
@@ -274,6 +286,7 @@ impl<W: Wire> Router<W> {
             cpu_left: idle.as_secs_f64() / run.as_secs_f64().max(f64::MIN_POSITIVE),
             strays_pkts: self.strays_pkts,
             refused_pkts: self.refused_pkts,
+            holes_pkts: self.holes_pkts,
             series: self.series,
             failure,
         }

@@ -30,7 +30,7 @@ impl Namespace {
     /// Makes the namespace `cclab-PID-N-LABEL`, its loopback up.
     pub fn new(label: &str) -> Result<Self, TestbedError> {
         super::require_root()?;
-        SWEPT.call_once(sweep);
+        Self::remove_abandoned();
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("{PREFIX}-{}-{number}-{label}", std::process::id());
         ip(&["netns", "add", &name])?;
@@ -39,6 +39,11 @@ impl Namespace {
         let namespace = Namespace { name, file };
         ip(&["-n", namespace.name(), "link", "set", "lo", "up"])?;
         Ok(namespace)
+    }
+
+    /// Deletes the namespaces of processes that are no more; once in a process, and before the first namespace is made.
+    pub fn remove_abandoned() {
+        SWEPT.call_once(sweep);
     }
 
     /// The name under which `ip netns` knows it.

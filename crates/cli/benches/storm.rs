@@ -1,0 +1,222 @@
+//! What an ACK costs the sender when the path has lost many packets at once: S0's question (Even, Li, Leith, PFLDnet 2006,
+//! figures 1 and 2) on the running kernel.
+//!
+//! One connection at 250 Mbit/s holds a window, as long as the receiver offers it, over an RTT that makes that the BDP. Then
+//! so many packets are lost, every second one, and each ACK of the next round trips is timed by the ACK clock. The mean time
+//! between two data packets is 48 us: a sender that takes longer for its ACKs falls behind.
+//!
+//! `just bench-storm --figure FILE` also draws it.
+#![allow(clippy::unwrap_used)] // a benchmark fails by panicking
+
+mod blast;
+#[path = "../tests/kernel/mod.rs"]
+mod kernel;
+mod measure;
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use blast::{blast, cut_off};
+use ccctl_lab::path::{Path, PathSpec};
+use ccctl_lab::testbed::{eventually, TcpStates};
+use ccctl_series::{svg, Axis, Figure, Line, Panel, Point, Scale, Style};
+use ccctl_sim::{BitRate, Limit};
+use ccctl_telemetry::{AlgorithmCounts, Clock, PointChoice, Settings};
+use measure::{is_smoke, machine, Sample};
+
+/// S0's.
+const ALGORITHM: &str = "htcp";
+const RATE_MBIT: u64 = 250;
+const PACKET_BYTES: u64 = 1500;
+/// Mean time between data packets at that rate: S0's limit.
+const SLOW: Duration = Duration::from_micros(48);
+/// S0's share of ACKs that took longer: Linux 2.6.6, and with the authors' changes.
+const SLOW_IN_2004_PCT: f64 = 53.4;
+const SLOW_IMPROVED_PCT: f64 = 0.11;
+
+const WINDOWS_PKTS: [u32; 4] = [500, 1000, 2000, 4000];
+const HOLES: [u32; 5] = [0, 1, 10, 100, 1000];
+/// So long each ACK is timed after the loss.
+const MEASURED_RTTS: u32 = 8;
+const SETTLING: Duration = Duration::from_secs(30);
+
+/// One window and one number of holes, over all rounds.
+struct Cell {
+    window_pkts: u32,
+    holes: u32,
+    acks: Sample,
+    with_sack_pct: Sample,
+    median_us: Sample,
+    p99_us: Sample,
+    longest_us: Sample,
+    slow_pct: Sample,
+    waiting_us: Sample,
+    invalid: u32,
+}
+
+fn main() {
+    let rounds = if is_smoke() { 1 } else { 5 };
+    let windows = if is_smoke() { &WINDOWS_PKTS[..1] } else { &WINDOWS_PKTS[..] };
+    let mut cells: Vec<Cell> =
+        windows.iter().flat_map(|window| holes_of(*window).map(|holes| cell(*window, holes))).collect();
+    kernel::test("storms of SACK", 900, || {
+        let name = kernel::default_name(ALGORITHM);
+        kernel::succeeds(&["load", ALGORITHM]);
+        for _ in 0..rounds {
+            for cell in &mut cells {
+                measure(cell, &name);
+            }
+        }
+        kernel::succeeds(&["unload", &name, "--force"]);
+    });
+    print(&cells, rounds);
+    if let Some(file) = figure_file() {
+        std::fs::write(&file, svg(&figure(&cells))).unwrap();
+        println!("\n{file} is drawn.");
+    }
+}
+
+/// Those that half of a window has room for.
+fn holes_of(window_pkts: u32) -> impl Iterator<Item = u32> {
+    HOLES.into_iter().filter(move |holes| 2 * holes <= window_pkts)
+}
+
+fn cell(window_pkts: u32, holes: u32) -> Cell {
+    let none = Sample::default;
+    Cell {
+        window_pkts,
+        holes,
+        acks: none(),
+        with_sack_pct: none(),
+        median_us: none(),
+        p99_us: none(),
+        longest_us: none(),
+        slow_pct: none(),
+        waiting_us: none(),
+        invalid: 0,
+    }
+}
+
+/// The RTT at which this window is the BDP.
+fn rtt_of(window_pkts: u32) -> Duration {
+    Duration::from_nanos(u64::from(window_pkts) * PACKET_BYTES * 8 * 1000 / RATE_MBIT)
+}
+
+fn measure(cell: &mut Cell, algorithm: &str) {
+    let rtt = rtt_of(cell.window_pkts);
+    // The queue holds what a whole window more would be: nothing is lost but what is asked for.
+    let path =
+        Path::start(&PathSpec::new(BitRate::mbit_per_s(RATE_MBIT), rtt, Limit::Packets(cell.window_pkts))).unwrap();
+    path.set_routes(&["window".to_owned(), (u64::from(cell.window_pkts) * PACKET_BYTES).to_string()]).unwrap();
+    let states = TcpStates::load().unwrap();
+    let counts = path.placement().at_endpoints(|| {
+        blast(&path, algorithm, 1);
+        let holds_its_window = || match states.read(path.sender(0)).unwrap().as_slice() {
+            [state] if state.cwnd_pkts >= cell.window_pkts => Ok(()),
+            others => Err(format!("the window is not there: {others:?}")),
+        };
+        eventually(SETTLING, holds_its_window).unwrap();
+        let counts = timed(&path, cell.holes, algorithm, MEASURED_RTTS * rtt);
+        cut_off(&path);
+        counts
+    });
+    let report = path.stop().unwrap();
+    assert_eq!(report.router.holes_pkts, u64::from(cell.holes));
+    if report.is_valid() {
+        cell.add(&counts.unwrap());
+    } else {
+        cell.invalid += 1;
+    }
+}
+
+/// What the clock counts from the loss on.
+fn timed(path: &Path, holes: u32, algorithm: &str, time: Duration) -> AlgorithmCounts {
+    let settings =
+        Settings { interfaces: vec!["tun0".to_owned()], point: PointChoice::Auto, slow: Some(SLOW), every_ack: true };
+    let mut clock = path.sender(0).enter(|| Clock::start(&settings).unwrap()).unwrap();
+    path.make_holes(holes);
+    let ticks = 20;
+    for _ in 0..ticks {
+        sleep(time / ticks);
+        clock.sample().unwrap();
+    }
+    clock.read().unwrap().algorithms.remove(algorithm).unwrap_or_else(|| panic!("no ACK of {algorithm}"))
+}
+
+impl Cell {
+    fn add(&mut self, counts: &AlgorithmCounts) {
+        let us = |time: Option<Duration>| time.map_or(0.0, |time| time.as_secs_f64() * 1e6);
+        let share_pct = |part: u64, all: u64| 100.0 * part as f64 / all.max(1) as f64;
+        let processing = &counts.processing;
+        self.acks.add(counts.acks as f64);
+        self.with_sack_pct.add(share_pct(counts.sack_blocks[1..].iter().sum(), counts.acks));
+        self.median_us.add(us(processing.quantile(0.5)));
+        self.p99_us.add(us(processing.quantile(0.99)));
+        self.longest_us.add(processing.max_ns as f64 / 1e3);
+        self.slow_pct.add(share_pct(processing.slow, processing.count));
+        self.waiting_us.add(us(counts.waiting.quantile(0.5)));
+    }
+}
+
+fn print(cells: &[Cell], rounds: u32) {
+    println!(
+        "{}; {ALGORITHM}, {RATE_MBIT} Mbit/s, queue of one BDP, {rounds} rounds in turns; median (min to max).\n",
+        machine()
+    );
+    println!("| window, packets | RTT, ms | holes | ACKs | with SACK blocks, % | processing: median, us | 99 %, us | longest, us | over 48 us, % | waiting: median, us | invalid runs |");
+    println!("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+    for cell in cells {
+        let (window, rtt_ms) = (cell.window_pkts, rtt_of(cell.window_pkts).as_millis());
+        if cell.acks.count() == 0 {
+            println!("| {window} | {rtt_ms} | {} | | | | | | | | {} |", cell.holes, cell.invalid);
+            continue;
+        }
+        println!(
+            "| {window} | {rtt_ms} | {} | {:.0} | {:.1} | {} | {} | {} | {} | {} | {} |",
+            cell.holes,
+            cell.acks.median(),
+            cell.with_sack_pct.median(),
+            cell.median_us.cell(2),
+            cell.p99_us.cell(2),
+            cell.longest_us.cell(0),
+            cell.slow_pct.cell(3),
+            cell.waiting_us.cell(1),
+            cell.invalid
+        );
+    }
+    println!("\nS0, 4000 packets: {SLOW_IN_2004_PCT} % over 48 us in Linux 2.6.6, {SLOW_IMPROVED_PCT} % with the authors' changes.");
+}
+
+fn figure_file() -> Option<String> {
+    let mut words = std::env::args().skip_while(|word| word != "--figure");
+    words.nth(1)
+}
+
+fn figure(cells: &[Cell]) -> Figure {
+    let panel = |label: &str, of: fn(&Cell) -> &Sample| Panel {
+        y: Axis { label: label.to_owned(), unit: "us".to_owned(), scale: Scale::Logarithmic },
+        lines: WINDOWS_PKTS.iter().filter_map(|window| line(cells, *window, of)).collect(),
+        marks: Vec::new(),
+    };
+    Figure {
+        title: "Time that an ACK takes after a burst of losses".to_owned(),
+        subtitle: format!("{ALGORITHM}, {RATE_MBIT} Mbit/s; every second packet lost; {}", machine()),
+        x: Axis {
+            label: "packets lost".to_owned(),
+            unit: String::new(),
+            scale: Scale::Names(HOLES.iter().map(u32::to_string).collect()),
+        },
+        panels: vec![panel("median", |cell| &cell.median_us), panel("99 %", |cell| &cell.p99_us)],
+    }
+}
+
+fn line(cells: &[Cell], window_pkts: u32, of: fn(&Cell) -> &Sample) -> Option<Line> {
+    let of_window = cells.iter().filter(|cell| cell.window_pkts == window_pkts && cell.acks.count() > 0);
+    let place = |cell: &Cell| HOLES.iter().position(|holes| *holes == cell.holes).unwrap_or_default() as f64;
+    let points: Vec<Point> = of_window.map(|cell| Point::at(place(cell), of(cell).median())).collect();
+    (!points.is_empty()).then(|| Line {
+        label: format!("window of {window_pkts} packets"),
+        style: Style::Straight,
+        points,
+    })
+}
