@@ -84,6 +84,10 @@ bench-metrics *ARGS:
 bench-path *ARGS:
     cargo bench --package ccctl --bench path -- {{ ARGS }}
 
+# what an ACK costs the sender after a burst of losses; "--figure FILE" draws it (root)
+bench-storm *ARGS:
+    cargo bench --package ccctl --bench storm -- {{ ARGS }}
+
 # packets per second and memory of the simulator, and ns-3 beside it (after scripts/compare-ns3 --build)
 bench-sim *ARGS:
     cargo bench --package ccctl-sim --bench engine -- {{ ARGS }}
