@@ -23,6 +23,10 @@ check:
 # all tests, style included (root)
 test: check
 
+# the tests on the running kernel with all swaps and kills (root): long
+test-long:
+    CCCTL_LONG=1 cargo test --package ccctl --no-fail-fast -- --test-threads=1
+
 # tests without the kernel: catalogue, arithmetic, algorithms on their vectors
 test-native:
     cargo test --workspace --exclude ccctl

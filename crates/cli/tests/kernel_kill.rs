@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use ccctl_lab::testbed::{Background, Connections, Network, SERVER_V6};
 use kernel::{available, claim, json, listed, names, parameter, succeeds, Random, CCCTL};
 
-const KILLS: usize = 100;
 const NAME: &str = "victim";
 const SOCKETS: usize = 100;
 
@@ -24,14 +23,15 @@ const OPERATIONS: [(&[&str], bool); 6] = [
 ];
 
 #[test]
-fn a_hundred_kills_leave_nothing_half_done() {
-    kernel::test("100 kills", 180, || {
+fn kills_leave_nothing_half_done() {
+    kernel::test("kills", 180, || {
+        let kills = kernel::times(50, 100);
         let default = json(&["default", "--json"])["default"].as_str().unwrap().to_owned();
         let network = Network::new().unwrap();
         let durations = OPERATIONS.map(|operation| measure(&network, operation, &default));
         let mut random = Random(0x5eed_0fcc_0c71);
         let mut killed = 0;
-        for round in 0..KILLS {
+        for round in 0..kills {
             let index = round % OPERATIONS.len();
             let (words, loaded) = OPERATIONS[index];
             let sockets = prepare(&network, loaded);
@@ -45,8 +45,8 @@ fn a_hundred_kills_leave_nothing_half_done() {
             reset(&default);
         }
         succeeds(&["unload", "--all"]);
-        println!("{killed} of {KILLS} were killed before their end; they take {durations:?}");
-        assert!(killed > KILLS / 2, "only {killed} were killed in time: {durations:?}");
+        println!("{killed} of {kills} were killed before their end; they take {durations:?}");
+        assert!(killed > kills / 2, "only {killed} were killed in time: {durations:?}");
     });
 }
 

@@ -262,9 +262,9 @@ fn state() -> BTreeMap<String, String> {
 }
 
 #[test]
-fn eighty_kills_leave_a_whole_set_of_rules() {
-    const KILLS: usize = 80;
-    kernel::test("80 kills", 240, || {
+fn kills_leave_a_whole_set_of_rules() {
+    kernel::test("kills", 240, || {
+        let kills = kernel::times(40, 80);
         let network = Network::new().unwrap();
         let cgroups = [Cgroup::new("a").unwrap(), Cgroup::new("b").unwrap()];
         let [a, b] = [cgroups[0].path(), cgroups[1].path()];
@@ -301,7 +301,7 @@ fn eighty_kills_leave_a_whole_set_of_rules() {
         });
         let mut random = Random(0x5eed_0fcc_0c72);
         let mut killed = 0;
-        for round in 0..KILLS {
+        for round in 0..kills {
             let (words, with_rules) = operations[round % operations.len()];
             let (before, after, elapsed) = &outcomes[round % operations.len()];
             let (live, prepared) = prepare(with_rules);
@@ -327,7 +327,7 @@ fn eighty_kills_leave_a_whole_set_of_rules() {
             let with_existing = words.contains(&"--existing") && words.contains(&"unassign");
             assert!(!with_existing || !now.is_empty() || live.algorithms() == [&*default, &default], "{when}");
         }
-        println!("{killed} of {KILLS} were killed before their end");
-        assert!(killed > KILLS / 2, "only {killed} were killed in time");
+        println!("{killed} of {kills} were killed before their end");
+        assert!(killed > kills / 2, "only {killed} were killed in time");
     });
 }

@@ -253,7 +253,7 @@ fn while_sockets_come_and_go() {
         let steady: BTreeSet<u64> = ss(client).into_keys().collect();
         let mut listings = 0;
         let mut met = BTreeSet::new();
-        for _ in 0..8 {
+        for _ in 0..kernel::times(3, 8) {
             let flows = Flows::start(client, &steady_flow(&receiver), 40).unwrap();
             for words in [&[][..], &["--columns", "process"], &["--sort", "rate"]] {
                 let found = cookies(&listed(&[words, &["--netns", client.name()]].concat()));

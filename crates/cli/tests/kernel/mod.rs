@@ -43,6 +43,15 @@ pub mod code {
     pub const PROGRAM: i32 = 5;
 }
 
+/// How often a test does again what it has done before: `often` where `CCCTL_LONG` is set, as in `just test-long`.
+pub fn times(seldom: usize, often: usize) -> usize {
+    if std::env::var_os("CCCTL_LONG").is_some() {
+        often
+    } else {
+        seldom
+    }
+}
+
 /// Runs `body` with the kernel to itself, within `limit_s` (on a busy host within three times that), and expects the host
 /// to be as before afterwards.
 pub fn test(what: &str, limit_s: u64, body: impl FnOnce()) {
