@@ -31,7 +31,6 @@ struct {
 	__uint(max_entries, RING_BYTES);
 } events SEC(".maps");
 
-/* Found by its name by whoever wants to know of all traces on the host. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);

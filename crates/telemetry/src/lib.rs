@@ -31,4 +31,4 @@ pub use histogram::{Bucket, Times};
 pub use interface::Interface;
 pub use metrics::{count_run_time, Counts, Histogram, Looker, Present, Reader, Series, StatsOn, OTHER};
 pub use softnet::{Backlog, Softnet};
-pub use trace::{lost_by_all_traces, monotonic_now, Trace, TraceKind, TraceSettings};
+pub use trace::{monotonic_now, Trace, TraceKind, TraceSettings};

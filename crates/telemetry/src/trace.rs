@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use aya::maps::{HashMap, Map, MapData, MapInfo, PerCpuArray, RingBuf};
+use aya::maps::{HashMap, Map, MapData, PerCpuArray, RingBuf};
 use aya::programs::BtfTracePoint;
 use aya::{Btf, Ebpf, EbpfLoader};
 
@@ -142,19 +142,6 @@ impl Trace {
         let map: PerCpuArray<_, u64> = map.try_into().map_err(Error::map(name))?;
         sum(&map, name)
     }
-}
-
-/// Events that all traces running on this host have lost so far: for whoever watches the host.
-pub fn lost_by_all_traces() -> Result<u64> {
-    let mut lost = 0;
-    for info in aya::maps::loaded_maps() {
-        let is_ours = |info: &MapInfo| info.name_as_str() == Some(LOST);
-        // A map that goes while it is looked at belonged to a trace that has ended.
-        let Some(map) = info.ok().filter(is_ours).and_then(|info| MapData::from_id(info.id()).ok()) else { continue };
-        let map = PerCpuArray::<_, u64>::try_from(Map::PerCpuArray(map)).map_err(Error::map(LOST))?;
-        lost += sum(&map, LOST)?;
-    }
-    Ok(lost)
 }
 
 fn sum<T: std::borrow::Borrow<MapData>>(map: &PerCpuArray<T, u64>, name: &'static str) -> Result<u64> {
