@@ -1,58 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Kernel types that the socket iterators read and no algorithm may: beside the fence, CO-RE relocatable like it. */
+/* What the socket iterators alone read of the kernel. */
 #ifndef CCCTL_SOCKET_KERNEL_H
 #define CCCTL_SOCKET_KERNEL_H
 
-#include "../include/tcp.h"
+#include "kernel.h"
 #include "socket_record.h"
 
-#define SOL_TCP 6
-#define TCP_CONGESTION 13
-#define AF_INET 2
-#define TCP_LISTEN 10
-#define BPF_SK_STORAGE_GET_F_CREATE 1
-
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-
-struct in6_addr {
-	u8 in6_u[16];
-};
-
-struct sock_common {
-	u16 skc_family;
-	u8 skc_state;
-	u32 skc_daddr;
-	u32 skc_rcv_saddr;
-	u16 skc_dport; /* network order */
-	u16 skc_num; /* host order */
-	struct in6_addr skc_v6_daddr;
-	struct in6_addr skc_v6_rcv_saddr;
-};
-
-struct kernfs_node {
-	u64 id;
-};
-
-struct cgroup;
-
-struct cgroup_subsys_state {
-	struct cgroup *cgroup;
-	struct cgroup_subsys_state *parent;
-};
-
-struct cgroup {
-	struct cgroup_subsys_state self;
-	struct kernfs_node *kn;
-};
-
-struct sock_cgroup_data {
-	struct cgroup *cgroup; /* of cgroup v2, since 5.15 */
-};
-
-/* the same structs as in the fence, with what only the iterators read */
-struct tcp_congestion_ops___named {
-	char name[CCCTL_NAME_BYTES];
-};
 
 struct sock___cgroup {
 	struct sock_cgroup_data sk_cgrp_data;
@@ -86,36 +40,6 @@ struct tcp_sock___table {
 	u32 mdev_us; /* times 4 */
 };
 
-enum bpf_map_type { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_SK_STORAGE = 24, BPF_MAP_TYPE_STRUCT_OPS = 26 };
-
-struct bpf_map {
-	enum bpf_map_type map_type;
-	u32 id;
-};
-
-struct bpf_struct_ops_value {
-	char data[0];
-};
-
-struct bpf_struct_ops_map {
-	struct bpf_map map;
-	struct bpf_struct_ops_value kvalue;
-};
-
-struct seq_file {
-	unsigned long size; /* of the buffer that the reader empties */
-	unsigned long count; /* bytes in it */
-};
-
-struct bpf_iter_meta {
-	struct seq_file *seq;
-};
-
-struct bpf_iter__tcp {
-	struct bpf_iter_meta *meta;
-	struct sock_common *sk_common;
-};
-
 struct bpf_iter__bpf_sk_storage_map {
 	struct bpf_iter_meta *meta;
 	struct sock *sk;
@@ -140,8 +64,5 @@ struct bpf_iter__task_file {
 };
 
 #pragma clang attribute pop
-
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_core_read.h>
 
 #endif
