@@ -1,7 +1,7 @@
 //! `tcp_hybla.c`: fractions of a packet in Q7, of which ours in congestion avoidance is credit in Q10 packets times window.
 
 use super::{all, Kind, Rule, Twin};
-use crate::native::{CALL_CONG_AVOID, CALL_SET_STATE};
+use crate::native::{call, CALL_CONG_AVOID, CALL_SET_STATE};
 use crate::replay::{Module, Ours, Trial};
 
 const OPEN: u8 = 0;
@@ -10,7 +10,7 @@ const RECOVERY: u8 = 3;
 pub const TWIN: Twin = Twin {
     name: "hybla",
     map,
-    law: None,
+    law: Some(slow_start_is_the_formula),
     feed: Some(|trial| {
         // rho comes from srtt in the module, and is renewed before growth; ours from each RTT sample.
         if trial.call.hook == CALL_CONG_AVOID {
@@ -95,6 +95,24 @@ fn map(module: &Module<'_>, ours: &mut Ours<'_>) {
     ours.set("min_rtt_us", module.get("minrtt_us") >> 3);
     ours.set("slow_start_rest_q7", cents);
     ours.set("credit_q10", cents * u64::from(module.socket.snd_cwnd) * 8);
+}
+
+/// A packet acked in slow start is 2^rho - 1 packets, to the nearest 1/128; computed here in floating point.
+fn slow_start_is_the_formula(trial: &Trial<'_>) -> bool {
+    if trial.call.hook != CALL_CONG_AVOID || super::slow_start(trial).is_none() {
+        return true;
+    }
+    let mut probe = trial.ours.clone();
+    probe.tp.inet_conn.set_icsk_ca_state(OPEN);
+    probe.tp.snd_ssthresh = u32::MAX >> 1;
+    probe.tp.snd_cwnd_clamp = u32::MAX;
+    probe.set_limited(true);
+    let sum_q7 = |ours: &Ours<'_>| i128::from(ours.tp.snd_cwnd) * 128 + ours.get("slow_start_rest_q7");
+    let rho = probe.get("rho_q3") as f64 / 8.0;
+    let before = sum_q7(&probe);
+    let (after, _) = trial.run(probe, &call { argument: 1, ..trial.call });
+    let power_q7 = (f64::powf(2.0, rho.fract()) * 128.0).round() * f64::powf(2.0, rho.floor().min(16.0));
+    sum_q7(&after) - before == power_q7 as i128 - 128
 }
 
 fn starved(trial: &Trial<'_>) -> bool {
