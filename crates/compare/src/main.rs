@@ -87,6 +87,8 @@ enum Command {
 struct SideBySide {
     /// Folder of series, ALGORITHM.series
     series: PathBuf,
+    /// Which; default: all that there are
+    algorithms: Vec<String>,
     /// Page that the table goes to; figures go to a folder of its name
     #[arg(long)]
     page: Option<PathBuf>,
@@ -213,7 +215,8 @@ fn put(page: &Path, begin: &str, text: &str) -> Result<()> {
 }
 
 fn side(options: &SideBySide) -> Result<()> {
-    let names: Vec<&'static str> = TWINS.into_iter().map(|twin| twin.name).collect();
+    let wanted = |name: &str| options.algorithms.is_empty() || options.algorithms.iter().any(|wanted| wanted == name);
+    let names: Vec<&'static str> = TWINS.into_iter().map(|twin| twin.name).filter(|name| wanted(name)).collect();
     let side = Side::read(&names, &options.series)?;
     if let Some(page) = &options.page {
         put(page, SIDE_BEGIN, &side.page(&page.with_extension(""))?)?;

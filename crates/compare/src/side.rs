@@ -8,8 +8,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use ccctl_series::{svg, Axis, Figure, Line, Panel, Point, Scale, Style};
 
-use crate::verdict::{self, Found, Pair};
+use crate::verdict::{self, Found, Kind, Pair};
 
+/// Names of the paths in the series, and for the page.
+const PATHS: [(&str, &str); 3] = [
+    ("slow", "5 Mbit/s, 40 ms, 17 packets"),
+    ("middle", "20 Mbit/s, 40 ms, 67 packets"),
+    ("long", "60 Mbit/s, 100 ms, 100 packets"),
+];
 /// Slow start and what it leaves behind: not measured.
 const START_S: f64 = 3.0;
 /// The window before a reduction is the largest of so many samples.
@@ -94,18 +100,19 @@ struct Compared {
     name: &'static str,
     runs: Runs,
     pairs: Vec<Pair>,
-    found: Found,
+    found: Vec<Found>,
 }
 
-/// Reads and judges these; one line to the terminal for each.
+/// Series of all, measured and judged.
 pub struct Side(Vec<Compared>);
 
 impl Side {
-    /// Of each of these algorithms the series that there are.
+    /// Of each of these algorithms the series that there are; a line to the terminal for each path.
     pub fn read(algorithms: &[&'static str], folder: &Path) -> Result<Self> {
         let mut all = Vec::new();
         for name in algorithms.iter().copied() {
-            let files = ["series", "long.series"].map(|ending| folder.join(format!("{name}.{ending}")));
+            let files =
+                ["slow.series", "middle.series", "long.series"].map(|ending| folder.join(format!("{name}.{ending}")));
             let there: Vec<&PathBuf> = files.iter().filter(|file| file.exists()).collect();
             if there.is_empty() {
                 continue;
@@ -115,8 +122,11 @@ impl Side {
                 read(file, &mut runs)?;
             }
             let pairs = pairs(&runs);
-            let found = verdict::judge(name, &pairs);
-            println!("{name:10} side by side: {}", found.line());
+            let walked = PATHS.iter().filter(|(_, path)| pairs.iter().any(|pair| pair.path == *path));
+            let found: Vec<Found> = walked.map(|(_, path)| verdict::judge(name, path, &pairs)).collect();
+            for one in &found {
+                println!("{}", one.line());
+            }
             all.push(Compared { name, runs, pairs, found });
         }
         anyhow::ensure!(!all.is_empty(), "no series in {}", folder.display());
@@ -125,24 +135,28 @@ impl Side {
 
     /// Those that differ where they should not.
     pub fn wrong(&self) -> Vec<&'static str> {
-        self.0.iter().filter(|compared| compared.found.differs()).map(|compared| compared.name).collect()
+        self.0
+            .iter()
+            .filter(|compared| compared.found.iter().any(Found::differs))
+            .map(|compared| compared.name)
+            .collect()
     }
 
     /// Verdicts, measures, and a figure for each in this folder.
     pub fn page(&self, figures: &Path) -> Result<String> {
-        let mut text = verdict::heading();
-        for compared in &self.0 {
-            text.push_str(&compared.found.row(compared.name));
+        let mut text = verdict::HEADING.to_owned();
+        for found in self.0.iter().flat_map(|compared| &compared.found) {
+            text.push_str(&found.row());
         }
         text.push_str(
-            "\n<details><summary>All measures</summary>\n\n| algorithm | path | implementation | goodput (Mbit/s) | \
-             mean cwnd (pkts) | peak cwnd (pkts) | backoff | epoch (s) | epochs |\n\
-             | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+            "\n<details><summary>All measures</summary>\n\n| algorithm | path | how | implementation | \
+             goodput (Mbit/s) | mean cwnd (pkts) | peak cwnd (pkts) | backoff | epoch (s) | epochs |\n\
+             | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
         );
         for compared in &self.0 {
             for pair in &compared.pairs {
-                row(&mut text, compared.name, pair.path, "module", &pair.module);
-                row(&mut text, compared.name, pair.path, "ours", &pair.ours);
+                row(&mut text, compared.name, pair, "module", &pair.module);
+                row(&mut text, compared.name, pair, "ours", &pair.ours);
             }
         }
         text.push_str("\n</details>\n");
@@ -162,26 +176,32 @@ fn pairs(runs: &Runs) -> Vec<Pair> {
         let flows = runs.get(run)?;
         measure(flows.iter().find(|(name, _)| name.starts_with("bpf_") == ours)?.1)
     };
-    let both = |path: &'static str, module: &str, ours: &str| {
-        Some(Pair { path, module: of(module, false)?, ours: of(ours, true)? })
-    };
-    [
-        both(verdict::ALONE, "alone-module", "alone-ours"),
-        both(verdict::LOSS, "loss-module", "loss-ours"),
-        both(verdict::MODULE_FIRST, "sharing-1", "sharing-1"),
-        both(verdict::OURS_FIRST, "sharing-2", "sharing-2"),
-        both(verdict::LONG, "long-module", "long-ours"),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    let kinds = [
+        (Kind::Alone, "alone-module", "alone-ours"),
+        (Kind::Loss, "loss-module", "loss-ours"),
+        (Kind::ModuleFirst, "sharing1", "sharing1"),
+        (Kind::OursFirst, "sharing2", "sharing2"),
+    ];
+    let mut found = Vec::new();
+    for (prefix, path) in PATHS {
+        for (kind, module, ours) in kinds {
+            let module = of(&format!("{prefix}-{module}"), false);
+            let ours = of(&format!("{prefix}-{ours}"), true);
+            if let (Some(module), Some(ours)) = (module, ours) {
+                found.push(Pair { path, kind, module, ours });
+            }
+        }
+    }
+    found
 }
 
-fn row(text: &mut String, algorithm: &str, path: &str, whose: &str, m: &Measures) {
+fn row(text: &mut String, algorithm: &str, pair: &Pair, whose: &str, m: &Measures) {
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.2}"));
     let _ = writeln!(
         text,
-        "| {algorithm} | {path} | {whose} | {:.2} | {:.1} | {:.0} | {} | {} | {} |",
+        "| {algorithm} | {} | {} | {whose} | {:.2} | {:.1} | {:.0} | {} | {} | {} |",
+        pair.path,
+        pair.kind.name(),
         m.goodput_mbit_per_s,
         m.mean_cwnd,
         m.peak_cwnd,
@@ -193,8 +213,8 @@ fn row(text: &mut String, algorithm: &str, path: &str, whose: &str, m: &Measures
 
 fn figure(algorithm: &str, runs: &Runs) -> Figure {
     let axis = |label: &str, unit: &str| Axis { label: label.to_owned(), unit: unit.to_owned(), scale: Scale::Linear };
-    let panel = |title: &str, names: &[&str]| {
-        let flows = names.iter().filter_map(|run| runs.get(*run)).flatten();
+    let panel = |title: &str, names: &[String]| {
+        let flows = names.iter().filter_map(|run| runs.get(run)).flatten();
         let lines: Vec<Line> = flows
             .map(|(name, samples)| Line {
                 label: if name.starts_with("bpf_") { format!("{name} (ours)") } else { format!("{name} (module)") },
@@ -204,13 +224,14 @@ fn figure(algorithm: &str, runs: &Runs) -> Figure {
             .collect();
         (!lines.is_empty()).then(|| Panel { y: axis(title, "pkts"), lines, marks: Vec::new() })
     };
-    let panels = [
-        panel("cwnd, alone", &["alone-module", "alone-ours"]),
-        panel("cwnd, random loss", &["loss-module", "loss-ours"]),
-        panel("cwnd, sharing", &["sharing-1"]),
-        panel("cwnd, sharing, ours first", &["sharing-2"]),
-        panel("cwnd, 60 Mbit/s", &["long-module", "long-ours"]),
-    ];
+    let mut panels = Vec::new();
+    for (prefix, rate) in [("slow", "5 Mbit/s"), ("middle", "20 Mbit/s"), ("long", "60 Mbit/s")] {
+        let title = |how: &str| format!("cwnd, {rate}, {how}");
+        let run = |name: &str| format!("{prefix}-{name}");
+        panels.push(panel(&title("alone"), &[run("alone-module"), run("alone-ours")]));
+        panels.push(panel(&title("loss"), &[run("loss-module"), run("loss-ours")]));
+        panels.push(panel(&title("sharing"), &[run("sharing1")]));
+    }
     Figure {
         title: format!("{algorithm}: Linux's module and ours on the same path"),
         subtitle: "each alone; each alone with random loss; both at once".to_owned(),

@@ -2,30 +2,45 @@
 
 use crate::side::Measures;
 
-/// 20 Mbit/s, 40 ms, a queue of one bandwidth-delay product.
-pub const ALONE: &str = "20 Mbit/s";
-/// The same with random loss.
-pub const LOSS: &str = "with loss";
-/// Both at once.
-pub const MODULE_FIRST: &str = "sharing, module first";
-/// Both at once.
-pub const OURS_FIRST: &str = "sharing, ours first";
-/// 60 Mbit/s, 100 ms, a queue of a fifth.
-pub const LONG: &str = "60 Mbit/s";
+/// What the two did on a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Each alone.
+    Alone,
+    /// Each alone, with random loss.
+    Loss,
+    /// Both at once, the module's half a second before ours.
+    ModuleFirst,
+    /// Both at once, ours half a second before the module's.
+    OursFirst,
+}
+
+impl Kind {
+    /// For the table.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Alone => "alone",
+            Self::Loss => "random loss",
+            Self::ModuleFirst => "sharing, module first",
+            Self::OursFirst => "sharing, ours first",
+        }
+    }
+}
 
 /// The two on one path.
 pub struct Pair {
     /// Which.
     pub path: &'static str,
+    /// And how.
+    pub kind: Kind,
     /// Linux's.
     pub module: Measures,
     /// Ours.
     pub ours: Measures,
 }
 
-/// How far apart the two may be on a path: shares of the module's value, and of 1 for the backoff.
+/// How far apart the two may be: shares of the module's value, and of 1 for the backoff.
 struct Tolerance {
-    path: &'static str,
     goodput: f64,
     mean_cwnd: f64,
     backoff: f64,
@@ -35,89 +50,77 @@ struct Tolerance {
 const ANY: f64 = f64::INFINITY;
 
 /// A clean path repeats itself but for the phase of timers; where losses are random, two runs of one algorithm differ too.
-const TOLERANCES: [Tolerance; 3] = [
-    Tolerance { path: ALONE, goodput: 0.05, mean_cwnd: 0.1, backoff: 0.05, epoch: 0.2 },
-    Tolerance { path: LOSS, goodput: 0.15, mean_cwnd: 0.2, backoff: 0.1, epoch: ANY },
-    Tolerance { path: LONG, goodput: 0.1, mean_cwnd: 0.15, backoff: 0.05, epoch: 0.25 },
-];
+const ALONE: Tolerance = Tolerance { goodput: 0.05, mean_cwnd: 0.1, backoff: 0.05, epoch: 0.2 };
+const LOSS: Tolerance = Tolerance { goodput: 0.15, mean_cwnd: 0.2, backoff: 0.1, epoch: ANY };
 /// What ours may have of the path that the two share, over both orders of arrival
 const SHARE: std::ops::RangeInclusive<f64> = 0.4..=0.6;
 /// From so many epochs on their length is a mean.
 const EPOCHS: usize = 4;
-const SHARING: &str = "sharing";
 
-/// A difference that is meant.
-struct Meant {
-    algorithm: &'static str,
-    path: &'static str,
-    reason: &'static str,
-}
+/// A difference that is meant, with its reason; on all paths.
+const MEANT: &[(&str, &str)] = &[];
 
-const MEANT: &[Meant] = &[];
-
-/// What was found for one algorithm.
+/// What was found for one algorithm on one path.
 pub struct Found {
+    /// Algorithm.
+    pub algorithm: &'static str,
+    path: &'static str,
     cells: [String; 6],
-    differences: Vec<(&'static str, String)>,
-    reasons: Vec<&'static str>,
-    unexplained: bool,
+    differences: Vec<String>,
+    reason: Option<&'static str>,
 }
 
 impl Found {
     /// Is anything out of tolerance that is not meant?
     pub fn differs(&self) -> bool {
-        self.unexplained
+        !self.differences.is_empty() && self.reason.is_none()
     }
 
     fn verdict(&self) -> &'static str {
-        match (self.unexplained, self.differences.is_empty()) {
-            (true, _) => "differs",
-            (false, false) => "alike but for what is meant",
-            (false, true) => "alike",
+        match (self.differences.is_empty(), self.reason.is_none()) {
+            (true, _) => "alike",
+            (false, true) => "differs",
+            (false, false) => "differs as is meant",
         }
     }
 
     /// For the terminal.
     pub fn line(&self) -> String {
-        let differences: Vec<String> = self.differences.iter().map(|(path, what)| format!("{path}: {what}")).collect();
-        format!("{}; {}", self.verdict(), differences.join("; "))
+        format!("{:10} {}: {} {}", self.algorithm, self.path, self.verdict(), self.differences.join("; "))
     }
 
     /// For the page.
-    pub fn row(&self, algorithm: &str) -> String {
-        let differences: Vec<String> = self.differences.iter().map(|(path, what)| format!("{path}: {what}")).collect();
-        let mut why = differences.join("; ");
-        if !self.reasons.is_empty() {
-            why = format!("{why}: {}", self.reasons.join("; "));
+    pub fn row(&self) -> String {
+        let mut why = self.differences.join("; ");
+        if let Some(reason) = self.reason.filter(|_| !self.differences.is_empty()) {
+            why = format!("{why}: {reason}");
         }
-        format!("| {algorithm} | {} | {} | {why} |\n", self.cells.join(" | "), self.verdict())
+        format!("| {} | {} | {} | {} | {why} |\n", self.algorithm, self.path, self.cells.join(" | "), self.verdict())
     }
 }
 
 /// Of the table of verdicts.
-pub fn heading() -> String {
-    "| algorithm | goodput (Mbit/s) | mean cwnd (pkts) | backoff | epoch (s) | goodput with loss | ours' share of both | verdict | out of \
-     tolerance, and why |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
-        .to_owned()
-}
+pub const HEADING: &str =
+    "| algorithm | path | goodput (Mbit/s) | mean cwnd (pkts) | backoff | epoch (s) | goodput with loss | ours' share of both | \
+     verdict | out of tolerance, and why |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n";
 
-/// Compares them on all paths.
-pub fn judge(algorithm: &str, pairs: &[Pair]) -> Found {
+/// Compares the two in all that they did on this path.
+pub fn judge(algorithm: &'static str, path: &'static str, pairs: &[Pair]) -> Found {
+    let here: Vec<&Pair> = pairs.iter().filter(|pair| pair.path == path).collect();
     let mut differences = Vec::new();
-    for pair in pairs {
-        if let Some(tolerance) = TOLERANCES.iter().find(|tolerance| tolerance.path == pair.path) {
-            differences.extend(apart(pair, tolerance).into_iter().map(|what| (pair.path, what)));
+    for pair in &here {
+        match pair.kind {
+            Kind::Alone => differences.extend(apart(pair, &ALONE)),
+            Kind::Loss => differences.extend(apart(pair, &LOSS).into_iter().map(|what| format!("with loss {what}"))),
+            Kind::ModuleFirst | Kind::OursFirst => (),
         }
     }
-    let share = share(pairs);
+    let share = share(&here);
     if let Some(share) = share.filter(|share| !SHARE.contains(share)) {
-        differences.push((SHARING, format!("ours has {:.0} %", share * 100.0)));
+        differences.push(format!("sharing, ours has {:.0} %", share * 100.0));
     }
-    let meant = |path: &str| MEANT.iter().find(|meant| meant.algorithm == algorithm && meant.path == path);
-    let mut reasons: Vec<&'static str> = differences.iter().filter_map(|(path, _)| Some(meant(path)?.reason)).collect();
-    reasons.dedup();
-    let unexplained = differences.iter().any(|(path, _)| meant(path).is_none());
-    Found { cells: cells(pairs, share), differences, reasons, unexplained }
+    let reason = MEANT.iter().find(|(name, _)| *name == algorithm).map(|(_, reason)| *reason);
+    Found { algorithm, path, cells: cells(&here, share), differences, reason }
 }
 
 /// What is further apart than it may be
@@ -147,26 +150,25 @@ fn apart(pair: &Pair, tolerance: &Tolerance) -> Vec<String> {
 }
 
 /// What ours has of both runs that the two share
-fn share(pairs: &[Pair]) -> Option<f64> {
-    let both = [MODULE_FIRST, OURS_FIRST].map(|path| pairs.iter().find(|pair| pair.path == path));
+fn share(pairs: &[&Pair]) -> Option<f64> {
+    let both = [Kind::ModuleFirst, Kind::OursFirst].map(|kind| pairs.iter().find(|pair| pair.kind == kind));
     let [Some(first), Some(second)] = both else { return None };
     let ours = first.ours.goodput_mbit_per_s + second.ours.goodput_mbit_per_s;
     Some(ours / (ours + first.module.goodput_mbit_per_s + second.module.goodput_mbit_per_s))
 }
 
-fn cells(pairs: &[Pair], share: Option<f64>) -> [String; 6] {
-    let of = |path: &str| pairs.iter().find(|pair| pair.path == path);
-    let both = |path: &str, value: fn(&Measures) -> Option<f64>, digits: usize| {
-        let Some(pair) = of(path) else { return String::new() };
+fn cells(pairs: &[&Pair], share: Option<f64>) -> [String; 6] {
+    let both = |kind: Kind, value: fn(&Measures) -> Option<f64>, digits: usize| {
+        let Some(pair) = pairs.iter().find(|pair| pair.kind == kind) else { return String::new() };
         let number = |measures| value(measures).map_or_else(|| "none".to_owned(), |value| format!("{value:.digits$}"));
         format!("{} / {}", number(&pair.module), number(&pair.ours))
     };
     [
-        both(ALONE, |measures| Some(measures.goodput_mbit_per_s), 2),
-        both(ALONE, |measures| Some(measures.mean_cwnd), 0),
-        both(ALONE, |measures| measures.backoff, 2),
-        both(ALONE, |measures| measures.epoch_s, 2),
-        both(LOSS, |measures| Some(measures.goodput_mbit_per_s), 2),
+        both(Kind::Alone, |measures| Some(measures.goodput_mbit_per_s), 2),
+        both(Kind::Alone, |measures| Some(measures.mean_cwnd), 0),
+        both(Kind::Alone, |measures| measures.backoff, 2),
+        both(Kind::Alone, |measures| measures.epoch_s, 2),
+        both(Kind::Loss, |measures| Some(measures.goodput_mbit_per_s), 2),
         share.map_or_else(String::new, |share| format!("{:.0} %", share * 100.0)),
     ]
 }
@@ -179,9 +181,13 @@ mod tests {
         Measures { goodput_mbit_per_s, mean_cwnd, peak_cwnd: 120.0, backoff: Some(0.5), epoch_s: Some(4.0), epochs: 10 }
     }
 
+    fn pair(kind: Kind, module: Measures, ours: Measures) -> Pair {
+        Pair { path: "here", kind, module, ours }
+    }
+
     #[test]
     fn what_is_alike_is_alike() {
-        let found = judge("any", &[Pair { path: ALONE, module: measures(19.0, 90.0), ours: measures(18.5, 95.0) }]);
+        let found = judge("any", "here", &[pair(Kind::Alone, measures(19.0, 90.0), measures(18.5, 95.0))]);
         assert!(!found.differs());
         assert_eq!(found.verdict(), "alike");
     }
@@ -196,7 +202,7 @@ mod tests {
             (Measures { epoch_s: Some(2.0), ..module }, "epochs"),
             (Measures { epochs: 0, epoch_s: None, backoff: None, ..module }, "0 epochs"),
         ] {
-            let found = judge("any", &[Pair { path: ALONE, module, ours }]);
+            let found = judge("any", "here", &[pair(Kind::Alone, module, ours)]);
             assert!(found.differs(), "{what}");
             assert!(found.line().contains(what), "{}", found.line());
         }
@@ -206,10 +212,10 @@ mod tests {
     #[test]
     fn a_share_is_that_of_both_orders() {
         let pairs = [
-            Pair { path: MODULE_FIRST, module: measures(5.0, 90.0), ours: measures(15.0, 90.0) },
-            Pair { path: OURS_FIRST, module: measures(8.0, 90.0), ours: measures(12.0, 90.0) },
+            pair(Kind::ModuleFirst, measures(5.0, 90.0), measures(15.0, 90.0)),
+            pair(Kind::OursFirst, measures(8.0, 90.0), measures(12.0, 90.0)),
         ];
-        assert!((share(&pairs).unwrap_or_default() - 0.675).abs() < 1e-9);
-        assert!(judge("any", &pairs).differs());
+        assert!((share(&pairs.each_ref()).unwrap_or_default() - 0.675).abs() < 1e-9);
+        assert!(judge("any", "here", &pairs).differs());
     }
 }
