@@ -17,9 +17,12 @@ mod report;
 mod side;
 mod traffic;
 mod twins;
+mod verdict;
+mod watch;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{ensure, Context as _, Result};
 use clap::{Parser, Subcommand};
@@ -28,6 +31,7 @@ use file::Recording;
 use native::Algorithm;
 use replay::Mode;
 use report::Finding;
+use side::Side;
 use traffic::Step;
 use twins::{Twin, TWINS};
 
@@ -59,24 +63,35 @@ enum Command {
         algorithm: String,
         /// Receiver
         to: SocketAddr,
+        /// Milliseconds before it connects
+        #[arg(long, default_value_t = 0)]
+        wait: u64,
+        /// File that the window goes to, every 20 ms
+        #[arg(long)]
+        series: Option<PathBuf>,
         /// `bulk:MS`, `idle:MS`, `drip:BYTES,EVERY_MS,TOTAL_MS`, `run:COMMAND`
         steps: Vec<Step>,
     },
     /// Replay recordings and say what differs
     Replay(Replay),
     /// Measure series of windows, ALGORITHM.series, and draw them
-    Side {
-        /// Folder of series
-        series: PathBuf,
-        /// Page that the table goes to; figures go to a folder of its name
-        #[arg(long)]
-        page: PathBuf,
-    },
+    Side(SideBySide),
     /// In the guest: read what senders send; the next port acknowledges at once
     Receive {
         /// Where
         address: SocketAddr,
     },
+}
+
+#[derive(clap::Args)]
+struct SideBySide {
+    /// Folder of series, ALGORITHM.series
+    series: PathBuf,
+    /// Which; default: all that there are
+    algorithms: Vec<String>,
+    /// Page that the table goes to; figures go to a folder of its name
+    #[arg(long)]
+    page: Option<PathBuf>,
 }
 
 #[derive(clap::Args)]
@@ -88,6 +103,9 @@ struct Replay {
     /// Write the table and the sections into this page
     #[arg(long)]
     page: Option<PathBuf>,
+    /// The recordings are of a few scenarios: half of the planted errors caught is enough
+    #[arg(long)]
+    short: bool,
 }
 
 const CALLS_BEGIN: &str = "<!-- made by scripts/compare-modules: calls -->";
@@ -100,8 +118,10 @@ fn main() -> Result<()> {
             let module = hooks::module(&algorithm).with_context(|| format!("Linux has no module {algorithm}"))?;
             record::record(module, &to, &stop, hz)
         }
-        Command::Send { algorithm, to, steps } => traffic::send(&algorithm, to, &steps),
-        Command::Side { series, page } => side(&series, &page),
+        Command::Send { algorithm, to, wait, series, steps } => {
+            traffic::send(&algorithm, to, &steps, Duration::from_millis(wait), series.as_deref())
+        }
+        Command::Side(options) => side(&options),
         Command::Replay(options) => replay(&options),
         Command::Receive { address } => traffic::receive(address),
     }
@@ -126,7 +146,22 @@ fn replay(options: &Replay) -> Result<()> {
     let wrong: Vec<&str> =
         findings.iter().filter(|finding| finding.tally.mismatches > 0).map(|finding| finding.twin.name).collect();
     ensure!(wrong.is_empty(), "calls differ that should not: {}", wrong.join(" "));
+    let blind: Vec<&str> = findings
+        .iter()
+        .filter(|finding| misses_too_much(finding, options.short))
+        .map(|finding| finding.twin.name)
+        .collect();
+    ensure!(
+        blind.is_empty(),
+        "planted errors are not caught: {}; record what shows them, or give the reason in planted.rs",
+        blind.join(" ")
+    );
     Ok(())
+}
+
+fn misses_too_much(finding: &Finding, short: bool) -> bool {
+    let escaped = finding.escaped().count();
+    escaped > if short { finding.planted.0 / 2 } else { 0 }
 }
 
 fn find(twin: &'static Twin, options: &Replay, work: &Path) -> Result<Finding> {
@@ -154,13 +189,16 @@ fn find(twin: &'static Twin, options: &Replay, work: &Path) -> Result<Finding> {
     for example in &finding.tally.examples {
         println!("  {example}");
     }
+    for error in finding.escaped() {
+        println!("  not caught: {:?} for {:?}", error.wrong, error.right);
+    }
     Ok(finding)
 }
 
 /// All recordings of an algorithm as one.
 fn read(twin: &Twin, folder: &Path) -> Result<Recording> {
     let mut recording = Recording::read(&folder.join(format!("{}.calls", twin.name)))?;
-    let more = folder.join(format!("{}.rare.calls", twin.name));
+    let more = folder.join(format!("{}.corners.calls", twin.name));
     if more.exists() {
         recording.calls.extend(Recording::read(&more)?.calls);
     }
@@ -176,12 +214,14 @@ fn put(page: &Path, begin: &str, text: &str) -> Result<()> {
     Ok(())
 }
 
-fn side(series: &Path, page: &Path) -> Result<()> {
-    let found: Vec<(String, PathBuf)> = TWINS
-        .into_iter()
-        .map(|twin| (twin.name.to_owned(), series.join(format!("{}.series", twin.name))))
-        .filter(|(_, path)| path.exists())
-        .collect();
-    ensure!(!found.is_empty(), "no series in {}", series.display());
-    put(page, SIDE_BEGIN, &side::page(&found, &page.with_extension(""))?)
+fn side(options: &SideBySide) -> Result<()> {
+    let wanted = |name: &str| options.algorithms.is_empty() || options.algorithms.iter().any(|wanted| wanted == name);
+    let names: Vec<&'static str> = TWINS.into_iter().map(|twin| twin.name).filter(|name| wanted(name)).collect();
+    let side = Side::read(&names, &options.series)?;
+    if let Some(page) = &options.page {
+        put(page, SIDE_BEGIN, &side.page(&page.with_extension(""))?)?;
+    }
+    let wrong = side.wrong();
+    ensure!(wrong.is_empty(), "side by side these differ more than they may: {}", wrong.join(" "));
+    Ok(())
 }

@@ -21,11 +21,19 @@ pub struct Planted {
     pub right: &'static str,
     /// and what instead.
     pub wrong: &'static str,
+    /// Why no recording can catch it; empty: it has to be caught.
+    pub unreachable: &'static str,
 }
 
 macro_rules! planted {
-    ($($algorithm:literal $($header:literal)?: $right:literal => $wrong:literal;)+) => {
-        &[$(Planted { algorithm: $algorithm, header: concat!($($header)?), right: $right, wrong: $wrong },)+]
+    ($($algorithm:literal $($header:literal)?: $right:literal => $wrong:literal $(, not reachable: $reason:literal)?;)+) => {
+        &[$(Planted {
+            algorithm: $algorithm,
+            header: concat!($($header)?),
+            right: $right,
+            wrong: $wrong,
+            unreachable: concat!($($reason)?),
+        },)+]
     };
 }
 
@@ -108,7 +116,7 @@ pub const PLANTED: &[Planted] = planted! {
     "dctcp": "(u64)marked << (10 - (gain_shift & 15))" => "(u64)marked << (11 - (gain_shift & 15))";
     "dctcp": "cwnd * ca->alpha_q10 >> 11" => "cwnd * ca->alpha_q10 >> 10";
     "dctcp": "prior_cwnd_pkts >> 1);" => "prior_cwnd_pkts >> 2);";
-    "dctcp": "ca->alpha_q10 - decay_q10 + share_q10, DCTCP_ALPHA_MAX_Q10" => "ca->alpha_q10 - decay_q10 + share_q10, 2 * DCTCP_ALPHA_MAX_Q10";
+    "dctcp": "ca->alpha_q10 - decay_q10 + share_q10, DCTCP_ALPHA_MAX_Q10" => "ca->alpha_q10 - decay_q10 + share_q10, DCTCP_ALPHA_MAX_Q10 / 2";
     "dctcp": "new_state == TCP_CA_Recovery &&" => "new_state == TCP_CA_Loss &&";
 };
 

@@ -215,11 +215,12 @@ impl Player<'_> {
         let mut theirs = Ours::new(&call.after, layout);
         (self.twin.map)(&after, &mut theirs);
         // What the hook does not write may have changed in a nested one; both sides have it from the recording.
-        let expected = self.outcome(&theirs, call.returned, call.hook);
+        let hook = self.twin.answering(call.hook);
+        let expected = self.outcome(&theirs, call.returned, hook);
         let mut trial = Trial {
             before,
             after,
-            call: *call,
+            call: native::call { hook, ..*call },
             result: ours.clone(),
             ours,
             got: expected.clone(),
@@ -310,7 +311,7 @@ pub fn replay(
             tally.connections += 1;
         }
         *tally.by_hook.entry(hook).or_default() += 1;
-        if early[number] || (twin.skip)(call) || !algorithm.has(call.hook) {
+        if early[number] || (twin.skip)(call) || !algorithm.has(twin.answering(call.hook)) {
             tally.without_answer += 1;
             continue;
         }

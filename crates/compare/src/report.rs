@@ -33,6 +33,11 @@ impl Finding {
         }
     }
 
+    /// Planted errors that had to be caught and were not.
+    pub fn escaped(&self) -> impl Iterator<Item = &'static Planted> + '_ {
+        self.planted.1.iter().copied().filter(|error| error.unreachable.is_empty())
+    }
+
     fn branches_taken(&self) -> usize {
         self.branches.iter().filter(|branch| branch.count > 0).count()
     }
@@ -92,8 +97,9 @@ fn section(text: &mut String, finding: &Finding) {
     }
     branches(text, finding);
     for error in &finding.planted.1 {
-        let _ =
-            writeln!(text, "- Planted and not caught: `{}` for `{}`.", one_line(error.wrong), one_line(error.right));
+        let (wrong, right) = (one_line(error.wrong), one_line(error.right));
+        let reason = if error.unreachable.is_empty() { "not meant so" } else { error.unreachable };
+        let _ = writeln!(text, "- Planted and not caught: `{wrong}` for `{right}`: {reason}.");
     }
     for example in &finding.tally.examples {
         let _ = writeln!(text, "\n```text\n{example}\n```");

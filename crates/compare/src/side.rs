@@ -3,130 +3,240 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use ccctl_series::{svg, Axis, Figure, Line, Panel, Point, Scale, Style};
 
-/// Of one connection every tenth of a second.
+use crate::verdict::{self, Found, Kind, Pair};
+
+/// Names of the paths in the series, and for the page.
+const PATHS: [(&str, &str); 3] = [
+    ("slow", "5 Mbit/s, 40 ms, 17 packets"),
+    ("middle", "20 Mbit/s, 40 ms, 67 packets"),
+    ("long", "60 Mbit/s, 100 ms, 100 packets"),
+];
+/// Slow start and what it leaves behind: not measured.
+const START_S: f64 = 3.0;
+/// The window before a reduction is the largest of so many samples.
+const BEFORE_SAMPLES: usize = 6;
+/// `TCP_CA_CWR`, and beyond it `TCP_CA_Recovery` and `TCP_CA_Loss`
+const REDUCING: f64 = 2.0;
+/// A figure has every fifth sample: ten a second.
+const DRAWN: usize = 5;
+
+/// Of one connection every 20 ms.
 #[derive(Debug, Clone, Copy)]
 struct Sample {
     s: f64,
     cwnd: f64,
-    ssthresh: f64,
     acked_bytes: f64,
-    retransmitted: f64,
+    ca_state: f64,
 }
 
 type Runs = BTreeMap<String, BTreeMap<String, Vec<Sample>>>;
 
-/// What the guest wrote: RUN ALGORITHM MS CWND SSTHRESH BYTES RETRANSMITTED.
-fn read(path: &Path) -> Result<Runs> {
+/// What the guest wrote: RUN ALGORITHM MS CWND SSTHRESH `BYTES_ACKED` RETRANSMITTED `CA_STATE`.
+fn read(path: &Path, runs: &mut Runs) -> Result<()> {
     let text = fs::read_to_string(path).with_context(|| format!("no series at {}", path.display()))?;
-    let mut runs = Runs::new();
     for line in text.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [run, name, rest @ ..] = &words[..] else { continue };
         let numbers: Vec<f64> = rest.iter().filter_map(|word| word.parse().ok()).collect();
-        let [ms, cwnd, ssthresh, acked_bytes, retransmitted] = numbers[..] else { continue };
-        let sample = Sample { s: ms / 1000.0, cwnd, ssthresh, acked_bytes, retransmitted };
+        let [ms, cwnd, _, acked_bytes, _, ca_state] = numbers[..] else { continue };
+        let sample = Sample { s: ms / 1000.0, cwnd, acked_bytes, ca_state };
         runs.entry((*run).to_owned()).or_default().entry((*name).to_owned()).or_default().push(sample);
     }
-    Ok(runs)
+    Ok(())
 }
 
 /// What a row of the table says.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Measures {
-    goodput_mbit_per_s: f64,
-    mean_cwnd: f64,
-    peak_cwnd: f64,
-    backoff: f64,
-    epoch_s: f64,
-    epochs: usize,
+pub struct Measures {
+    /// Bytes acknowledged.
+    pub goodput_mbit_per_s: f64,
+    /// Packets.
+    pub mean_cwnd: f64,
+    /// Packets.
+    pub peak_cwnd: f64,
+    /// Window after a reduction to that before it; None: there was none.
+    pub backoff: Option<f64>,
+    /// From a reduction to the next.
+    pub epoch_s: Option<f64>,
+    /// Reductions.
+    pub epochs: usize,
 }
 
-/// The first epoch, with slow start, is left out. An epoch ends where ssthresh changes with packets lost.
+/// An epoch ends where a reduction begins: the socket's state changes to CWR, Recovery or Loss.
 fn measure(samples: &[Sample]) -> Option<Measures> {
-    let ends: Vec<usize> = (1..samples.len())
-        .filter(|i| {
-            (samples[*i].ssthresh - samples[i - 1].ssthresh).abs() >= 1.0
-                && samples[*i].retransmitted > samples[i - 1].retransmitted
-        })
-        .collect();
-    let first = *ends.first()?;
-    let (from, to) = (samples[first], *samples.last()?);
+    let first = samples.iter().position(|sample| sample.s >= START_S)?;
     let inner = &samples[first..];
-    let peak_before =
-        |end: usize| samples[end.saturating_sub(4)..end].iter().map(|sample| sample.cwnd).fold(0.0, f64::max);
-    let backoffs: Vec<f64> = ends.iter().map(|end| samples[*end].ssthresh / peak_before(*end).max(1.0)).collect();
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let (from, to) = (inner.first()?, inner.last()?);
+    let ends: Vec<usize> =
+        (1..inner.len()).filter(|i| inner[*i].ca_state >= REDUCING && inner[i - 1].ca_state < REDUCING).collect();
+    let backoffs: Vec<f64> = ends.iter().filter_map(|end| backoff(inner, *end)).collect();
+    let mean = |values: &[f64]| (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
+    let whole_epochs = ends.len().saturating_sub(1);
     Some(Measures {
         goodput_mbit_per_s: (to.acked_bytes - from.acked_bytes) * 8e-6 / (to.s - from.s).max(0.1),
-        mean_cwnd: mean(&inner.iter().map(|sample| sample.cwnd).collect::<Vec<_>>()),
+        mean_cwnd: mean(&inner.iter().map(|sample| sample.cwnd).collect::<Vec<_>>())?,
         peak_cwnd: inner.iter().map(|sample| sample.cwnd).fold(0.0, f64::max),
         backoff: mean(&backoffs),
-        epoch_s: (samples[*ends.last()?].s - from.s) / (ends.len() - 1).max(1) as f64,
+        epoch_s: (whole_epochs > 0).then(|| (inner[ends[ends.len() - 1]].s - inner[ends[0]].s) / whole_epochs as f64),
         epochs: ends.len(),
     })
 }
 
-/// Table of all algorithms, and a figure for each in this folder.
-pub fn page(series: &[(String, std::path::PathBuf)], figures: &Path) -> Result<String> {
-    let mut text = String::from(
-        "| algorithm | path | implementation | goodput (Mbit/s) | mean cwnd (pkts) | peak cwnd (pkts) | ssthresh / peak | epoch (s) | \
-         epochs |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
-    );
-    let mut pictures = String::new();
-    fs::create_dir_all(figures)?;
-    for (algorithm, path) in series {
-        let runs = read(path)?;
-        for (run, flows) in &runs {
-            for (name, samples) in flows {
-                row(&mut text, algorithm, run, name, samples);
-            }
-        }
-        let file = figures.join(format!("{algorithm}.svg"));
-        fs::write(&file, svg(&figure(algorithm, &runs)))?;
-        let _ =
-            writeln!(pictures, "\n![{algorithm}: the window of module and ours](module-comparison/{algorithm}.svg)");
-    }
-    Ok(text + &pictures)
+/// The window when the reduction that begins here is over, to that before it
+fn backoff(samples: &[Sample], begin: usize) -> Option<f64> {
+    let after = samples[begin..].iter().find(|sample| sample.ca_state < REDUCING)?;
+    let before =
+        samples[begin.saturating_sub(BEFORE_SAMPLES)..begin].iter().map(|sample| sample.cwnd).fold(1.0, f64::max);
+    Some(after.cwnd / before)
 }
 
-fn row(text: &mut String, algorithm: &str, run: &str, name: &str, samples: &[Sample]) {
-    let path = run.split('-').next().unwrap_or_default();
-    let whose = if name.starts_with("bpf_") { "ours" } else { "module" };
-    let _ = match measure(samples) {
-        Some(m) => writeln!(
-            text,
-            "| {algorithm} | {path} | {whose} | {:.2} | {:.1} | {:.0} | {:.2} | {:.2} | {} |",
-            m.goodput_mbit_per_s, m.mean_cwnd, m.peak_cwnd, m.backoff, m.epoch_s, m.epochs
-        ),
-        None => writeln!(text, "| {algorithm} | {path} | {whose} | | | | no loss | | 0 |"),
+/// An algorithm's series, measured.
+struct Compared {
+    name: &'static str,
+    runs: Runs,
+    pairs: Vec<Pair>,
+    found: Vec<Found>,
+}
+
+/// Series of all, measured and judged.
+pub struct Side(Vec<Compared>);
+
+impl Side {
+    /// Of each of these algorithms the series that there are; a line to the terminal for each path.
+    pub fn read(algorithms: &[&'static str], folder: &Path) -> Result<Self> {
+        let mut all = Vec::new();
+        for name in algorithms.iter().copied() {
+            let files =
+                ["slow.series", "middle.series", "long.series"].map(|ending| folder.join(format!("{name}.{ending}")));
+            let there: Vec<&PathBuf> = files.iter().filter(|file| file.exists()).collect();
+            if there.is_empty() {
+                continue;
+            }
+            let mut runs = Runs::new();
+            for file in there {
+                read(file, &mut runs)?;
+            }
+            let pairs = pairs(&runs);
+            let walked = PATHS.iter().filter(|(_, path)| pairs.iter().any(|pair| pair.path == *path));
+            let found: Vec<Found> = walked.map(|(_, path)| verdict::judge(name, path, &pairs)).collect();
+            for one in &found {
+                println!("{}", one.line());
+            }
+            all.push(Compared { name, runs, pairs, found });
+        }
+        anyhow::ensure!(!all.is_empty(), "no series in {}", folder.display());
+        Ok(Self(all))
+    }
+
+    /// Those that differ where they should not.
+    pub fn wrong(&self) -> Vec<&'static str> {
+        self.0
+            .iter()
+            .filter(|compared| compared.found.iter().any(Found::differs))
+            .map(|compared| compared.name)
+            .collect()
+    }
+
+    /// Verdicts, measures, and a figure for each in this folder.
+    pub fn page(&self, figures: &Path) -> Result<String> {
+        let mut text = verdict::HEADING.to_owned();
+        for found in self.0.iter().flat_map(|compared| &compared.found) {
+            text.push_str(&found.row());
+        }
+        text.push_str(
+            "\n<details><summary>All measures</summary>\n\n| algorithm | path | how | implementation | \
+             goodput (Mbit/s) | mean cwnd (pkts) | peak cwnd (pkts) | backoff | epoch (s) | epochs |\n\
+             | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+        );
+        for compared in &self.0 {
+            for pair in &compared.pairs {
+                row(&mut text, compared.name, pair, "module", &pair.module);
+                row(&mut text, compared.name, pair, "ours", &pair.ours);
+            }
+        }
+        text.push_str("\n</details>\n");
+        fs::create_dir_all(figures)?;
+        for compared in &self.0 {
+            let name = compared.name;
+            fs::write(figures.join(format!("{name}.svg")), svg(&figure(name, &compared.runs)))?;
+            let _ = writeln!(text, "\n![{name}: the window of module and ours](module-comparison/{name}.svg)");
+        }
+        Ok(text)
+    }
+}
+
+/// Runs of the two alone, and what they share.
+fn pairs(runs: &Runs) -> Vec<Pair> {
+    let of = |run: &str, ours: bool| {
+        let flows = runs.get(run)?;
+        measure(flows.iter().find(|(name, _)| name.starts_with("bpf_") == ours)?.1)
     };
+    let kinds = [
+        (Kind::Alone, "alone-module", "alone-ours"),
+        (Kind::Loss, "loss-module", "loss-ours"),
+        (Kind::ModuleFirst, "sharing1", "sharing1"),
+        (Kind::OursFirst, "sharing2", "sharing2"),
+    ];
+    let mut found = Vec::new();
+    for (prefix, path) in PATHS {
+        for (kind, module, ours) in kinds {
+            let module = of(&format!("{prefix}-{module}"), false);
+            let ours = of(&format!("{prefix}-{ours}"), true);
+            if let (Some(module), Some(ours)) = (module, ours) {
+                found.push(Pair { path, kind, module, ours });
+            }
+        }
+    }
+    found
+}
+
+fn row(text: &mut String, algorithm: &str, pair: &Pair, whose: &str, m: &Measures) {
+    let number = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.2}"));
+    let _ = writeln!(
+        text,
+        "| {algorithm} | {} | {} | {whose} | {:.2} | {:.1} | {:.0} | {} | {} | {} |",
+        pair.path,
+        pair.kind.name(),
+        m.goodput_mbit_per_s,
+        m.mean_cwnd,
+        m.peak_cwnd,
+        number(m.backoff),
+        number(m.epoch_s),
+        m.epochs
+    );
 }
 
 fn figure(algorithm: &str, runs: &Runs) -> Figure {
     let axis = |label: &str, unit: &str| Axis { label: label.to_owned(), unit: unit.to_owned(), scale: Scale::Linear };
-    let panel = |title: &str, names: &[&str]| {
-        let flows = names.iter().filter_map(|run| runs.get(*run)).flatten();
-        let lines = flows.map(|(name, samples)| Line {
-            label: if name.starts_with("bpf_") { format!("{name} (ours)") } else { format!("{name} (module)") },
-            style: Style::Steps,
-            points: samples.iter().map(|sample| Point::at(sample.s, sample.cwnd)).collect(),
-        });
-        Panel { y: axis(title, "pkts"), lines: lines.collect(), marks: Vec::new() }
+    let panel = |title: &str, names: &[String]| {
+        let flows = names.iter().filter_map(|run| runs.get(run)).flatten();
+        let lines: Vec<Line> = flows
+            .map(|(name, samples)| Line {
+                label: if name.starts_with("bpf_") { format!("{name} (ours)") } else { format!("{name} (module)") },
+                style: Style::Steps,
+                points: samples.iter().step_by(DRAWN).map(|sample| Point::at(sample.s, sample.cwnd)).collect(),
+            })
+            .collect();
+        (!lines.is_empty()).then(|| Panel { y: axis(title, "pkts"), lines, marks: Vec::new() })
     };
+    let mut panels = Vec::new();
+    for (prefix, rate) in [("slow", "5 Mbit/s"), ("middle", "20 Mbit/s"), ("long", "60 Mbit/s")] {
+        let title = |how: &str| format!("cwnd, {rate}, {how}");
+        let run = |name: &str| format!("{prefix}-{name}");
+        panels.push(panel(&title("alone"), &[run("alone-module"), run("alone-ours")]));
+        panels.push(panel(&title("loss"), &[run("loss-module"), run("loss-ours")]));
+        panels.push(panel(&title("sharing"), &[run("sharing1")]));
+    }
     Figure {
         title: format!("{algorithm}: Linux's module and ours on the same path"),
         subtitle: "each alone; each alone with random loss; both at once".to_owned(),
         x: axis("time", "s"),
-        panels: vec![
-            panel("cwnd, alone", &["alone-module", "alone-ours"]),
-            panel("cwnd, random loss", &["loss-module", "loss-ours"]),
-            panel("cwnd, both", &["both"]),
-        ],
+        panels: panels.into_iter().flatten().collect(),
     }
 }
 
@@ -135,29 +245,31 @@ fn figure(algorithm: &str, runs: &Runs) -> Figure {
 mod tests {
     use super::*;
 
-    /// A saw-tooth from 10 to 20 packets: two whole epochs of 1 s after the first loss, 1000 bytes every tenth of a second.
+    /// A saw-tooth of 2 s from 10 to 19 packets, of which the first tenth of a second is recovery; 1000 bytes every tenth.
     #[test]
     fn a_saw_tooth_has_the_measures_that_it_is_made_of() {
-        let samples: Vec<Sample> = (0..31_u32)
+        let samples: Vec<Sample> = (0..131_u32)
             .map(|i| Sample {
                 s: f64::from(i) / 10.0,
-                cwnd: 10.0 + f64::from(i % 10),
-                ssthresh: 10.0 + f64::from(i / 10),
+                cwnd: 10.0 + f64::from(i % 20 / 2),
                 acked_bytes: 1000.0 * f64::from(i),
-                retransmitted: f64::from(i / 10),
+                ca_state: if i % 20 == 0 { 3.0 } else { 0.0 },
             })
             .collect();
         let measures = measure(&samples).unwrap();
-        assert_eq!(measures.epochs, 3);
-        assert!((measures.epoch_s - 1.0).abs() < 1e-9);
+        assert_eq!(measures.epochs, 5); // at 4, 6, 8, 10 and 12 s
+        assert!((measures.epoch_s.unwrap() - 2.0).abs() < 1e-9);
         assert!((measures.goodput_mbit_per_s - 0.08).abs() < 1e-9);
         assert!((measures.peak_cwnd - 19.0).abs() < 1e-9);
-        assert!((measures.backoff - (11.0 + 12.0 + 13.0) / 3.0 / 19.0).abs() < 1e-9);
+        assert!((measures.backoff.unwrap() - 10.0 / 19.0).abs() < 1e-9);
     }
 
     #[test]
-    fn without_a_loss_there_is_nothing_to_measure() {
-        let sample = Sample { s: 0.0, cwnd: 10.0, ssthresh: 20.0, acked_bytes: 0.0, retransmitted: 0.0 };
-        assert_eq!(measure(&[sample; 20]), None);
+    fn without_a_loss_there_are_no_epochs() {
+        let samples: Vec<Sample> =
+            (0..10_u32).map(|i| Sample { s: f64::from(i), cwnd: 10.0, acked_bytes: 0.0, ca_state: 0.0 }).collect();
+        let measures = measure(&samples).unwrap();
+        assert_eq!((measures.epochs, measures.epoch_s, measures.backoff), (0, None, None));
+        assert_eq!(measure(&samples[..3]), None, "nothing but the start");
     }
 }

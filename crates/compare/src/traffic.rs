@@ -1,13 +1,16 @@
 //! Traffic of the comparison: a sender that follows a list of steps on one connection, and a receiver that reads all.
 
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, Context as _, Result};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
+
+use crate::watch;
 
 const BLOCK_BYTES: usize = 16 * 1024;
 const STALL: Duration = Duration::from_secs(60);
@@ -45,14 +48,27 @@ impl std::str::FromStr for Step {
     }
 }
 
-/// Sends over a connection that uses this algorithm, step by step.
-pub fn send(algorithm: &str, to: SocketAddr, steps: &[Step]) -> Result<()> {
+/// Sends over a connection that uses this algorithm, after a while, step by step, and writes what the kernel says of it.
+pub fn send(algorithm: &str, to: SocketAddr, steps: &[Step], wait: Duration, series: Option<&Path>) -> Result<()> {
+    let start = Instant::now();
+    thread::sleep(wait);
     let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
     socket.set_tcp_congestion(algorithm.as_bytes()).with_context(|| format!("no algorithm {algorithm}"))?;
     socket.set_tcp_nodelay(true)?;
     socket.connect(&to.into())?;
     socket.set_write_timeout(Some(STALL))?;
     let mut stream = TcpStream::from(socket);
+    if let Some(file) = series {
+        let (copy, file) = (stream.try_clone()?, file.to_owned());
+        let watcher = thread::spawn(move || watch::watch(&copy, start, &file));
+        follow(&mut stream, steps)?;
+        stream.shutdown(Shutdown::Write)?;
+        return watcher.join().expect("the watcher does not panic");
+    }
+    follow(&mut stream, steps)
+}
+
+fn follow(stream: &mut TcpStream, steps: &[Step]) -> Result<()> {
     let block = vec![0; BLOCK_BYTES];
     for step in steps {
         match step {

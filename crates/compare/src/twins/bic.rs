@@ -19,6 +19,7 @@ pub const TWIN: Twin = Twin {
     ],
     own_credit: false,
     skip: all,
+    answered_by: None,
     rules: &[
         Rule {
             module: "divides the step by the measured ratio of packets to ACKs, although it counts packets",

@@ -39,6 +39,7 @@ pub const TWIN: Twin = Twin {
     ],
     own_credit: false,
     skip: |call: &call| call.nested > 0, // ssthresh of a backoff, which the module makes by entering CWR
+    answered_by: None,
     rules: &[
         Rule {
             module: "backs off by entering CWR, which takes a round to lower the window",

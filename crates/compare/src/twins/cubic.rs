@@ -18,6 +18,7 @@ pub const TWIN: Twin = Twin {
     ],
     own_credit: false,
     skip: all,
+    answered_by: None,
     rules: &[
         Rule {
             module: "takes the smallest RTT for the target one RTT ahead, in whole jiffies; renews the step once a jiffy, \

@@ -23,6 +23,7 @@ pub const TWIN: Twin = Twin {
     ],
     own_credit: false,
     skip: all,
+    answered_by: None,
     rules: &[
         Rule {
             module: "becomes dctcp-reno where ECN was not negotiated",

@@ -15,6 +15,7 @@ pub const TWIN: Twin = Twin {
     compared: &[(CALL_CONG_AVOID, &["row", "credit_q10"])],
     own_credit: true,
     skip: all,
+    answered_by: None,
     rules: &[
         Rule {
             module: "adds a(W) for each ACK, however many packets it acknowledges",

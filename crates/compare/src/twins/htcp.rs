@@ -1,7 +1,7 @@
 //! `tcp_htcp.c`: RTTs and times in jiffies, alpha in Q7 with a factor of whole numbers; ours in us and Q10.
 
 use super::{all, Kind, Rule, Twin, DROPPED_LEFTOVER};
-use crate::native::{CALL_CONG_AVOID, CALL_INIT, CALL_SET_STATE, CALL_SSTHRESH};
+use crate::native::{CALL_CONG_AVOID, CALL_INIT, CALL_PKTS_ACKED, CALL_SET_STATE, CALL_SSTHRESH};
 use crate::replay::{Module, Ours, Trial};
 
 const NO_SCALING: u64 = 8; // of the module's scale, Q3
@@ -11,14 +11,16 @@ pub const TWIN: Twin = Twin {
     name: "htcp",
     map,
     law: Some(|trial| !is_growth(trial) || ours_is_lawful(trial)),
-    feed: None,
+    feed: Some(feed),
     compared: &[
         (CALL_INIT, &["beta_q7"]),
         (CALL_SSTHRESH, &["beta_q7", "rate_was_steady", "old_max_rate_pps"]),
         (CALL_SET_STATE, &["last_congestion_us"]),
+        (CALL_PKTS_ACKED, &["min_rtt_us", "rate_pps", "max_rate_pps", "window_pkts", "max_rtt_us"]),
     ],
     own_credit: true,
     skip: all,
+    answered_by: None,
     rules: &[
         DROPPED_LEFTOVER,
         Rule {
@@ -28,12 +30,29 @@ pub const TWIN: Twin = Twin {
             parameter: "rtt_scaling",
             kind: Kind::Predict(grows_by_law),
         },
+        Rule {
+            module: "ends a measurement of throughput only when a window less alpha has been acknowledged in it too",
+            reason: "throughput is measured once an RTT",
+            parameter: "",
+            kind: Kind::Input(goes_on_measuring),
+        },
+        Rule {
+            module: "takes measurements as they are for up to four RTTs after congestion",
+            reason: "for three: later ones are averaged",
+            parameter: "",
+            kind: Kind::Input(takes_the_fourth),
+        },
+        Rule {
+            module: "ignores an RTT more than 20 ms above the largest, and all in Disorder",
+            reason: "the largest follows by 20 ms, so that it does not stay where it is after a change of route",
+            parameter: "",
+            kind: Kind::Predict(|trial| trial.call.hook == CALL_PKTS_ACKED && trial.equal_but(&["max_rtt_us"]) && largest_follows(trial)),
+        },
     ],
     other: &[("rtt_scaling", "off")],
     notes: &[
-        "`pkts_acked`: the module measures throughput once a window and RTT, and ignores RTTs more than 20 ms above the largest; \
-         ours measures once an RTT, and follows by 20 ms. What each makes of it (beta) is compared at the loss, from the module's \
-         values.",
+        "`pkts_acked` is replayed with RTTs and clock in the module's jiffies. Its smallest throughput of an epoch, which nothing \
+         reads, ours does not keep.",
     ],
 };
 
@@ -44,6 +63,8 @@ fn map(module: &Module<'_>, ours: &mut Ours<'_>) {
     ours.set("max_rate_pps", module.get("maxB"));
     ours.set("old_max_rate_pps", module.get("old_maxB"));
     ours.set("rate_pps", module.get("Bi"));
+    ours.set("window_pkts", module.get("packetcount"));
+    ours.set("window_start_us", module.time_us("lasttime"));
     ours.set("beta_q7", module.get("beta"));
     ours.set("rate_was_steady", module.get("modeswitch"));
     ours.set("last_congestion_us", module.time_us("last_cong"));
@@ -51,6 +72,48 @@ fn map(module: &Module<'_>, ours: &mut Ours<'_>) {
     ours.set("undo.valid", u64::from(module.get("undo_last_cong") != 0));
     ours.set("undo.beta_q7", module.get("beta"));
     ours.set("undo.max_rtt_us", module.get("undo_maxRTT") * us_per_jiffy);
+}
+
+/// RTTs and clock as the module has them: RTTs in jiffies, rounded up
+fn feed(trial: &mut Trial<'_>) {
+    if trial.call.hook != CALL_PKTS_ACKED {
+        return;
+    }
+    let us_per_jiffy = trial.before.us_per_jiffy() as i32;
+    if trial.call.sample_rtt_us > 0 {
+        trial.call.sample_rtt_us = (trial.call.sample_rtt_us + us_per_jiffy - 1) / us_per_jiffy * us_per_jiffy;
+    }
+    // A tick may come between the recording of the clock and the module's look at it.
+    let began = trial.after.get("lasttime") as u32;
+    if began == (trial.call.jiffies as u32).wrapping_add(1) {
+        trial.ours.tp.tcp_mstamp += us_per_jiffy as u64;
+    }
+}
+
+/// A measurement that the module did not end: ours has just begun its own
+fn goes_on_measuring(trial: &mut Trial<'_>) -> bool {
+    let applies = trial.call.hook == CALL_PKTS_ACKED && trial.after.get("lasttime") == trial.before.get("lasttime");
+    if applies {
+        trial.ours.set("window_start_us", trial.ours.tp.tcp_mstamp);
+    }
+    applies
+}
+
+fn takes_the_fourth(trial: &mut Trial<'_>) -> bool {
+    let rtts = (trial.call.jiffies as u32).wrapping_sub(trial.before.get("last_cong") as u32)
+        / (trial.after.get("minRTT") as u32).max(1);
+    let applies = trial.call.hook == CALL_PKTS_ACKED && rtts == 3;
+    if applies {
+        trial.ours.set("last_congestion_us", trial.ours.tp.tcp_mstamp);
+    }
+    applies
+}
+
+/// The module's largest RTT stayed where it was, and ours has risen to the sample or by 20 ms
+fn largest_follows(trial: &Trial<'_>) -> bool {
+    let rtt_us = i128::from(trial.call.sample_rtt_us);
+    let max_before = trial.ours.get("max_rtt_us").max(trial.got.state[0]);
+    trial.expected.state[4] <= max_before && trial.got.state[4] == rtt_us.min(max_before + 20_000)
 }
 
 /// The module's answer is that of its own law; ours is that of the paper's; and the module's new alpha is ours, cut down.

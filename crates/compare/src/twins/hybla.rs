@@ -1,16 +1,17 @@
 //! `tcp_hybla.c`: fractions of a packet in Q7, of which ours in congestion avoidance is credit in Q10 packets times window.
 
 use super::{all, Kind, Rule, Twin};
-use crate::native::{CALL_CONG_AVOID, CALL_SET_STATE};
+use crate::native::{call, CALL_CONG_AVOID, CALL_PKTS_ACKED, CALL_SET_STATE};
 use crate::replay::{Module, Ours, Trial};
 
 const OPEN: u8 = 0;
+const RTT0_US: u32 = 25_000;
 const RECOVERY: u8 = 3;
 
 pub const TWIN: Twin = Twin {
     name: "hybla",
     map,
-    law: None,
+    law: Some(|trial| slow_start_is_the_formula(trial) && rho_is_ours(trial)),
     feed: Some(|trial| {
         // rho comes from srtt in the module, and is renewed before growth; ours from each RTT sample.
         if trial.call.hook == CALL_CONG_AVOID {
@@ -20,6 +21,7 @@ pub const TWIN: Twin = Twin {
     compared: &[(CALL_SET_STATE, &[])],
     own_credit: true,
     skip: all,
+    answered_by: None,
     rules: &[
         Rule {
             module: "grows once for each ACK, however many packets it acknowledges",
@@ -86,7 +88,10 @@ pub const TWIN: Twin = Twin {
         },
     ],
     other: &[],
-    notes: &["rho is set from the module's: its own follows the smallest smoothed RTT, ours the smallest RTT."],
+    notes: &[
+        "rho of the module follows the smallest smoothed RTT, ours the smallest RTT: each time that the module renews its rho, ours has \
+         to come out the same of the same RTT, and growth is compared with the module's.",
+    ],
 };
 
 fn map(module: &Module<'_>, ours: &mut Ours<'_>) {
@@ -95,6 +100,39 @@ fn map(module: &Module<'_>, ours: &mut Ours<'_>) {
     ours.set("min_rtt_us", module.get("minrtt_us") >> 3);
     ours.set("slow_start_rest_q7", cents);
     ours.set("credit_q10", cents * u64::from(module.socket.snd_cwnd) * 8);
+}
+
+/// A packet acked in slow start is 2^rho - 1 packets, to the nearest 1/128; computed here in floating point.
+fn slow_start_is_the_formula(trial: &Trial<'_>) -> bool {
+    if trial.call.hook != CALL_CONG_AVOID || super::slow_start(trial).is_none() {
+        return true;
+    }
+    let mut probe = trial.ours.clone();
+    probe.tp.inet_conn.set_icsk_ca_state(OPEN);
+    probe.tp.snd_ssthresh = u32::MAX >> 1;
+    probe.tp.snd_cwnd_clamp = u32::MAX;
+    probe.set_limited(true);
+    let sum_q7 = |ours: &Ours<'_>| i128::from(ours.tp.snd_cwnd) * 128 + ours.get("slow_start_rest_q7");
+    let rho = probe.get("rho_q3") as f64 / 8.0;
+    let before = sum_q7(&probe);
+    let (after, _) = trial.run(probe, &call { argument: 1, ..trial.call });
+    let power_q7 = (f64::powf(2.0, rho.fract()) * 128.0).round() * f64::powf(2.0, rho.floor().min(16.0));
+    sum_q7(&after) - before == power_q7 as i128 - 128
+}
+
+/// Where the module renews rho, ours makes the same of the module's RTT, but for the eighths of a microsecond that it lacks.
+fn rho_is_ours(trial: &Trial<'_>) -> bool {
+    let rtt_q3us = trial.before.socket.srtt_us;
+    let renewed = trial.after.get("minrtt_us") != trial.before.get("minrtt_us");
+    if trial.call.hook != CALL_CONG_AVOID || !renewed || rtt_q3us < 8 {
+        return true;
+    }
+    let mut probe = trial.ours.clone();
+    probe.set("min_rtt_us", 0_u64);
+    let sample_rtt_us = (rtt_q3us >> 3) as i32;
+    let (after, _) = trial.run(probe, &call { hook: CALL_PKTS_ACKED, sample_rtt_us, sample_pkts: 1, ..trial.call });
+    let (ours, theirs) = (after.get("rho_q3"), i128::from(trial.after.get("rho_3ls")));
+    ours == theirs || (ours + 1 == theirs && rtt_q3us % RTT0_US < 8)
 }
 
 fn starved(trial: &Trial<'_>) -> bool {

@@ -26,6 +26,7 @@ pub const TWIN: Twin = Twin {
     ],
     own_credit: false,
     skip: all,
+    answered_by: None,
     rules: &[
         Rule {
             module: "takes RTT samples in recovery too",

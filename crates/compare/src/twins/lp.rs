@@ -18,6 +18,7 @@ pub const TWIN: Twin = Twin {
     compared: &[(CALL_PKTS_ACKED, RTT_SOURCE_FIELDS)],
     own_credit: false,
     skip: all,
+    answered_by: None,
     rules: &[
         Rule {
             module: "judges at ACKs without a sample, and in recovery",

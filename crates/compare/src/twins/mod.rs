@@ -57,6 +57,8 @@ pub struct Twin {
     pub own_credit: bool,
     /// Calls that have no answer to compare, in addition to those of hooks that we do not have.
     pub skip: fn(&call) -> bool,
+    /// A hook of the module that another one of ours answers.
+    pub answered_by: Option<(u32, u32)>,
     /// Intended differences, those tried first that explain most.
     pub rules: &'static [Rule],
     /// Parameters of the second set that rules may ask for.
@@ -66,6 +68,11 @@ pub struct Twin {
 }
 
 impl Twin {
+    /// Our hook for this one of the module's.
+    pub fn answering(&self, hook: u32) -> u32 {
+        self.answered_by.filter(|(theirs, _)| *theirs == hook).map_or(hook, |(_, ours)| ours)
+    }
+
     /// Fields compared after a call of this hook.
     pub fn fields(&self, hook: u32) -> &'static [&'static str] {
         self.compared.iter().find(|(number, _)| *number == hook).map_or(&[], |(_, fields)| fields)

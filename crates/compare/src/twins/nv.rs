@@ -31,6 +31,7 @@ pub const TWIN: Twin = Twin {
     ],
     own_credit: false,
     skip: all,
+    answered_by: None,
     rules: &[
         Rule {
             module: "cuts rates down to 100 bit/s, and the ideal window to whole packets of that",

@@ -10,6 +10,7 @@ pub const TWIN: Twin = Twin {
     compared: &[],
     own_credit: false,
     skip: all,
+    answered_by: None,
     rules: &[],
     other: &[],
     notes: &[],

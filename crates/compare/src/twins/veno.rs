@@ -22,6 +22,7 @@ pub const TWIN: Twin = Twin {
     ],
     own_credit: false,
     skip: all,
+    answered_by: None,
     rules: &[
         Rule {
             module: "takes the smallest RTT since the last decision, in recovery too, and adds 1 us",

@@ -35,6 +35,7 @@ pub const TWIN: Twin = Twin {
     ],
     own_credit: false,
     skip: all,
+    answered_by: None,
     rules: &[
         ONE_MORE_US,
         IN_RECOVERY,
