@@ -63,7 +63,10 @@ pub struct LabChoice {
     /// Leave out the paper's values and statements
     #[arg(long)]
     pub no_paper: bool,
-    /// Runs at once [default: processors]
+    /// Tries again of a run that the netns backend calls invalid
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub retries: u32,
+    /// Runs at once [default: processors; netns: always 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
     /// Only part I of N of all runs; `ccctl lab merge` puts the parts together
@@ -134,9 +137,10 @@ pub struct LabCompare {
     pub first: PathBuf,
     /// Another one of the same scenario
     pub second: PathBuf,
-    /// Also equal: values that differ by no more than so many percent of the first
-    #[arg(long, value_name = "PCT", default_value_t = 0.0)]
-    pub tolerance: f64,
+    /// Also equal: values that differ by no more than so many percent of the first; may be repeated [default: 0; between
+    /// backends goodput=3, cwnd_mean=10, loss_epochs=15, and others]
+    #[arg(long, value_name = "[MEASURE=]PCT")]
+    pub tolerance: Vec<String>,
     /// Only this measure; may be repeated [default: those that the scenario's page shows]
     #[arg(long, value_name = "MEASURE")]
     pub measure: Vec<String>,
@@ -163,11 +167,15 @@ pub struct LabReproduction {
 }
 
 /// What runs a scenario.
-#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum LabBackend {
     /// The simulator
     #[default]
     Sim,
+    /// The running kernel, over an emulated path between network namespaces; needs root
+    Netns,
+    /// One after the other, and a page with both
+    Both,
 }
 
 /// In which files time series are kept.

@@ -20,12 +20,20 @@ pub enum BackendError {
     #[error("cancelled")]
     Cancelled,
     /// The scenario asks for what this backend does not have.
-    #[error("the {backend} backend has no {what}")]
+    #[error("the {backend} backend has no {what}; --backend sim, or another value of {key}")]
     Unsupported {
         /// Which.
         backend: &'static str,
         /// What.
         what: String,
+        /// Where the scenario says so, as a path of `--set`.
+        key: String,
+    },
+    /// The run was made, and is not to be believed.
+    #[error("the run is invalid: {}", .reasons.join("; "))]
+    Invalid {
+        /// What speaks against it.
+        reasons: Vec<String>,
     },
     /// An algorithm could not be made.
     #[error(transparent)]

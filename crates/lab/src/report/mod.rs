@@ -14,6 +14,7 @@ mod page;
 mod reproduction;
 mod sweep;
 mod tables;
+mod tolerance;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,9 +24,10 @@ use ccctl_series::{matrix_svg, svg, Figure, Matrix, Page, Part};
 use crate::run::{load, summarise, RunError, Summary};
 use crate::scenario::Scenario;
 
-pub use compare::{compare, compare_page, Comparison, Difference, Verdict};
+pub use compare::{compare, compare_page, Comparison, Difference, Side, Verdict};
 pub use number::estimate;
 pub use reproduction::{read_notes, reproduction, statement_ids, Note, NotesError};
+pub use tolerance::Tolerances;
 
 /// The file with the command that made a folder.
 const COMMAND: &str = "command.txt";

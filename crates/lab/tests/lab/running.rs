@@ -76,7 +76,7 @@ impl Drop for Scratch {
 }
 
 fn options(out: &Path, jobs: usize) -> Options {
-    Options { out: out.to_owned(), jobs, shard: None, series: None }
+    Options { out: out.to_owned(), jobs, shard: None, series: None, retries: 0 }
 }
 
 fn run_all(scenario: &Scenario, options: &Options) -> Result<Report, RunError> {
