@@ -1,6 +1,7 @@
 //! The command line of the lab.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
@@ -66,6 +67,9 @@ pub struct LabChoice {
     /// Tries again of a run that the netns backend calls invalid
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub retries: u32,
+    /// On the netns backend: what is later than this is late, and too much of it makes a run invalid
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "1ms")]
+    pub late: Duration,
     /// Runs at once [default: processors; netns: always 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
@@ -147,6 +151,12 @@ pub struct LabCompare {
     /// Write a page with both on one set of axes
     #[arg(long, value_name = "FILE")]
     pub page: Option<PathBuf>,
+    /// Write the pictures of this page into a folder: 1.svg and so on
+    #[arg(long, value_name = "DIR")]
+    pub pictures: Option<PathBuf>,
+    /// Print a Markdown table: a row for each place
+    #[arg(long, conflicts_with = "json")]
+    pub markdown: bool,
     /// End with code 6 if anything differs
     #[arg(long)]
     pub fail: bool,

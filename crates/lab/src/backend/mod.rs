@@ -5,6 +5,7 @@ mod outcome;
 mod sim;
 mod tables;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use netns::{Algorithms, KernelAlgorithm, Netns};
@@ -75,6 +76,11 @@ pub trait Backend: Sync {
 
     /// Is the outcome a function of setup and seed?
     fn is_deterministic(&self) -> bool;
+
+    /// What of it decides about results, or whether they count, by name; runs with other settings do not belong together.
+    fn settings(&self) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
 
     /// At most so many runs at once.
     fn max_jobs(&self) -> usize {

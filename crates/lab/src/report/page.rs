@@ -222,6 +222,7 @@ fn what_ran(content: &Content<'_>) -> Vec<Part> {
         fact("seed", versions.seed.to_string()),
         fact("identity", versions.identity.clone()),
     ];
+    facts.extend(versions.settings.iter().map(|(name, value)| fact(name, value.clone())));
     let algorithm = |(name, hash): (&String, &String)| (format!("{name}, SHA-256 of its C file"), hash.clone());
     facts.extend(versions.algorithms.iter().map(algorithm));
     let text = Part::Verbatim(content.scenario.text.clone());

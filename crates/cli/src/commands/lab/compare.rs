@@ -1,9 +1,12 @@
 //! `ccctl lab compare`
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use ccctl_lab::measures::definition;
-use ccctl_lab::report::{compare, compare_page, Comparison, Difference, Side, Tolerances};
+use ccctl_lab::report::{
+    compare, compare_page, side_by_side, write_pictures, Comparison, Difference, Side, Tolerances,
+};
 use ccctl_lab::run::{load, summarise, Summary};
 
 use super::fault;
@@ -23,12 +26,19 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     }
     let tolerances = tolerances(&arguments.tolerance, &first, &second)?;
     let comparison = compare(&first, &second, &arguments.measure, &tolerances);
+    let side = |folder, summary| Side { folder, summary };
+    let (first, second) = (side(&arguments.first, &first), side(&arguments.second, &second));
     if let Some(path) = &arguments.page {
-        let side = |folder, summary| Side { folder, summary };
-        write_page(path, &comparison, &side(&arguments.first, &first), &side(&arguments.second, &second))?;
+        write_page(path, &comparison, &first, &second)?;
+    }
+    if let Some(folder) = &arguments.pictures {
+        let page = compare_page(&comparison, &first, &second).map_err(fault::of_run)?;
+        write_pictures(&page, folder).map_err(fault::of_run)?;
     }
     if arguments.output.json {
         output::json(&comparison)?;
+    } else if arguments.markdown {
+        std::io::stdout().lock().write_all(side_by_side(&comparison).as_bytes())?;
     } else {
         print(&comparison)?;
     }

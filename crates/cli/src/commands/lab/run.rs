@@ -32,7 +32,12 @@ pub fn sweep(arguments: &LabSweep) -> anyhow::Result<Exit> {
 }
 
 fn run_all(names: &[String], axes: &[String], choice: &LabChoice) -> anyhow::Result<Exit> {
-    let backends = backends(choice.backend);
+    let kernel = Kernel { late: choice.late };
+    let backends: &[&dyn Backend] = match choice.backend {
+        LabBackend::Sim => &[&Sim],
+        LabBackend::Netns => &[&kernel],
+        LabBackend::Both => &[&Sim, &kernel],
+    };
     // What is wrong with the last is said before the first is run.
     for name in names {
         let loaded = load::load(name, axes, choice)?;
@@ -66,14 +71,6 @@ fn run_all(names: &[String], axes: &[String], choice: &LabChoice) -> anyhow::Res
         }
     }
     all.end(&results)
-}
-
-fn backends(choice: LabBackend) -> &'static [&'static dyn Backend] {
-    match choice {
-        LabBackend::Sim => &[&Sim],
-        LabBackend::Netns => &[&Kernel],
-        LabBackend::Both => &[&Sim, &Kernel],
-    }
 }
 
 fn say_how_many(choice: &LabChoice) {

@@ -4,6 +4,7 @@ mod instances;
 mod owner;
 mod privileges;
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -26,15 +27,37 @@ const TRY: Duration = Duration::from_millis(50);
 const LONG: Duration = Duration::from_secs(1);
 
 /// Runs each point by itself: instances and namespaces are there while it lasts, and the machine is others' in between.
-pub struct Kernel;
+pub struct Kernel {
+    /// What is later than this is late.
+    pub late: Duration,
+}
+
+impl Kernel {
+    /// All bounds of lateness grow with the first.
+    fn path(&self, waiting: Waiting) -> Netns<'static> {
+        let usual = Bounds::default();
+        let times = self.late.as_secs_f64() / usual.late.as_secs_f64();
+        let bounds = Bounds {
+            late: self.late,
+            very_late: usual.very_late.mul_f64(times),
+            rate_error: usual.rate_error * times,
+            ..usual
+        };
+        Netns { algorithms: &Instances, waiting, bounds }
+    }
+}
 
 impl Backend for Kernel {
     fn name(&self) -> &'static str {
-        path(Waiting::Sleep).name()
+        self.path(Waiting::Sleep).name()
     }
 
     fn is_deterministic(&self) -> bool {
         false
+    }
+
+    fn settings(&self) -> BTreeMap<String, String> {
+        BTreeMap::from([("late".to_owned(), humantime::format_duration(self.late).to_string())])
     }
 
     fn max_jobs(&self) -> usize {
@@ -42,20 +65,16 @@ impl Backend for Kernel {
     }
 
     fn check(&self, setup: &Setup) -> Result<(), BackendError> {
-        path(Waiting::Sleep).check(setup)
+        self.path(Waiting::Sleep).check(setup)
     }
 
     fn run(&self, setup: &Setup, seed: u64, watch: &Watch<'_>) -> Result<Outcome, BackendError> {
         let _turn = wait_for_turn(watch)?;
         instances::remove_leftovers().map_err(|error| failed(&error))?;
-        let result = path(waiting(setup)).run(setup, seed, watch);
+        let result = self.path(waiting(setup)).run(setup, seed, watch);
         // Ctrl-C reaches programs that it has started, too: what they say then is no failure.
         watch.pass(0.0).and(result)
     }
-}
-
-fn path(waiting: Waiting) -> Netns<'static> {
-    Netns { algorithms: &Instances, waiting, bounds: Bounds::default() }
 }
 
 fn waiting(setup: &Setup) -> Waiting {
