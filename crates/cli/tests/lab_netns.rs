@@ -57,7 +57,10 @@ fn a_scenario_runs_in_both_backends() {
         // What is there is not run again.
         let again = command(&scratch, &[&run[..], &PATIENT, &["--json"]].concat()).output().unwrap();
         let results: Value = serde_json::from_slice(&again.stdout).unwrap();
-        assert_eq!((&results[1]["ran"], &results[1]["kept"], &results[1]["invalid"]), (&0.into(), &1.into(), &Value::Array(vec![])));
+        assert_eq!(
+            (&results[1]["ran"], &results[1]["kept"], &results[1]["invalid"]),
+            (&0.into(), &1.into(), &Value::Array(vec![]))
+        );
     });
 }
 
@@ -101,7 +104,8 @@ fn comparison_is_as_asked(scratch: &Scratch) {
     let (ended, text) = compared(&tight);
     let comparison: Value = serde_json::from_str(&text).unwrap();
     let rows = comparison["rows"].as_array().unwrap();
-    let tolerances = [("goodput", 3.0), ("cwnd_mean", 0.0), ("loss_epochs", 15.0), ("utilisation", 3.0), ("srtt_mean", 10.0)];
+    let tolerances =
+        [("goodput", 3.0), ("cwnd_mean", 0.0), ("loss_epochs", 15.0), ("utilisation", 3.0), ("srtt_mean", 10.0)];
     for (measure, pct) in tolerances {
         let of_measure = |row: &&Value| row["measure"].as_str().unwrap().split(':').next() == Some(measure);
         let rows: Vec<&Value> = rows.iter().filter(of_measure).collect();
@@ -158,10 +162,17 @@ fn what_cannot_be_is_refused_before_anything_is_made() {
             assert!(said.lines().count() <= 2 && words.iter().all(|word| said.contains(word)), "{said}");
         };
         let asked = ["run", "./two.toml", "./codel.toml", "--backend", "netns"];
-        let words = ["ccctl: codel: the netns backend has no CoDel", "try: --backend sim, or another value of link.l.queue.kind"];
+        let words = [
+            "ccctl: codel: the netns backend has no CoDel",
+            "try: --backend sim, or another value of link.l.queue.kind",
+        ];
         refused(&mut command(&scratch, &asked), code::USAGE, &words);
         let mut by_nobody = command(&scratch, &["run", "./two.toml", "--backend", "netns"]);
-        refused(by_nobody.uid(NOBODY).gid(NOBODY), code::HOST, &["--backend netns cannot run here: not root", "CAP_BPF", "try: run as root"]);
+        refused(
+            by_nobody.uid(NOBODY).gid(NOBODY),
+            code::HOST,
+            &["--backend netns cannot run here: not root", "CAP_BPF", "try: run as root"],
+        );
         let mut without_ip = command(&scratch, &["run", "./two.toml", "--backend", "netns"]);
         refused(without_ip.env("PATH", "/nowhere"), code::HOST, &["the program ip", "try: install iproute2"]);
         refused(&mut command(&scratch, &["compare", "a", "b", "--tolerance", "x=y"]), code::USAGE, &["try: "]);

@@ -22,17 +22,25 @@ const INSTANCES: usize = 2;
 /// Two senders and the receiver.
 const NAMESPACES: usize = 3;
 
-/// A run of a minute, in its middle.
+/// A run of a minute, in its middle; killed when a test fails.
 struct Running {
-    child: Child,
+    child: Option<Child>,
     pid: u32,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill().and_then(|()| child.wait()); // it may have ended by itself
+        }
+    }
 }
 
 impl Running {
     fn start(scratch: &Scratch, out: &str) -> Self {
         let mut command = scratch.command(&["run", "./long.toml", "--backend", "netns", "--out", out]);
         let child = command.envs([Turn::lend()]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let running = Self { pid: child.id(), child };
+        let running = Self { pid: child.id(), child: Some(child) };
         (0..INSTANCES).for_each(|number| claim(&format!("lab_{}_{number}", running.pid)));
         eventually(LONG_ENOUGH, || match running.instances().len() {
             INSTANCES if namespaces_of(running.pid).len() == NAMESPACES => Ok(()),
@@ -47,9 +55,9 @@ impl Running {
         names().into_iter().filter(|name| name.starts_with(&format!("lab_{}_", self.pid))).collect()
     }
 
-    fn end(self, signal: Signal) -> (Option<i32>, String) {
+    fn end(mut self, signal: Signal) -> (Option<i32>, String) {
         kill(Pid::from_raw(self.pid as i32), signal).unwrap();
-        let output = self.child.wait_with_output().unwrap();
+        let output = self.child.take().unwrap().wait_with_output().unwrap();
         (output.status.code(), String::from_utf8(output.stdout).unwrap())
     }
 }

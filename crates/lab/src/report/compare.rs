@@ -87,9 +87,11 @@ impl std::fmt::Display for Verdict {
 pub fn compare(first: &Summary, second: &Summary, measures: &[String], tolerances: &Tolerances) -> Comparison {
     let wanted = first.wanted.iter().filter(|name| second.wanted.contains(name));
     let measures: Vec<&String> = if measures.is_empty() {
+        let groups = first.measures.keys().filter(|name| is_of_group(name, "goodput")).count();
         let others = first.measures.keys().filter(|name| second.measures.contains_key(*name));
         let others = others.filter(|name| tolerances.is_always_compared(name) && !first.wanted.contains(name));
-        wanted.chain(others).collect()
+        // Those of the only group are those of all flows.
+        wanted.chain(others.filter(|name| groups > 1 || !name.contains(':'))).collect()
     } else {
         measures.iter().collect()
     };
@@ -122,6 +124,11 @@ pub fn compare(first: &Summary, second: &Summary, measures: &[String], tolerance
         }
     }
     comparison
+}
+
+/// "goodput:early" and the like.
+fn is_of_group(measure: &str, name: &str) -> bool {
+    measure.strip_prefix(name).is_some_and(|rest| rest.starts_with(':') && !rest.contains(['+', '/', '@']))
 }
 
 fn difference(
