@@ -104,6 +104,10 @@ compare-ns3 *ARGS:
 reproduce *ARGS:
     scripts/reproduce {{ ARGS }}
 
+# every algorithm in the simulator and on this kernel, and docs/cross-validation.md out of both (hours; root; goes on where it was stopped)
+cross-validate *ARGS:
+    scripts/cross-validate {{ ARGS }}
+
 # licences and sources of the dependencies (needs: cargo install cargo-deny)
 deny:
     cargo deny check licenses bans sources

@@ -1,6 +1,7 @@
 //! The command line of the lab.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
@@ -63,7 +64,13 @@ pub struct LabChoice {
     /// Leave out the paper's values and statements
     #[arg(long)]
     pub no_paper: bool,
-    /// Runs at once [default: processors]
+    /// Tries again of a run that the netns backend calls invalid
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub retries: u32,
+    /// On the netns backend: what is later than this is late, and too much of it makes a run invalid
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "1ms")]
+    pub late: Duration,
+    /// Runs at once [default: processors; netns: always 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
     /// Only part I of N of all runs; `ccctl lab merge` puts the parts together
@@ -134,15 +141,22 @@ pub struct LabCompare {
     pub first: PathBuf,
     /// Another one of the same scenario
     pub second: PathBuf,
-    /// Also equal: values that differ by no more than so many percent of the first
-    #[arg(long, value_name = "PCT", default_value_t = 0.0)]
-    pub tolerance: f64,
+    /// Also equal: values that differ by no more than so many percent of the first; may be repeated [default: 0; between
+    /// backends goodput=3, cwnd_mean=10, loss_epochs=15, and others]
+    #[arg(long, value_name = "[MEASURE=]PCT")]
+    pub tolerance: Vec<String>,
     /// Only this measure; may be repeated [default: those that the scenario's page shows]
     #[arg(long, value_name = "MEASURE")]
     pub measure: Vec<String>,
     /// Write a page with both on one set of axes
     #[arg(long, value_name = "FILE")]
     pub page: Option<PathBuf>,
+    /// Write the pictures of this page into a folder: 1.svg and so on
+    #[arg(long, value_name = "DIR")]
+    pub pictures: Option<PathBuf>,
+    /// Print a Markdown table: a row for each place
+    #[arg(long, conflicts_with = "json")]
+    pub markdown: bool,
     /// End with code 6 if anything differs
     #[arg(long)]
     pub fail: bool,
@@ -163,11 +177,15 @@ pub struct LabReproduction {
 }
 
 /// What runs a scenario.
-#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum LabBackend {
     /// The simulator
     #[default]
     Sim,
+    /// The running kernel, over an emulated path between network namespaces; needs root
+    Netns,
+    /// One after the other, and a page with both
+    Both,
 }
 
 /// In which files time series are kept.

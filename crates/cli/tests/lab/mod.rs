@@ -62,6 +62,31 @@ where = "nowhere"
 check = [{ measure = "goodput", is = "<", value = 1 }]
 "#;
 
+/// Two flows for three seconds over a path that any machine can emulate: 10 Mbit/s and 20 ms, 16 packets of 1500 bytes are a BDP.
+pub const DUMBBELL: &str = r#"title = "two flows"
+[[link]]
+name = "l"
+rate = "10 Mbit/s"
+delay = "5 ms"
+queue = { kind = "droptail", size = "100 % BDP" }
+[[flows]]
+name = "a"
+algorithm = "cubic"
+path = ["l"]
+access_delay = "5 ms"
+[[flows]]
+name = "b"
+algorithm = "reno"
+path = ["l"]
+access_delay = "5 ms"
+[run]
+duration = "3 s"
+warm_up = "1 s"
+sample_interval = "100 ms"
+[measures]
+wanted = ["goodput:a", "utilisation", "srtt_mean"]
+"#;
+
 /// A folder of a test, removed at its end, with the small scenario in it.
 pub struct Scratch(PathBuf);
 

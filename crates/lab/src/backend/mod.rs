@@ -5,6 +5,7 @@ mod outcome;
 mod sim;
 mod tables;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use netns::{Algorithms, KernelAlgorithm, Netns};
@@ -20,12 +21,20 @@ pub enum BackendError {
     #[error("cancelled")]
     Cancelled,
     /// The scenario asks for what this backend does not have.
-    #[error("the {backend} backend has no {what}")]
+    #[error("the {backend} backend has no {what}; --backend sim, or another value of {key}")]
     Unsupported {
         /// Which.
         backend: &'static str,
         /// What.
         what: String,
+        /// Where the scenario says so, as a path of `--set`.
+        key: String,
+    },
+    /// The run was made, and is not to be believed.
+    #[error("the run is invalid: {}", .reasons.join("; "))]
+    Invalid {
+        /// What speaks against it.
+        reasons: Vec<String>,
     },
     /// An algorithm could not be made.
     #[error(transparent)]
@@ -67,6 +76,11 @@ pub trait Backend: Sync {
 
     /// Is the outcome a function of setup and seed?
     fn is_deterministic(&self) -> bool;
+
+    /// What of it decides about results, or whether they count, by name; runs with other settings do not belong together.
+    fn settings(&self) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
 
     /// At most so many runs at once.
     fn max_jobs(&self) -> usize {

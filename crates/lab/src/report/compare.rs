@@ -1,15 +1,17 @@
 //! Two folders of one scenario side by side.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use ccctl_series::{Cell, Grid, Page, Part};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::number::{estimate, number, unit};
-use super::sweep;
+use super::tolerance::Tolerances;
+use super::{evolution, sweep};
 use crate::measures::Estimate;
-use crate::run::{PointSummary, Summary, Versions};
+use crate::run::{PointSummary, RunError, Summary, Versions};
 
 /// What two folders say.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -18,8 +20,6 @@ pub struct Comparison {
     pub first: Versions,
     /// and the second.
     pub second: Versions,
-    /// Percent of the first's value by which values may differ in any case.
-    pub tolerance_pct: f64,
     /// Each measure at each point that both have.
     pub rows: Vec<Difference>,
     /// Points and measures that only one of them has.
@@ -43,6 +43,8 @@ pub struct Difference {
     pub difference: f64,
     /// In percent of the first, where that is not 0.
     pub difference_pct: Option<f64>,
+    /// By so many percent of the first they may differ in any case.
+    pub tolerance_pct: f64,
     /// What it means.
     pub verdict: Verdict,
 }
@@ -80,15 +82,22 @@ impl std::fmt::Display for Verdict {
     }
 }
 
-/// Compares these measures, or those that both pages show.
+/// Compares these measures, or those that both pages show; between backends also what always is.
 #[must_use]
-pub fn compare(first: &Summary, second: &Summary, measures: &[String], tolerance_pct: f64) -> Comparison {
+pub fn compare(first: &Summary, second: &Summary, measures: &[String], tolerances: &Tolerances) -> Comparison {
     let wanted = first.wanted.iter().filter(|name| second.wanted.contains(name));
-    let measures: Vec<&String> = if measures.is_empty() { wanted.collect() } else { measures.iter().collect() };
+    let measures: Vec<&String> = if measures.is_empty() {
+        let groups = first.measures.keys().filter(|name| is_of_group(name, "goodput")).count();
+        let others = first.measures.keys().filter(|name| second.measures.contains_key(*name));
+        let others = others.filter(|name| tolerances.is_always_compared(name) && !first.wanted.contains(name));
+        // Those of the only group are those of all flows.
+        wanted.chain(others.filter(|name| groups > 1 || !name.contains(':'))).collect()
+    } else {
+        measures.iter().collect()
+    };
     let mut comparison = Comparison {
         first: first.versions.clone(),
         second: second.versions.clone(),
-        tolerance_pct,
         rows: Vec::new(),
         only_in_one: Vec::new(),
     };
@@ -104,7 +113,7 @@ pub fn compare(first: &Summary, second: &Summary, measures: &[String], tolerance
             match (value(&left), value(&right)) {
                 (Some(left), Some(right)) => {
                     let unit = first.measures.get(*name).map_or_else(String::new, |info| info.unit.clone());
-                    comparison.rows.push(difference(place, name, unit, (left, right), tolerance_pct));
+                    comparison.rows.push(difference(place, name, unit, (left, right), tolerances));
                 }
                 (None, None) => {}
                 (left, _) => {
@@ -117,18 +126,23 @@ pub fn compare(first: &Summary, second: &Summary, measures: &[String], tolerance
     comparison
 }
 
+/// "goodput:early" and the like.
+fn is_of_group(measure: &str, name: &str) -> bool {
+    measure.strip_prefix(name).is_some_and(|rest| rest.starts_with(':') && !rest.contains(['+', '/', '@']))
+}
+
 fn difference(
     place: &BTreeMap<String, String>,
     measure: &str,
     unit: String,
     (first, second): (Estimate, Estimate),
-    tolerance_pct: f64,
+    tolerances: &Tolerances,
 ) -> Difference {
     let difference = second.mean - first.mean;
     let intervals = first.half_width_95.zip(second.half_width_95).map(|(a, b)| a + b);
     let verdict = if first.values == second.values {
         Verdict::Equal
-    } else if 100.0 * difference.abs() <= tolerance_pct * first.mean.abs() {
+    } else if tolerances.allows(measure, first.mean, second.mean) {
         Verdict::WithinTolerance
     } else if intervals.is_some_and(|both| difference.abs() <= both) {
         Verdict::WithinIntervals
@@ -136,8 +150,9 @@ fn difference(
         Verdict::Differs
     };
     let difference_pct = Some(100.0 * difference / first.mean.abs()).filter(|pct| pct.is_finite());
+    let tolerance_pct = tolerances.pct(measure);
     let (place, measure) = (place.clone(), measure.to_owned());
-    Difference { place, measure, unit, first, second, difference, difference_pct, verdict }
+    Difference { place, measure, unit, first, second, difference, difference_pct, tolerance_pct, verdict }
 }
 
 fn words(place: &BTreeMap<String, String>) -> String {
@@ -149,29 +164,60 @@ fn words(place: &BTreeMap<String, String>) -> String {
     }
 }
 
+/// A folder of a comparison.
+#[derive(Debug, Clone, Copy)]
+pub struct Side<'a> {
+    /// Where it is.
+    pub folder: &'a Path,
+    /// What it says.
+    pub summary: &'a Summary,
+}
+
+impl Side<'_> {
+    fn name(&self) -> String {
+        self.folder.display().to_string()
+    }
+}
+
 /// Both on one set of axes, and the table.
-#[must_use]
-pub fn compare_page(comparison: &Comparison, first: &Summary, second: &Summary, names: (&str, &str)) -> Page {
+pub fn compare_page(comparison: &Comparison, first: &Side<'_>, second: &Side<'_>) -> Result<Page, RunError> {
     let facts = vec![
-        ("first".to_owned(), described(names.0, &comparison.first)),
-        ("second".to_owned(), described(names.1, &comparison.second)),
+        ("first".to_owned(), described(first, &comparison.first)),
+        ("second".to_owned(), described(second, &comparison.second)),
         ("differing".to_owned(), format!("{} of {}", comparison.differing(), comparison.rows.len())),
-        ("tolerance".to_owned(), format!("{} %", comparison.tolerance_pct)),
     ];
     let mut parts = vec![Part::Facts(facts), Part::Heading("Differences".to_owned()), Part::Grid(grid(comparison))];
     if !comparison.only_in_one.is_empty() {
         parts.push(Part::Text(comparison.only_in_one.join("\n\n")));
     }
-    let pictures = sweep::both(first, second);
+    let labels = labels(comparison);
+    let pictures = sweep::both(first.summary, second.summary, labels.1);
     if !pictures.is_empty() {
         parts.push(Part::Heading("Both".to_owned()));
         parts.extend(pictures.into_iter().map(super::Picture::part));
     }
-    Page { title: format!("{}: two folders", first.title), subtitle: format!("{} and {}", names.0, names.1), parts }
+    let runs = evolution::both((first.folder, labels.0), (second.folder, labels.1))?;
+    if !runs.shown.is_empty() {
+        parts.push(Part::Heading("Runs over time".to_owned()));
+        let is_open = runs.shown.len() == 1;
+        let group =
+            |(title, picture): (String, super::Picture)| Part::Group { title, is_open, parts: vec![picture.part()] };
+        parts.extend(runs.shown.into_iter().map(group));
+    }
+    let title = format!("{}: two folders", first.summary.title);
+    Ok(Page { title, subtitle: format!("{} and {}", first.name(), second.name()), parts })
 }
 
-fn described(name: &str, versions: &Versions) -> String {
-    format!("{name}: ccctl {}, {} backend, seed {}", versions.ccctl, versions.backend, versions.seed)
+/// How lines are called.
+fn labels(comparison: &Comparison) -> (&str, &str) {
+    match (comparison.first.backend.as_str(), comparison.second.backend.as_str()) {
+        (first, second) if first == second => ("first", "second"),
+        backends => backends,
+    }
+}
+
+fn described(side: &Side<'_>, versions: &Versions) -> String {
+    format!("{}: ccctl {}, {} backend, seed {}", side.name(), versions.ccctl, versions.backend, versions.seed)
 }
 
 fn grid(comparison: &Comparison) -> Grid {
@@ -185,10 +231,12 @@ fn grid(comparison: &Comparison) -> Grid {
             estimate(&row.second).into(),
             number(row.difference).into(),
             pct.into(),
+            number(row.tolerance_pct).into(),
             Cell::verdict(row.verdict.to_string(), row.verdict != Verdict::Differs),
         ]
     };
-    let head = ["place", "measure", "unit", "first", "second", "difference", "difference, %", "verdict"];
+    let head =
+        ["place", "measure", "unit", "first", "second", "difference", "difference, %", "tolerance, %", "verdict"];
     Grid {
         caption: "mean ± half of the 95 % confidence interval".to_owned(),
         head: head.map(str::to_owned).to_vec(),

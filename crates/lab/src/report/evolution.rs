@@ -4,8 +4,8 @@ use std::path::Path;
 
 use ccctl_series::{Axis, Figure, Line, Panel, Point, Scale, Style, Table};
 
-use super::Picture;
-use crate::run::{flow_series, link_series, read_record, RunError, UnitId, UnitRecord};
+use super::{Drawing, Picture};
+use crate::run::{flow_series, link_series, load, read_record, RunError, UnitId, UnitRecord};
 use crate::scenario::{Point as Place, Scenario};
 
 /// So many flows have lines of their own; of more, each group has one.
@@ -57,6 +57,32 @@ pub fn runs(root: &Path, scenario: &Scenario) -> Result<Runs, RunError> {
         shown.push((title, Picture::figure(format!("run {}", id.name()), figure)));
     }
     Ok(Runs { shown, left_out })
+}
+
+/// The first repeats that both folders have, each pair on one set of axes; lines have the labels of their folders.
+pub fn both(first: (&Path, &str), second: (&Path, &str)) -> Result<Runs, RunError> {
+    let of = |root: &Path| runs(root, &load(root)?);
+    let (of_first, of_second) = (of(first.0)?, of(second.0)?);
+    let mut both = Runs { shown: Vec::new(), left_out: of_first.left_out.max(of_second.left_out) };
+    for (title, picture) in of_first.shown {
+        let Some((_, other)) = of_second.shown.iter().find(|(other, _)| *other == title) else { continue };
+        let Some(figure) = joined((&picture, first.1), (other, second.1)) else { continue };
+        both.shown.push((title, Picture::figure(picture.name, figure)));
+    }
+    Ok(both)
+}
+
+/// Lines of the second are dashed.
+fn joined(first: (&Picture, &str), second: (&Picture, &str)) -> Option<Figure> {
+    let (Drawing::Figure(one), Drawing::Figure(other)) = (&first.0.drawing, &second.0.drawing) else { return None };
+    let mut figure = one.clone();
+    for (panel, of_other) in figure.panels.iter_mut().zip(&other.panels) {
+        let dashed = of_other.lines.iter().map(|line| Line { style: Style::Dashed, ..line.clone() });
+        let labelled = |line: Line, label: &str| Line { label: format!("{}, {label}", line.label), ..line };
+        let lines = std::mem::take(&mut panel.lines).into_iter().map(|line| labelled(line, first.1));
+        panel.lines = lines.chain(dashed.map(|line| labelled(line, second.1))).collect();
+    }
+    Some(figure)
 }
 
 struct Run<'a> {

@@ -12,8 +12,10 @@ mod evolution;
 mod number;
 mod page;
 mod reproduction;
+mod side_by_side;
 mod sweep;
 mod tables;
+mod tolerance;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,9 +25,11 @@ use ccctl_series::{matrix_svg, svg, Figure, Matrix, Page, Part};
 use crate::run::{load, summarise, RunError, Summary};
 use crate::scenario::Scenario;
 
-pub use compare::{compare, compare_page, Comparison, Difference, Verdict};
+pub use compare::{compare, compare_page, Comparison, Difference, Side, Verdict};
 pub use number::estimate;
 pub use reproduction::{read_notes, reproduction, statement_ids, Note, NotesError};
+pub use side_by_side::side_by_side;
+pub use tolerance::Tolerances;
 
 /// The file with the command that made a folder.
 const COMMAND: &str = "command.txt";
@@ -87,6 +91,30 @@ struct Content<'a> {
 #[must_use]
 pub fn html(page: &Page) -> String {
     ccctl_series::page(page)
+}
+
+/// Writes the pictures of a page as files `1.svg`, `2.svg`, and gives their titles.
+pub fn write_pictures(page: &Page, folder: &Path) -> Result<Vec<String>, RunError> {
+    fs::create_dir_all(folder).map_err(RunError::io("create", folder))?;
+    let mut titles = Vec::new();
+    for figure in figures(&page.parts) {
+        titles.push(figure.title.clone());
+        write_file(&folder.join(titles.len().to_string()).with_extension("svg"), svg(figure).as_bytes())?;
+    }
+    Ok(titles)
+}
+
+/// Those in groups, too.
+fn figures(parts: &[Part]) -> Vec<&Figure> {
+    let mut found = Vec::new();
+    for part in parts {
+        match part {
+            Part::Figure(figure) => found.push(figure),
+            Part::Group { parts, .. } => found.extend(figures(parts)),
+            _ => {}
+        }
+    }
+    found
 }
 
 /// Keeps the command for the page.

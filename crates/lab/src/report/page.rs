@@ -1,10 +1,12 @@
 //! The page of a folder.
 
+use std::collections::BTreeMap;
+
 use ccctl_series::{Cell, Grid, Page, Part};
 
 use super::number::{estimate_or_dash, number, unit, with_unit};
 use super::{Content, Drawing, Picture};
-use crate::run::{PaperRow, PointSummary, Summary};
+use crate::run::{InvalidRun, PaperRow, PointSummary, Summary};
 use crate::statements::{Judged, Verdict};
 
 /// Pictures that are seen at once; more fold away.
@@ -16,6 +18,7 @@ pub(super) fn page(content: Content<'_>) -> Page {
     if !summary.notes.is_empty() {
         parts.push(Part::Text(summary.notes.clone()));
     }
+    parts.extend(invalid(summary));
     parts.extend(statements(summary));
     parts.extend(paper(summary));
     let ran = what_ran(&content);
@@ -50,6 +53,9 @@ fn head(content: &Content<'_>) -> Vec<(String, String)> {
             format!("{} of {}: {points} points, {} repeats", summary.runs_done, summary.runs, repeats(summary)),
         ),
     ];
+    if !summary.invalid.is_empty() {
+        facts.push(fact("invalid", format!("{} of them; they are in no measure", summary.invalid.len())));
+    }
     if !summary.statements.is_empty() {
         let count = |meant| summary.statements.iter().filter(|judged| judged.verdict == meant).count();
         let (hold, fail, open) = (count(Verdict::Holds), count(Verdict::DoesNotHold), count(Verdict::NotEnoughData));
@@ -62,6 +68,30 @@ fn head(content: &Content<'_>) -> Vec<(String, String)> {
 
 fn repeats(summary: &Summary) -> usize {
     summary.runs / summary.points.len().max(1)
+}
+
+/// What came to no result.
+fn invalid(summary: &Summary) -> Vec<Part> {
+    if summary.invalid.is_empty() {
+        return Vec::new();
+    }
+    let row = |run: &InvalidRun| {
+        let place = place(summary, &run.place);
+        let number = |number: u32| Cell::from(number.to_string());
+        vec![place.into(), number(run.repeat + 1), number(run.tries), run.reasons.join("; ").into()]
+    };
+    let grid = Grid {
+        caption: "not to be believed, and in no measure; the same command tries them again".to_owned(),
+        head: ["place", "repeat", "tries", "what speaks against the last try"].map(str::to_owned).to_vec(),
+        rows: summary.invalid.iter().map(row).collect(),
+    };
+    vec![Part::Heading("Invalid runs".to_owned()), Part::Grid(grid)]
+}
+
+/// "algorithm = cubic, buffer = 20 % BDP", in the order of the axes.
+fn place(summary: &Summary, place: &BTreeMap<String, String>) -> String {
+    let words = summary.axes.iter().filter_map(|axis| Some(format!("{} = {}", axis.name, place.get(&axis.name)?)));
+    words.collect::<Vec<_>>().join(", ")
 }
 
 fn statements(summary: &Summary) -> Vec<Part> {
@@ -123,11 +153,9 @@ fn paper(summary: &Summary) -> Vec<Part> {
     }
     let row = |row: &PaperRow| {
         let error = row.error.map_or_else(String::new, |error| format!(" ± {}", number(error)));
-        let place =
-            summary.axes.iter().filter_map(|axis| Some(format!("{} = {}", axis.name, row.place.get(&axis.name)?)));
         vec![
             row.measure.as_str().into(),
-            place.collect::<Vec<_>>().join(", ").into(),
+            place(summary, &row.place).into(),
             row.stands.as_str().into(),
             unit(&row.unit).into(),
             format!("{}{error}", number(row.paper)).into(),
@@ -194,6 +222,7 @@ fn what_ran(content: &Content<'_>) -> Vec<Part> {
         fact("seed", versions.seed.to_string()),
         fact("identity", versions.identity.clone()),
     ];
+    facts.extend(versions.settings.iter().map(|(name, value)| fact(name, value.clone())));
     let algorithm = |(name, hash): (&String, &String)| (format!("{name}, SHA-256 of its C file"), hash.clone());
     facts.extend(versions.algorithms.iter().map(algorithm));
     let text = Part::Verbatim(content.scenario.text.clone());

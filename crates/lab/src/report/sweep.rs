@@ -198,8 +198,8 @@ fn horizontal(axis: &AxisInfo, unit: Option<String>) -> Axis {
     Axis { label: axis.name.clone(), unit: unit.unwrap_or_default(), scale }
 }
 
-/// The pictures of two summaries of one scenario, each pair on one set of axes.
-pub fn both(first: &Summary, second: &Summary) -> Vec<Picture> {
+/// The pictures of two summaries of one scenario, each pair on one set of axes; lines of the second have its label.
+pub fn both(first: &Summary, second: &Summary, label: &str) -> Vec<Picture> {
     use super::Drawing;
     let others = pictures(second);
     let mut joined = Vec::new();
@@ -210,7 +210,7 @@ pub fn both(first: &Summary, second: &Summary) -> Vec<Picture> {
             for (panel, of_second) in figure.panels.iter_mut().zip(&other.panels) {
                 let dashed = of_second.lines.iter().map(|line| {
                     let style = if line.style == Style::Bars { Style::Bars } else { Style::Dashed };
-                    Line { label: format!("{} (second)", line.label), style, points: line.points.clone() }
+                    Line { label: format!("{} ({label})", line.label), style, points: line.points.clone() }
                 });
                 panel.lines.extend(dashed);
             }

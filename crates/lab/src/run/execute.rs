@@ -10,6 +10,7 @@ use ccctl_series::Table;
 use super::error::RunError;
 use super::folder::Folder;
 use super::identity::Versions;
+use super::invalid::InvalidRun;
 use super::summary::{summarise, Summary};
 use super::unit::{measured, units, UnitId, UnitRecord};
 use crate::backend::{Backend, BackendError, Outcome, Watch};
@@ -27,6 +28,8 @@ pub struct Options {
     pub shard: Option<Shard>,
     /// In which files time series are kept, if they are.
     pub series: Option<SeriesFormat>,
+    /// How often a run that its backend calls invalid is tried again.
+    pub retries: u32,
 }
 
 /// Files of time series.
@@ -82,8 +85,19 @@ pub struct Report {
     pub ran: usize,
     /// Runs that were there already.
     pub kept: usize,
+    /// Runs that came to no result, because every try was invalid; the summary has them with their reasons.
+    pub invalid: usize,
     /// It was stopped; what was finished is kept, and the same call goes on from there.
     pub cancelled: bool,
+}
+
+/// Can the backend run all points?
+pub fn check(scenario: &Scenario, backend: &dyn Backend) -> Result<(), RunError> {
+    for point in &scenario.points {
+        let at = || scenario.place_text(&point.position);
+        backend.check(&point.setup).map_err(|cause| RunError::Unit { at: at(), cause })?;
+    }
+    Ok(())
 }
 
 /// Runs what is missing, and sums up what is there.
@@ -94,9 +108,7 @@ pub fn run(
     progress: &(dyn Fn(Progress) + Sync),
     cancel: &AtomicBool,
 ) -> Result<Report, RunError> {
-    for point in &scenario.points {
-        backend.check(&point.setup).map_err(|cause| RunError::Unit { at: scenario.label(&point.position), cause })?;
-    }
+    check(scenario, backend)?;
     let versions = Versions::of(scenario, backend)?;
     let folder = Folder::open(&options.out, scenario, &versions)?;
     let shard = options.shard.unwrap_or(Shard { number: 1, of: 1 });
@@ -115,9 +127,11 @@ pub fn run(
         folder: &folder,
         versions: &versions,
         series: options.series,
+        retries: options.retries,
         missing: &missing,
         next: AtomicUsize::new(0),
         done: AtomicUsize::new(kept),
+        invalid: AtomicUsize::new(0),
         of: all.len(),
         progress,
         cancel,
@@ -130,13 +144,13 @@ pub fn run(
             scope.spawn(|| work.go());
         }
     });
-    let ran = work.done.load(Ordering::SeqCst) - kept;
+    let (ran, invalid) = (work.done.load(Ordering::SeqCst) - kept, work.invalid.load(Ordering::SeqCst));
     if let Some(error) = work.error.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(error);
     }
     let summary = summarise(&options.out, scenario)?;
     folder.write_json("summary.json", &summary)?;
-    Ok(Report { summary, ran, kept, cancelled: kept + ran < all.len() })
+    Ok(Report { summary, ran, kept, invalid, cancelled: kept + ran + invalid < all.len() })
 }
 
 /// What the threads share.
@@ -146,9 +160,11 @@ struct Work<'a> {
     folder: &'a Folder,
     versions: &'a Versions,
     series: Option<SeriesFormat>,
+    retries: u32,
     missing: &'a [UnitId],
     next: AtomicUsize,
     done: AtomicUsize,
+    invalid: AtomicUsize,
     of: usize,
     progress: &'a (dyn Fn(Progress) + Sync),
     cancel: &'a AtomicBool,
@@ -162,9 +178,10 @@ impl Work<'_> {
         while !self.cancel.load(Ordering::SeqCst) && !self.stop.load(Ordering::SeqCst) {
             let Some(id) = self.missing.get(self.next.fetch_add(1, Ordering::SeqCst)) else { return };
             match self.run_one(*id) {
-                Ok(()) => {
-                    let done = self.done.fetch_add(1, Ordering::SeqCst) + 1;
-                    (self.progress)(Progress { unit: *id, share: 1.0, done, of: self.of });
+                Ok(has_result) => {
+                    let counter = if has_result { &self.done } else { &self.invalid };
+                    counter.fetch_add(1, Ordering::SeqCst);
+                    self.report(*id, 1.0);
                 }
                 Err(RunError::Unit { cause: BackendError::Cancelled, .. }) => return,
                 Err(error) => {
@@ -176,21 +193,45 @@ impl Work<'_> {
         }
     }
 
-    fn run_one(&self, id: UnitId) -> Result<(), RunError> {
+    fn report(&self, unit: UnitId, share: f64) {
+        (self.progress)(Progress { unit, share, done: self.done.load(Ordering::SeqCst), of: self.of });
+    }
+
+    /// Whether it has come to a result.
+    fn run_one(&self, id: UnitId) -> Result<bool, RunError> {
         let point = self.scenario.points.iter().find(|point| point.index == id.point).expect("units are of points");
         let seed = seed::of_repeat(self.scenario.seed, id.repeat);
-        let report = |share: f64| {
-            let done = self.done.load(Ordering::SeqCst);
-            (self.progress)(Progress { unit: id, share, done, of: self.of });
+        let outcome = match self.try_often(point, id, seed) {
+            Ok(outcome) => outcome,
+            Err(BackendError::Invalid { reasons }) => {
+                let place = self.scenario.place(&point.position);
+                let (point, repeat, tries) = (id.point, id.repeat, self.retries + 1);
+                self.folder.note_invalid(id, &InvalidRun { point, repeat, place, tries, reasons })?;
+                return Ok(false);
+            }
+            Err(cause) => {
+                let at = format!("{} (repeat {})", self.scenario.place_text(&point.position), id.repeat + 1);
+                return Err(RunError::Unit { at, cause });
+            }
         };
-        let watch = Watch { cancel: self.cancel, progress: &report };
-        let outcome = self.backend.run(&point.setup, seed, &watch).map_err(|cause| {
-            let label = self.scenario.label(&point.position);
-            RunError::Unit { at: format!("{label} (repeat {})", id.repeat + 1), cause }
-        })?;
         let record = UnitRecord::of(self.scenario, point, id, seed, &outcome);
         let series = self.series.map_or_else(Vec::new, |format| self.tables(point, id, &outcome, format));
-        self.folder.keep(id, &record, &series)
+        self.folder.keep(id, &record, &series)?;
+        Ok(true)
+    }
+
+    /// Until a try is valid, but not more often than was asked for.
+    fn try_often(&self, point: &Point, id: UnitId, seed: u64) -> Result<Outcome, BackendError> {
+        let report = |share: f64| self.report(id, share);
+        let watch = Watch { cancel: self.cancel, progress: &report };
+        let mut result = self.backend.run(&point.setup, seed, &watch);
+        for _ in 0..self.retries {
+            if !matches!(result, Err(BackendError::Invalid { .. })) {
+                break;
+            }
+            result = self.backend.run(&point.setup, seed, &watch);
+        }
+        result
     }
 
     /// All time series by the names of their files.

@@ -5,11 +5,12 @@
 //! versions.json     what it was run with, and the identity of its runs
 //! units/NAME.json   a finished run each; written last, so that it vouches for the series
 //! series/NAME/      its time series
+//! invalid/NAME.json a run that came to no result, and why; gone when it has one
 //! summary.json      means over the repeats, the paper's values, statements; written at the end
 //! ```
 
 use std::fs::{self, File};
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use ccctl_series::Table;
@@ -19,6 +20,7 @@ use serde::Serialize;
 
 use super::error::RunError;
 use super::identity::Versions;
+use super::invalid::InvalidRun;
 use super::unit::{UnitId, UnitRecord};
 use crate::scenario::Scenario;
 
@@ -71,7 +73,19 @@ impl Folder {
                 ccctl_series::write(table, &folder.join(name))?;
             }
         }
-        self.write_json(&unit_file(id), record)
+        self.write_json(&unit_file(id), record)?;
+        let invalid = self.root.join(invalid_file(id));
+        match fs::remove_file(&invalid) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(RunError::io("remove", &invalid)(error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes that a unit has come to no result.
+    pub(crate) fn note_invalid(&self, id: UnitId, invalid: &InvalidRun) -> Result<(), RunError> {
+        let folder = self.root.join("invalid");
+        fs::create_dir_all(&folder).map_err(RunError::io("create", &folder))?;
+        self.write_json(&invalid_file(id), invalid)
     }
 
     /// Writes a file as JSON.
@@ -141,10 +155,19 @@ pub(crate) fn read_unit(root: &Path, id: UnitId) -> Result<Option<UnitRecord>, R
     read_json(&root.join(unit_file(id)))
 }
 
+/// Why a unit has no result, where it was tried.
+pub(crate) fn read_invalid(root: &Path, id: UnitId) -> Result<Option<InvalidRun>, RunError> {
+    read_json(&root.join(invalid_file(id)))
+}
+
+fn invalid_file(id: UnitId) -> String {
+    format!("invalid/{}.json", id.name())
+}
+
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, RunError> {
     let data = match fs::read(path) {
         Ok(data) => data,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(RunError::io("read", path)(error)),
     };
     let damaged = |error: serde_json::Error| RunError::Damaged { file: path.to_owned(), what: error.to_string() };

@@ -19,6 +19,9 @@ pub struct Versions {
     pub ccctl: String,
     /// Backend.
     pub backend: String,
+    /// Its settings.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, String>,
     /// The scenario's seed.
     pub seed: u64,
     /// SHA-256 of the C file of each algorithm in use.
@@ -41,6 +44,7 @@ impl Versions {
             scenario: scenario.name.clone(),
             ccctl: env!("CARGO_PKG_VERSION").to_owned(),
             backend: backend.name().to_owned(),
+            settings: backend.settings(),
             seed: scenario.seed,
             algorithms: names.iter().filter_map(source).collect(),
             identity: String::new(),
@@ -52,6 +56,10 @@ impl Versions {
         };
         add(scenario.canonical.as_bytes());
         add(&serde_json::to_vec(&(&versions.ccctl, &versions.backend, versions.seed)).unwrap_or_default());
+        for (name, value) in &versions.settings {
+            add(name.as_bytes());
+            add(value.as_bytes());
+        }
         for trace in &scenario.traces {
             let path = scenario.folder.join(trace);
             add(&std::fs::read(&path).map_err(RunError::io("read", &path))?);

@@ -4,14 +4,16 @@ mod error;
 mod execute;
 mod folder;
 mod identity;
+mod invalid;
 mod merge;
 mod summary;
 mod unit;
 
 pub use error::RunError;
-pub use execute::{flow_series, link_series, run, Options, Progress, Report, SeriesFormat, Shard};
+pub use execute::{check, flow_series, link_series, run, Options, Progress, Report, SeriesFormat, Shard};
 pub(crate) use folder::read_unit as read_record;
 pub use identity::Versions;
+pub use invalid::InvalidRun;
 pub use merge::{load, merge};
 pub use summary::{summarise, summary_schema, AxisInfo, FlowSummary, MeasureInfo, PaperRow, PointSummary, Summary};
 pub use unit::{units, FlowRecord, LinkRecord, UnitId, UnitRecord};

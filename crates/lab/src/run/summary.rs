@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::error::RunError;
 use super::folder;
 use super::identity::Versions;
+use super::invalid::InvalidRun;
 use super::unit::{asked, measured, units, UnitRecord};
 use crate::measures::{Estimate, Reference};
 use crate::scenario::{Axis, Scenario};
@@ -31,6 +32,9 @@ pub struct Summary {
     pub runs_done: usize,
     /// of so many.
     pub runs: usize,
+    /// Runs that came to no result because every try was invalid; they are in no measure.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub invalid: Vec<InvalidRun>,
     /// Axes of the sweep.
     pub axes: Vec<AxisInfo>,
     /// All measures of this file, by name.
@@ -127,10 +131,15 @@ pub fn summary_schema() -> serde_json::Value {
 pub fn summarise(root: &Path, scenario: &Scenario) -> Result<Summary, RunError> {
     let versions = folder::read_versions(root)?.ok_or_else(|| RunError::NoRuns(root.to_owned()))?;
     let mut records: BTreeMap<usize, Vec<Option<UnitRecord>>> = BTreeMap::new();
+    let mut invalid = Vec::new();
     for id in units(scenario) {
-        records.entry(id.point).or_default().push(folder::read_unit(root, id)?);
+        let record = folder::read_unit(root, id)?;
+        if record.is_none() {
+            invalid.extend(folder::read_invalid(root, id)?);
+        }
+        records.entry(id.point).or_default().push(record);
     }
-    Ok(of_records(scenario, versions, &records))
+    Ok(Summary { invalid, ..of_records(scenario, versions, &records) })
 }
 
 fn of_records(scenario: &Scenario, versions: Versions, records: &Records) -> Summary {
@@ -145,6 +154,7 @@ fn of_records(scenario: &Scenario, versions: Versions, records: &Records) -> Sum
         notes: scenario.notes.clone(),
         runs_done,
         runs: units(scenario).len(),
+        invalid: Vec::new(),
         axes: scenario.axes.iter().map(axis_info).collect(),
         measures: references.iter().map(|(name, reference)| (name.clone(), measure_info(reference))).collect(),
         wanted: scenario.wanted.iter().map(Reference::to_string).collect(),
@@ -202,11 +212,6 @@ impl Found<'_> {
         Some(here.iter().zip(&there).map(compared).collect())
     }
 
-    fn place(&self, position: &[usize]) -> BTreeMap<String, String> {
-        let names = self.scenario.axes.iter().map(|axis| axis.name.clone());
-        names.zip(self.scenario.values(position).into_iter().map(str::to_owned)).collect()
-    }
-
     fn points(&self, references: &BTreeMap<String, Reference>) -> Vec<PointSummary> {
         let point = |point: &crate::scenario::Point| {
             let value = |(name, reference): (&String, &Reference)| {
@@ -214,7 +219,7 @@ impl Found<'_> {
             };
             PointSummary {
                 index: point.index,
-                place: self.place(&point.position),
+                place: self.scenario.place(&point.position),
                 repeats: self.of_point(point.index).iter().flatten().count(),
                 measures: references.iter().filter_map(value).collect(),
                 flows: self.flows(point.index),
@@ -245,7 +250,7 @@ impl Found<'_> {
             let off = ours.as_ref().map(|ours| 100.0 * (ours.mean - value.value) / value.value.abs());
             PaperRow {
                 measure: value.measure.to_string(),
-                place: self.place(&value.position),
+                place: self.scenario.place(&value.position),
                 unit: value.measure.definition.unit.to_owned(),
                 paper: value.value,
                 error: value.error,

@@ -106,13 +106,11 @@ impl UnitRecord {
     pub fn of(scenario: &Scenario, point: &Point, id: UnitId, seed: u64, outcome: &Outcome) -> Self {
         let evaluation = Evaluation { setup: &point.setup, outcome };
         let measures = measured(scenario).into_iter();
-        let axes = scenario.axes.iter().map(|axis| axis.name.clone());
-        let values = scenario.values(&point.position).into_iter().map(str::to_owned);
         Self {
             point: id.point,
             repeat: id.repeat,
             seed,
-            place: axes.zip(values).collect(),
+            place: scenario.place(&point.position),
             measures: measures.map(|(name, reference)| (name, evaluation.value(&reference))).collect(),
             flows: flows(point, outcome, &evaluation.goodputs_mbit_per_s()),
             links: links(point, outcome),

@@ -10,6 +10,7 @@ mod reader;
 pub mod setup;
 mod sweep;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use document::Document;
@@ -121,6 +122,23 @@ impl Scenario {
     #[must_use]
     pub fn label(&self, position: &[usize]) -> String {
         label(&self.axes, position)
+    }
+
+    /// Values of the axes there, by name.
+    #[must_use]
+    pub fn place(&self, position: &[usize]) -> BTreeMap<String, String> {
+        let names = self.axes.iter().map(|axis| axis.name.clone());
+        names.zip(self.values(position).into_iter().map(str::to_owned)).collect()
+    }
+
+    /// The scenario and the place, for messages: "s4-pairs, buffer = 40 packets".
+    #[must_use]
+    pub fn place_text(&self, position: &[usize]) -> String {
+        [self.name.clone(), self.label(position)]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 
     /// The point there, if it is run.

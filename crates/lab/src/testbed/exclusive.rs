@@ -12,6 +12,8 @@ use nix::fcntl::{Flock, FlockArg};
 use super::TestbedError;
 
 const PATH: &str = "/run/ccctl-kernel-tests.lock";
+/// Process that has the right and lends it to those that it starts.
+const LENT: &str = "CCCTL_TURN_OF";
 const PATIENCE: Duration = Duration::from_secs(900);
 
 static IN_THIS_PROCESS: Mutex<()> = Mutex::new(());
@@ -63,6 +65,41 @@ impl Exclusive {
         let mut file = OpenOptions::new().append(true).open(PATH).map_err(step())?;
         file.write_all(format!("{name}\n").as_bytes()).map_err(step())
     }
+}
+
+/// The same right for a run of the lab. What a run makes, it can be told by: nothing is noted, and the notes of a killed test
+/// stay for the next one.
+#[derive(Debug)]
+pub struct Turn {
+    _file: Option<Flock<File>>,
+}
+
+impl Turn {
+    /// Takes it, if nobody has it.
+    pub fn take() -> Result<Option<Self>, TestbedError> {
+        require_root()?;
+        if is_held_by_parent() {
+            return Ok(Some(Self { _file: None }));
+        }
+        let file = OpenOptions::new().append(true).create(true).open(PATH);
+        match Flock::lock(file.map_err(TestbedError::io(format!("open {PATH}")))?, FlockArg::LockExclusiveNonblock) {
+            Ok(file) => Ok(Some(Self { _file: Some(file) })),
+            Err((_, Errno::EWOULDBLOCK)) => Ok(None),
+            Err((_, errno)) => Err(TestbedError::errno(format!("lock {PATH}"))(errno)),
+        }
+    }
+
+    /// A program that this process starts with this variable may take its turn while this process has the right.
+    #[must_use]
+    pub fn lend() -> (&'static str, String) {
+        (LENT, std::process::id().to_string())
+    }
+}
+
+/// A test that has the right waits for the program that it tests.
+fn is_held_by_parent() -> bool {
+    let parent = nix::unistd::getppid().to_string();
+    std::env::var(LENT).is_ok_and(|lender| lender == parent)
 }
 
 impl Drop for Exclusive {

@@ -33,7 +33,7 @@ pub use command::{run, run_ok, Background, Output};
 pub use connections::Connections;
 pub use cpu::CpuTime;
 pub use error::TestbedError;
-pub use exclusive::{require_root, Exclusive};
+pub use exclusive::{require_root, Exclusive, Turn};
 pub use grace_period::grace_period;
 pub use host::{assert_same, mount_bpffs, settled, HostState};
 pub use iperf::{IperfClient, IperfReport, IperfServer};

@@ -4,6 +4,7 @@
 
 mod bad_scenarios;
 mod good_scenarios;
+mod invalid;
 mod judging;
 mod measuring;
 mod running;

@@ -14,7 +14,7 @@ use ccctl_lab::scenario::Scenario;
 use crate::scenario;
 
 /// Three algorithms, two buffers, one left out, two repeats: ten short runs.
-const SMALL: &str = r#"title = "small"
+pub const SMALL: &str = r#"title = "small"
 [[link]]
 name = "l"
 rate = "5 Mbit/s"
@@ -54,17 +54,17 @@ check = [{ measure = "utilisation", is = ">", value = 10 }]
 "#;
 
 /// A folder of a test, removed at its end.
-struct Scratch(PathBuf);
+pub struct Scratch(PathBuf);
 
 impl Scratch {
-    fn new(name: &str) -> Self {
+    pub fn new(name: &str) -> Self {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("lab-{name}-{}", std::process::id()));
         drop(fs::remove_dir_all(&path));
         fs::create_dir_all(&path).unwrap();
         Self(path)
     }
 
-    fn folder(&self, name: &str) -> PathBuf {
+    pub fn folder(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 }
@@ -76,7 +76,7 @@ impl Drop for Scratch {
 }
 
 fn options(out: &Path, jobs: usize) -> Options {
-    Options { out: out.to_owned(), jobs, shard: None, series: None }
+    Options { out: out.to_owned(), jobs, shard: None, series: None, retries: 0 }
 }
 
 fn run_all(scenario: &Scenario, options: &Options) -> Result<Report, RunError> {

@@ -1,12 +1,17 @@
 //! The command that makes a folder's runs, as its page shows it: what decides about results, not where and how fast.
 
+use ccctl_lab::backend::{Backend, Sim};
+
 use crate::arguments::LabChoice;
 
 /// Of this scenario.
-pub fn text(name: &str, axes: &[String], choice: &LabChoice) -> String {
+pub fn text(name: &str, axes: &[String], backend: &dyn Backend, choice: &LabChoice) -> String {
     let verb = if axes.is_empty() { "run" } else { "sweep" };
     let mut words = vec!["ccctl".to_owned(), "lab".to_owned(), verb.to_owned(), quoted(name)];
     let mut add = |option: &str, value: &str| words.extend([option.to_owned(), quoted(value)]);
+    if backend.name() != Sim.name() {
+        add("--backend", backend.name());
+    }
     for (option, values) in [("--axis", axes), ("--set", choice.set.as_slice()), ("--only", choice.only.as_slice())] {
         for value in values {
             add(option, value);

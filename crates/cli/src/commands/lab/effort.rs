@@ -6,6 +6,25 @@ use ccctl_lab::scenario::{Scenario, Setup};
 /// What one processor simulates of packets in a second, roughly: `docs/simulator.md` has measurements.
 const PACKETS_PER_S: f64 = 2e6;
 
+/// What a run takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// Work for a processor: how fast it is shows.
+    Work,
+    /// Its own time on the wall, to the second known before.
+    Time,
+}
+
+impl Effort {
+    /// Of a run: packets, or seconds.
+    pub fn of(self, setup: &Setup) -> f64 {
+        match self {
+            Self::Work => packets(setup),
+            Self::Time => setup.duration.as_secs_f64(),
+        }
+    }
+}
+
 /// Packets of a run, if its links are always busy.
 pub fn packets(setup: &Setup) -> f64 {
     let of_link = |link: &ccctl_lab::scenario::setup::Link| {

@@ -1,9 +1,10 @@
-//! `ccctl lab`: experiments. No command here asks the kernel for anything, and none needs privileges.
+//! `ccctl lab`: experiments. Only `--backend netns` asks the kernel for anything, and needs privileges.
 
 mod command;
 mod compare;
 mod effort;
 mod fault;
+mod kernel;
 mod list;
 mod load;
 mod merge;

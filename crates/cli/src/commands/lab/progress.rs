@@ -10,7 +10,7 @@ use ccctl_lab::run::{units, Progress as Step, Shard, UnitId};
 use ccctl_lab::scenario::Scenario;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::effort;
+use super::effort::Effort;
 use crate::output;
 
 /// Of the bar.
@@ -21,6 +21,7 @@ const LINE_EVERY: Duration = Duration::from_secs(60);
 /// Told by the threads that run, asked by the one that shows.
 pub struct Progress {
     name: String,
+    effort: Effort,
     weights: BTreeMap<UnitId, f64>, // of what is missing
     state: Mutex<State>,
     started: Instant,
@@ -35,11 +36,11 @@ struct State {
 }
 
 impl Progress {
-    pub fn new(scenario: &Scenario, shard: Option<Shard>, out: &Path) -> Self {
+    pub fn new(scenario: &Scenario, shard: Option<Shard>, out: &Path, effort: Effort) -> Self {
         let shard = shard.unwrap_or(Shard { number: 1, of: 1 });
         let mine: Vec<UnitId> = units(scenario).into_iter().skip(shard.number - 1).step_by(shard.of).collect();
         let of_point: BTreeMap<usize, f64> =
-            scenario.points.iter().map(|point| (point.index, effort::packets(&point.setup))).collect();
+            scenario.points.iter().map(|point| (point.index, effort.of(&point.setup))).collect();
         let is_missing = |id: &&UnitId| !out.join("units").join(format!("{}.json", id.name())).exists();
         let weights: BTreeMap<UnitId, f64> = mine
             .iter()
@@ -50,6 +51,7 @@ impl Progress {
         let state = State { shares: BTreeMap::new(), done, of, said: Instant::now() };
         Self {
             name: scenario.name.clone(),
+            effort,
             weights,
             state: Mutex::new(state),
             started: Instant::now(),
@@ -98,10 +100,11 @@ impl Progress {
 
     fn time_left(&self, share: f64) -> String {
         let elapsed = self.started.elapsed();
-        if share < 0.001 || elapsed < Duration::from_secs(2) {
-            return String::new();
-        }
-        let left = elapsed.mul_f64((1.0 - share) / share);
+        let left = match self.effort {
+            Effort::Time => Duration::from_secs_f64(self.weights.values().sum::<f64>() * (1.0 - share).max(0.0)),
+            Effort::Work if share < 0.001 || elapsed < Duration::from_secs(2) => return String::new(),
+            Effort::Work => elapsed.mul_f64((1.0 - share) / share),
+        };
         let text = output::span(Duration::from_secs(left.as_secs()));
         let largest: Vec<&str> = text.split(' ').take(2).collect();
         format!(", {} left", largest.join(" "))

@@ -1,16 +1,20 @@
 //! `ccctl lab run` and `ccctl lab sweep`
 
+use std::io::Write as _;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use ccctl_lab::backend::Sim;
+use ccctl_lab::backend::{Backend, Sim};
 use ccctl_lab::report::{keep_command, report as draw};
-use ccctl_lab::run::{run as run_lab, Options, Report, RunError, SeriesFormat, Shard};
+use ccctl_lab::run::{check, run as run_lab, Options, Report, RunError, SeriesFormat, Shard};
 use ccctl_lab::scenario::Scenario;
 
+use super::effort::Effort;
+use super::kernel::{self, Kernel};
 use super::progress::Progress;
-use super::{command, fault, load, text};
+use super::{command, compare, fault, load, text};
 use crate::arguments::{LabBackend, LabChoice, LabRun, LabSeries, LabSweep};
 use crate::commands::acks::stop::Stop;
 use crate::exit::Exit;
@@ -28,70 +32,128 @@ pub fn sweep(arguments: &LabSweep) -> anyhow::Result<Exit> {
 }
 
 fn run_all(names: &[String], axes: &[String], choice: &LabChoice) -> anyhow::Result<Exit> {
+    let kernel = Kernel { late: choice.late };
+    let backends: &[&dyn Backend] = match choice.backend {
+        LabBackend::Sim => &[&Sim],
+        LabBackend::Netns => &[&kernel],
+        LabBackend::Both => &[&Sim, &kernel],
+    };
     // What is wrong with the last is said before the first is run.
     for name in names {
-        load::load(name, axes, choice)?;
+        let loaded = load::load(name, axes, choice)?;
+        for backend in backends {
+            check(&loaded.scenario, *backend).map_err(fault::of_run)?;
+        }
     }
     let shard = choice.shard.as_deref().map(str::parse::<Shard>).transpose().map_err(fault::of_run)?;
-    let stop = Stop::listen()?;
+    if choice.backend != LabBackend::Sim {
+        kernel::require()?;
+        say_how_many(choice);
+    }
+    let all = All { axes, choice, shard, stop: Stop::listen()? };
     let mut results = Vec::new();
     for name in names {
-        let loaded = load::load(name, axes, choice)?;
+        let mut folders = Vec::new();
+        for backend in backends {
+            let result = all.run_one(name, *backend)?;
+            let is_stopped = result.cancelled;
+            folders.push(result.folder.clone());
+            results.push(result);
+            if is_stopped {
+                return all.end(&results);
+            }
+        }
+        if let ([sim, kernel], None) = (&folders[..], shard) {
+            let page = compare::page_of_both(sim, kernel)?;
+            if !choice.output.json {
+                output::line(&format!("  both: {}", page.display()))?;
+            }
+        }
+    }
+    all.end(&results)
+}
+
+fn say_how_many(choice: &LabChoice) {
+    if let Some(jobs) = choice.jobs.filter(|jobs| *jobs > 1) {
+        // With stderr closed there is nobody to tell.
+        let _ = writeln!(std::io::stderr(), "ccctl: --jobs {jobs}: on the kernel one run is made at a time");
+    }
+}
+
+/// What is common to all runs of a command.
+struct All<'a> {
+    axes: &'a [String],
+    choice: &'a LabChoice,
+    shard: Option<Shard>,
+    stop: Stop,
+}
+
+impl All<'_> {
+    fn run_one(&self, name: &str, backend: &dyn Backend) -> anyhow::Result<text::Outcome> {
+        let loaded = load::load(name, self.axes, self.choice)?;
         let options = Options {
-            out: choice.out.join(&loaded.scenario.name),
-            jobs: jobs(choice),
-            shard,
-            series: match choice.series {
+            out: self.folder(&loaded.scenario, backend),
+            jobs: jobs(self.choice),
+            shard: self.shard,
+            series: match self.choice.series {
                 LabSeries::Parquet => Some(SeriesFormat::Parquet),
                 LabSeries::Csv => Some(SeriesFormat::Csv),
                 LabSeries::None => None,
             },
+            retries: self.choice.retries,
         };
-        let report = run_one(&loaded.scenario, choice.backend, &options, &stop)?;
-        let cancelled = report.cancelled;
-        keep_command(&options.out, &command::text(name, axes, choice)).map_err(fault::of_run)?;
-        let is_page = !cancelled && shard.is_none();
+        let report = self.carry_out(&loaded.scenario, backend, &options)?;
+        let text = command::text(name, self.axes, backend, self.choice);
+        keep_command(&options.out, &text).map_err(fault::of_run)?;
+        let is_page = !report.cancelled && self.shard.is_none();
         let page = is_page.then(|| draw(&options.out)).transpose().map_err(fault::of_run)?;
-        let result = text::Outcome::new(&report, &options.out, page, shard);
-        if !choice.output.json {
+        let result = text::Outcome::new(&report, &options.out, page, self.shard);
+        if !self.choice.output.json {
             output::line(result.text().trim_end())?;
         }
-        results.push(result);
-        if cancelled {
-            break;
+        Ok(result)
+    }
+
+    /// Runs on the kernel are no continuation of those in the simulator: they have a folder of their own.
+    fn folder(&self, scenario: &Scenario, backend: &dyn Backend) -> PathBuf {
+        if backend.is_deterministic() {
+            self.choice.out.join(&scenario.name)
+        } else {
+            self.choice.out.join(format!("{}-{}", scenario.name, backend.name()))
         }
     }
-    if choice.output.json {
-        output::json(&results)?;
+
+    /// Runs it in another thread, while this one looks at signals and shows where it is.
+    fn carry_out(&self, scenario: &Scenario, backend: &dyn Backend, options: &Options) -> anyhow::Result<Report> {
+        let effort = if backend.is_deterministic() { Effort::Work } else { Effort::Time };
+        let progress = Progress::new(scenario, options.shard, &options.out, effort);
+        let cancel = AtomicBool::new(false);
+        let result: Result<Report, RunError> = thread::scope(|scope| {
+            let work = scope.spawn(|| run_lab(scenario, backend, options, &|step| progress.step(step), &cancel));
+            while !work.is_finished() {
+                // If signals cannot be read, nobody could stop it: stop.
+                if self.stop.is_wanted().unwrap_or(true) {
+                    cancel.store(true, Ordering::SeqCst);
+                }
+                progress.show();
+                thread::sleep(TICK);
+            }
+            work.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        progress.finish();
+        result.map_err(fault::of_run)
     }
-    let is_whole = results.len() == names.len() && results.iter().all(|result| !result.cancelled);
-    Ok(if is_whole { Exit::Done } else { Exit::Partly })
+
+    fn end(&self, results: &[text::Outcome]) -> anyhow::Result<Exit> {
+        if self.choice.output.json {
+            output::json(&results)?;
+        }
+        let is_whole = results.iter().all(|result| !result.cancelled && result.invalid.is_empty());
+        Ok(if is_whole { Exit::Done } else { Exit::Partly })
+    }
 }
 
 fn jobs(choice: &LabChoice) -> usize {
     let processors = || thread::available_parallelism().map_or(1, usize::from);
     choice.jobs.map_or_else(processors, usize::from)
-}
-
-/// Runs it in another thread, while this one looks at signals and shows where it is.
-fn run_one(scenario: &Scenario, backend: LabBackend, options: &Options, stop: &Stop) -> anyhow::Result<Report> {
-    let backend = match backend {
-        LabBackend::Sim => Sim,
-    };
-    let progress = Progress::new(scenario, options.shard, &options.out);
-    let cancel = AtomicBool::new(false);
-    let result: Result<Report, RunError> = thread::scope(|scope| {
-        let work = scope.spawn(|| run_lab(scenario, &backend, options, &|step| progress.step(step), &cancel));
-        while !work.is_finished() {
-            // If signals cannot be read, nobody could stop it: stop.
-            if stop.is_wanted().unwrap_or(true) {
-                cancel.store(true, Ordering::SeqCst);
-            }
-            progress.show();
-            thread::sleep(TICK);
-        }
-        work.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    });
-    progress.finish();
-    result.map_err(fault::of_run)
 }

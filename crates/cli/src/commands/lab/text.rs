@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use ccctl_lab::run::{Report, Shard, Summary};
+use ccctl_lab::run::{InvalidRun, Report, Shard, Summary};
 use ccctl_lab::statements::Verdict;
 use serde::Serialize;
 
@@ -20,6 +20,8 @@ pub struct Outcome {
     pub kept: usize,
     /// and that the scenario has.
     pub runs: usize,
+    /// Runs that came to no result, and why.
+    pub invalid: Vec<InvalidRun>,
     pub cancelled: bool,
     pub statements: Statements,
     pub page: Option<PathBuf>,
@@ -75,6 +77,7 @@ impl Outcome {
             ran: report.ran,
             kept: report.kept,
             runs: report.summary.runs,
+            invalid: report.summary.invalid.clone(),
             cancelled: report.cancelled,
             statements: Statements::of(&report.summary),
             page,
@@ -85,6 +88,9 @@ impl Outcome {
     pub fn text(&self) -> String {
         let mut text =
             format!("{}: {} made, {} there before", self.scenario, output::count(self.ran, "run"), self.kept);
+        if !self.invalid.is_empty() {
+            let _ = write!(text, ", {} invalid", self.invalid.len());
+        }
         if self.cancelled {
             let _ = write!(text, "; stopped, the same command goes on in {}", self.folder.display());
             return text;
@@ -94,6 +100,9 @@ impl Outcome {
             let _ = write!(text, "ccctl lab merge OUT DIR... puts {} together with the others", self.folder.display());
             return text;
         }
+        for run in &self.invalid {
+            let _ = write!(text, "\n  {}", invalid(run));
+        }
         let statements = self.statements.text();
         if !statements.is_empty() {
             let _ = write!(text, "\n  {statements}");
@@ -102,4 +111,11 @@ impl Outcome {
         let _ = write!(text, "\n  {}", result.display());
         text
     }
+}
+
+fn invalid(run: &InvalidRun) -> String {
+    let place = run.place.iter().map(|(axis, value)| format!("{axis} = {value}"));
+    let place: Vec<String> = place.chain([format!("repeat {}", run.repeat + 1)]).collect();
+    let tries = output::count(run.tries as usize, "try").replace("trys", "tries");
+    format!("invalid after {tries}: {}: {}", place.join(", "), run.reasons.join("; "))
 }

@@ -53,6 +53,8 @@ pub(super) struct RunningFlow {
     writing: Option<JoinHandle<()>>,
     last: FlowSample,
     last_state: u8,
+    /// The reduction that was counted last is over when so much is acknowledged.
+    reduced_until_bytes: u64,
 }
 
 impl RunningFlow {
@@ -77,7 +79,7 @@ impl RunningFlow {
         let writing = Some(thread::spawn(move || {
             let _ = writing.join(); // its failure is in `shared`
         }));
-        Ok(Self { shared, writing, last: FlowSample::default(), last_state: 0 })
+        Ok(Self { shared, writing, last: FlowSample::default(), last_state: 0, reduced_until_bytes: 0 })
     }
 
     /// It writes no more; what was written is still sent.
@@ -103,7 +105,8 @@ impl RunningFlow {
         self.shared.ends.get()?.sender.local_addr().ok().map(|address| address.port())
     }
 
-    /// How it stands. The kernel does not count reductions: those that begin and end between two looks are not in it.
+    /// How it stands. The kernel does not count reductions: those that begin and end between two looks are not in it. One that
+    /// follows another at once is told by what is acknowledged: a reduction ends when all that was sent before it is.
     pub(super) fn look(&mut self) -> FlowSample {
         let Some(ends) = self.shared.ends.get() else { return self.last };
         let (Ok(sender), Ok(receiver)) = (tcp_info(&ends.sender), tcp_info(&ends.receiver)) else { return self.last };
@@ -115,7 +118,11 @@ impl RunningFlow {
     }
 
     fn take_up(&mut self, sender: &TcpInfo) {
-        let enters = |state: u8| u64::from(sender.ca_state == state && self.last_state != state);
+        let is_new = self.last_state != sender.ca_state || sender.acked_bytes > self.reduced_until_bytes;
+        let enters = |state: u8| u64::from(sender.ca_state == state && is_new);
+        if is_new && (sender.ca_state == CWR || sender.ca_state == RECOVERY) {
+            self.reduced_until_bytes = sender.new_bytes;
+        }
         self.last = FlowSample {
             cwnd_pkts: sender.cwnd_pkts,
             ssthresh_pkts: sender.ssthresh_pkts,

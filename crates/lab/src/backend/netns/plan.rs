@@ -21,45 +21,50 @@ const LOOK: std::ops::RangeInclusive<Duration> = Duration::from_millis(1)..=Dura
 
 /// Whether the path and the kernel have all that a setup asks for.
 pub(super) fn check(setup: &Setup) -> Result<(), BackendError> {
-    let refuse = |what: &str| Err(BackendError::Unsupported { backend: NAME, what: what.to_owned() });
-    let [link] = &setup.links[..] else { return refuse("topology but a dumbbell of one link") };
+    let refuse = |what: &str, key: String| Err(BackendError::Unsupported { backend: NAME, what: what.to_owned(), key });
+    let [link] = &setup.links[..] else {
+        return refuse("path of several links (a dumbbell has one)", "link".to_owned());
+    };
+    let of_link = |key: &str| format!("link.{}.{key}", link.name);
     if !link.jitter.is_zero() {
-        return refuse("jitter");
+        return refuse("jitter", of_link("jitter"));
     }
     if matches!(link.queue, Queue::Codel { .. }) {
-        return refuse("CoDel");
+        return refuse("CoDel", of_link("queue.kind"));
     }
-    let Some(first) = groups(setup).next() else { return refuse("run without flows") };
+    let Some(first) = groups(setup).next() else { return refuse("run without flows", "flows.*.count".to_owned()) };
     if !PACKET_BYTES.contains(&first.packet_bytes()) {
-        return refuse(&format!("packets of {} bytes (576 to 65535)", first.packet_bytes()));
+        return refuse(&format!("packets of {} bytes (576 to 65535)", first.packet_bytes()), "tcp.mss".to_owned());
     }
     for group in groups(setup) {
+        let of_group = |key: &str| format!("flows.{}.{key}", group.name);
         if group.tcp != first.tcp {
-            return refuse(&format!("settings of TCP for one group ({}) that others do not have", group.name));
+            return refuse("settings of TCP for one group that others do not have", of_group("tcp"));
         }
         if !group.access_jitter.is_zero() {
-            return refuse("jitter of access links");
+            return refuse("jitter of access links", of_group("access_jitter"));
         }
         if !matches!(group.application, Application::Bulk | Application::Transfer { .. }) {
-            return refuse(&format!("application of the kind that {} has; bulk and transfer", group.name));
+            return refuse("application but bulk and transfer", of_group("application.kind"));
         }
     }
-    check_tcp(&first.tcp, setup).or_else(|what| refuse(&what))
+    check_tcp(&first.tcp, setup).or_else(|(what, key)| refuse(what, format!("tcp.{key}")))
 }
 
-fn check_tcp(tcp: &TcpSpec, setup: &Setup) -> Result<(), String> {
+/// What the kernel does not have, and the key that asks for it.
+fn check_tcp(tcp: &TcpSpec, setup: &Setup) -> Result<(), (&'static str, &'static str)> {
     let usual = TcpSpec::default();
     let window_pkts = path_spec(setup, 0).in_flight_bytes() / u64::from(tcp.mss_bytes + tcp.header_bytes).max(1);
     let unsupported = [
-        (tcp.initial_ssthresh_pkts.is_some(), "initial_ssthresh"),
-        (u64::from(tcp.max_window_pkts) < window_pkts, "max_window below what path and queue hold"),
-        (tcp.ack_every_pkts != usual.ack_every_pkts, "ack_every other than 2"),
-        (tcp.ack_delay != usual.ack_delay, "ack_delay other than the kernel's"),
-        (tcp.quick_acks != usual.quick_acks, "quick_acks other than the kernel's"),
-        (tcp.pacing && !usual.pacing, "pacing where the algorithm does not ask for it"),
+        (tcp.initial_ssthresh_pkts.is_some(), "first threshold of slow start", "initial_ssthresh"),
+        (u64::from(tcp.max_window_pkts) < window_pkts, "window below what path and queue hold", "max_window"),
+        (tcp.ack_every_pkts != usual.ack_every_pkts, "ACK for other than 2 packets", "ack_every"),
+        (tcp.ack_delay != usual.ack_delay, "delay of ACKs other than the kernel's", "ack_delay"),
+        (tcp.quick_acks != usual.quick_acks, "number of quick ACKs other than the kernel's", "quick_acks"),
+        (tcp.pacing && !usual.pacing, "pacing where the algorithm does not ask for it", "pacing"),
     ];
-    match unsupported.into_iter().find(|(is_asked, _)| *is_asked) {
-        Some((_, what)) => Err(what.to_owned()),
+    match unsupported.into_iter().find(|(is_asked, ..)| *is_asked) {
+        Some((_, what, key)) => Err((what, key)),
         None => Ok(()),
     }
 }
@@ -180,9 +185,13 @@ duration = "10 s"
             ("\"droptail\"", "\"codel\"", "CoDel"),
             ("mss = \"960 bytes\"", "mss = \"100 bytes\"", "packets of 140 bytes"),
             ("[run]", "application = { kind = \"limited\", rate = \"1 Mbit/s\" }\n[run]", "application"),
-            ("[run]", "[flows.tcp]\nsack = false\n[run]", "settings of TCP for one group (second)"),
-            ("[[flows]]\nname = \"first\"", "max_window = \"100 packets\"\n[[flows]]\nname = \"first\"", "max_window"),
-            ("[[flows]]\nname = \"first\"", "ack_every = 8\n[[flows]]\nname = \"first\"", "ack_every"),
+            ("[run]", "[flows.tcp]\nsack = false\n[run]", "another value of flows.second.tcp"),
+            (
+                "[[flows]]\nname = \"first\"",
+                "max_window = \"100 packets\"\n[[flows]]\nname = \"first\"",
+                "tcp.max_window",
+            ),
+            ("[[flows]]\nname = \"first\"", "ack_every = 8\n[[flows]]\nname = \"first\"", "tcp.ack_every"),
         ] {
             assert!(SCENARIO.contains(from), "{from}");
             let error = check(&setup(&SCENARIO.replacen(from, to, 1))).unwrap_err().to_string();

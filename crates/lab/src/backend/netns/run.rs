@@ -19,6 +19,8 @@ use crate::testbed::{TcpState, TcpStates, TestbedError};
 
 /// Between two looks at a flow.
 const LOOK: Duration = Duration::from_millis(10);
+/// RFC 5681 allows no less than 2 segments; more than the largest window in packets is no window.
+const POSSIBLE_SSTHRESH_PKTS: std::ops::RangeInclusive<u32> = 1..=1 << 24;
 
 impl From<TestbedError> for BackendError {
     fn from(error: TestbedError) -> Self {
@@ -102,9 +104,9 @@ impl<'a> Run<'a> {
         loop {
             let now = self.began.elapsed();
             self.begin_and_end(now)?;
+            watch.pass((now.as_secs_f64() / duration.as_secs_f64()).min(1.0))?;
             if now >= next {
                 self.sample(now)?;
-                watch.pass((now.as_secs_f64() / duration.as_secs_f64()).min(1.0))?;
                 if next >= duration {
                     break;
                 }
@@ -206,9 +208,11 @@ impl<'a> Run<'a> {
 
 /// Adds the link, or refuses the run.
 fn finish(mut outcome: Outcome, report: &PathReport) -> Result<Outcome, BackendError> {
-    let faults: Vec<String> = report.faults().iter().map(ToString::to_string).collect();
-    if !faults.is_empty() {
-        return Err(BackendError::Failed(format!("the run is invalid: {}", faults.join("; "))));
+    let faults = report.faults();
+    let faults = faults.iter().map(ToString::to_string);
+    let reasons: Vec<String> = faults.chain(outcome.flows.iter().enumerate().filter_map(skipped_hook)).collect();
+    if !reasons.is_empty() {
+        return Err(BackendError::Invalid { reasons });
     }
     let series = &report.router.series;
     let samples = outcome
@@ -217,6 +221,14 @@ fn finish(mut outcome: Outcome, report: &PathReport) -> Result<Outcome, BackendE
         .map(|time| series.get(last_until(series, *time)).map_or_else(LinkSample::default, link_sample));
     outcome.links = vec![LinkSeries { samples: samples.collect() }];
     Ok(outcome)
+}
+
+/// The kernel leaves out a program that is interrupted by itself, and takes whatever is there for its answer: a threshold
+/// that no algorithm can have given.
+fn skipped_hook((number, flow): (usize, &Flow)) -> Option<String> {
+    let thresholds = flow.samples.iter().filter_map(|sample| sample.ssthresh_pkts);
+    let wrong = thresholds.into_iter().find(|pkts| !POSSIBLE_SSTHRESH_PKTS.contains(pkts))?;
+    Some(format!("the kernel has not asked the algorithm of flow {number}: it had a threshold of {wrong} packets"))
 }
 
 /// The last look at the queue that is not after this time; the first, if all are.

@@ -32,6 +32,10 @@ pub(super) struct TcpInfo {
     pub(super) sent_pkts: u32,
     pub(super) retransmitted_pkts: u32,
     pub(super) timeouts: u16,
+    /// Acknowledged, the SYN included.
+    pub(super) acked_bytes: u64,
+    /// Sent for the first time.
+    pub(super) new_bytes: u64,
 }
 
 /// Asks for it.
@@ -75,6 +79,8 @@ fn parse(bytes: &[u8; BYTES]) -> TcpInfo {
         sent_pkts: u32_at(156),
         retransmitted_pkts: u32_at(100),
         timeouts: u16_at(240),
+        acked_bytes: u64_at(120),
+        new_bytes: u64_at(200).saturating_sub(u64_at(208)),
     }
 }
 
@@ -102,6 +108,8 @@ mod tests {
         assert!((1..=10).contains(&sent.sent_pkts), "{sent:?}");
         assert!(sent.delivered_pkts + sent.unacked_pkts >= sent.sent_pkts, "{sent:?}");
         assert_eq!(sent.ssthresh_pkts, None);
+        assert_eq!(sent.new_bytes, 10_000);
+        assert!(sent.acked_bytes <= 10_001);
         sender.shutdown(std::net::Shutdown::Write).unwrap();
         assert_eq!(receiver.read(&mut [0]).unwrap(), 0);
         assert_eq!(tcp_info(&receiver).unwrap().received_bytes, 10_000);

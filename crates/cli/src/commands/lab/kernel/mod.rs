@@ -1,0 +1,115 @@
+//! The running kernel as a backend: the lab's emulated path, with algorithms that the loader loads.
+
+mod instances;
+mod owner;
+mod privileges;
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ccctl_lab::backend::{Backend, BackendError, Netns, Outcome, Watch};
+use ccctl_lab::path::{Bounds, Waiting};
+use ccctl_lab::scenario::setup::LinkRate;
+use ccctl_lab::scenario::Setup;
+use ccctl_lab::testbed::Turn;
+
+use crate::exit;
+use instances::Instances;
+pub use privileges::require;
+
+/// Up to this rate a router that sleeps between packets is early enough; a busy one takes a processor.
+const SLEEPING_BITS_PER_S: u64 = 100_000_000;
+/// Between two tries to get the machine; others try as often.
+const TRY: Duration = Duration::from_millis(50);
+/// Waiting for so long is told.
+const LONG: Duration = Duration::from_secs(1);
+
+/// Runs each point by itself: instances and namespaces are there while it lasts, and the machine is others' in between.
+pub struct Kernel {
+    /// What is later than this is late.
+    pub late: Duration,
+}
+
+impl Kernel {
+    /// All bounds of lateness grow with the first.
+    fn path(&self, waiting: Waiting) -> Netns<'static> {
+        let usual = Bounds::default();
+        let times = self.late.as_secs_f64() / usual.late.as_secs_f64();
+        let bounds = Bounds {
+            late: self.late,
+            very_late: usual.very_late.mul_f64(times),
+            rate_error: usual.rate_error * times,
+            ..usual
+        };
+        Netns { algorithms: &Instances, waiting, bounds }
+    }
+}
+
+impl Backend for Kernel {
+    fn name(&self) -> &'static str {
+        self.path(Waiting::Sleep).name()
+    }
+
+    fn is_deterministic(&self) -> bool {
+        false
+    }
+
+    fn settings(&self) -> BTreeMap<String, String> {
+        BTreeMap::from([("late".to_owned(), humantime::format_duration(self.late).to_string())])
+    }
+
+    fn max_jobs(&self) -> usize {
+        1
+    }
+
+    fn check(&self, setup: &Setup) -> Result<(), BackendError> {
+        self.path(Waiting::Sleep).check(setup)
+    }
+
+    fn run(&self, setup: &Setup, seed: u64, watch: &Watch<'_>) -> Result<Outcome, BackendError> {
+        let _turn = wait_for_turn(watch)?;
+        instances::remove_leftovers().map_err(|error| failed(&error))?;
+        let result = self.path(waiting(setup)).run(setup, seed, watch);
+        // Ctrl-C reaches programs that it has started, too: what they say then is no failure.
+        watch.pass(0.0).and(result)
+    }
+}
+
+fn waiting(setup: &Setup) -> Waiting {
+    let rate = |link: &ccctl_lab::scenario::setup::Link| match &link.rate {
+        LinkRate::Constant(rate) => *rate,
+        LinkRate::Trace { trace, .. } => trace.mean().as_bits_per_s(),
+    };
+    let fastest = setup.links.iter().map(rate).max().unwrap_or_default();
+    if fastest <= SLEEPING_BITS_PER_S {
+        Waiting::Sleep
+    } else {
+        Waiting::Busy
+    }
+}
+
+/// Until no other run, and no test of the kernel, has the machine.
+fn wait_for_turn(watch: &Watch<'_>) -> Result<Turn, BackendError> {
+    let (since, mut is_told) = (Instant::now(), false);
+    loop {
+        // Whoever waits already has its chance first.
+        thread::sleep(TRY);
+        watch.pass(0.0)?;
+        if let Some(turn) = Turn::take()? {
+            return Ok(turn);
+        }
+        if !is_told && since.elapsed() > LONG {
+            is_told = true;
+            // With stderr closed there is nobody to tell.
+            let _ = writeln!(std::io::stderr(), "ccctl: waits for another run on the kernel, or its tests");
+        }
+    }
+}
+
+/// The lab says what to do behind a semicolon.
+fn failed(error: &anyhow::Error) -> BackendError {
+    let remedy = exit::remedy(error).map_or_else(String::new, |remedy| format!("; {remedy}"));
+    BackendError::Failed(exit::cause(error) + &remedy)
+}

@@ -1,0 +1,21 @@
+//! Runs that were made and are not to be believed: noted with their reasons, and in no measure.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `invalid/NAME.json`: a run whose backend called every try invalid.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InvalidRun {
+    /// Number of its point in the sweep.
+    pub point: usize,
+    /// Number of the repeat, from 0.
+    pub repeat: u32,
+    /// Values of the axes at this point.
+    pub place: BTreeMap<String, String>,
+    /// How often it was tried.
+    pub tries: u32,
+    /// What speaks against the last try.
+    pub reasons: Vec<String>,
+}
