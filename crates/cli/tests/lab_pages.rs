@@ -4,7 +4,10 @@
 mod lab;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
 
+use ccctl_lab::testbed::eventually;
 use lab::{files, Scratch};
 use roxmltree::{Document, Node, ParsingOptions};
 use serde_json::Value;
@@ -164,4 +167,23 @@ fn the_reproduction_has_every_statement() {
     );
     assert!(text.contains("**T-2** does not hold. Not explained yet."), "{text}");
     assert!(text.contains("| `goodput:a` | algorithm = cubic, buffer = 20 % BDP | nowhere | Mbit/s | 50 |"), "{text}");
+}
+
+/// `--open` hands the page to whatever opens pages here: `xdg-open` on a Linux desktop.
+#[test]
+fn the_page_is_opened_on_request() {
+    let scratch = Scratch::new("open");
+    let browser = scratch.path("xdg-open");
+    fs::write(&browser, "#!/bin/sh\necho \"$1\" >opened.part && mv opened.part opened\n").unwrap();
+    fs::set_permissions(&browser, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", scratch.path("").display(), std::env::var("PATH").unwrap());
+    let run = ["run", "./small.toml", "--repeats", "1", "--only", "algorithm=cubic", "--open"];
+    assert!(scratch.command(&run).env("PATH", path).status().unwrap().success());
+    let opened = || fs::read_to_string(scratch.path("opened")).map_err(|error| error.to_string());
+    let opened = eventually(Duration::from_secs(20), opened).unwrap();
+    assert_eq!(opened.trim(), "ccctl-lab/small/index.html");
+
+    let nothing = scratch.command(&["report", "ccctl-lab/small", "--open"]).env("PATH", "").output().unwrap();
+    assert!(nothing.status.success());
+    assert!(String::from_utf8_lossy(&nothing.stderr).contains("nothing here opens ccctl-lab/small/index.html"));
 }

@@ -82,6 +82,9 @@ pub struct LabChoice {
     /// In which files time series are kept
     #[arg(long, value_enum, default_value_t)]
     pub series: LabSeries,
+    /// Show the page in the browser when it is there
+    #[arg(long)]
+    pub open: bool,
     /// How to print.
     #[command(flatten)]
     pub output: Output,
@@ -129,6 +132,9 @@ pub struct LabMerge {
 pub struct LabReport {
     /// A folder that `ccctl lab run` has made
     pub folder: PathBuf,
+    /// Show the page in the browser
+    #[arg(long)]
+    pub open: bool,
     /// How to print.
     #[command(flatten)]
     pub output: Output,

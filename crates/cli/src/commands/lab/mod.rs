@@ -1,5 +1,6 @@
 //! `ccctl lab`: experiments. Only `--backend netns` asks the kernel for anything, and needs privileges.
 
+mod browser;
 mod command;
 mod compare;
 mod effort;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::fault;
+use super::{browser, fault};
 use crate::arguments::LabReport as Arguments;
 use crate::exit::Exit;
 use crate::output;
@@ -13,6 +13,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         output::json(&json!({ "folder": arguments.folder, "page": page }))?;
     } else {
         output::line(&page.display().to_string())?;
+    }
+    if arguments.open {
+        browser::show(&page);
     }
     Ok(Exit::Done)
 }

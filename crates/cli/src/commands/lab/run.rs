@@ -1,7 +1,7 @@
 //! `ccctl lab run` and `ccctl lab sweep`
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use ccctl_lab::scenario::Scenario;
 use super::effort::Effort;
 use super::kernel::{self, Kernel};
 use super::progress::Progress;
-use super::{command, compare, fault, load, text};
+use super::{browser, command, compare, fault, load, text};
 use crate::arguments::{LabBackend, LabChoice, LabRun, LabSeries, LabSweep};
 use crate::commands::acks::stop::Stop;
 use crate::exit::Exit;
@@ -65,6 +65,7 @@ fn run_all(names: &[String], axes: &[String], choice: &LabChoice) -> anyhow::Res
         }
         if let ([sim, kernel], None) = (&folders[..], shard) {
             let page = compare::page_of_both(sim, kernel)?;
+            all.show(&page);
             if !choice.output.json {
                 output::line(&format!("  both: {}", page.display()))?;
             }
@@ -107,11 +108,20 @@ impl All<'_> {
         keep_command(&options.out, &text).map_err(fault::of_run)?;
         let is_page = !report.cancelled && self.shard.is_none();
         let page = is_page.then(|| draw(&options.out)).transpose().map_err(fault::of_run)?;
+        if let (Some(page), false) = (&page, self.choice.backend == LabBackend::Both) {
+            self.show(page);
+        }
         let result = text::Outcome::new(&report, &options.out, page, self.shard);
         if !self.choice.output.json {
             output::line(result.text().trim_end())?;
         }
         Ok(result)
+    }
+
+    fn show(&self, page: &Path) {
+        if self.choice.open {
+            browser::show(page);
+        }
     }
 
     /// Runs on the kernel are no continuation of those in the simulator: they have a folder of their own.
