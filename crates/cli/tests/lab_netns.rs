@@ -89,7 +89,7 @@ fn has_series(scratch: &Scratch) {
     assert!((28..=31).contains(&times_us.len()), "3 s in steps of 100 ms: {times_us:?}");
     assert!(column(scratch, &file("flow-a-0"), "cwnd_pkts").iter().any(|pkts| *pkts > 10));
     assert!(column(scratch, &file("flow-a-0"), "received_bytes").windows(2).all(|pair| pair[0] <= pair[1]));
-    assert!(column(scratch, &file("flow-a-0"), "state.w_max_q10").iter().any(|value| *value > 0));
+    assert!(column(scratch, &file("flow-a-0"), "state.w_max_pkts").iter().any(|value| *value > 0));
     assert!(column(scratch, &file("link-l"), "queue_pkts").iter().all(|pkts| *pkts <= 16));
 }
 

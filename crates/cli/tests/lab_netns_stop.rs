@@ -95,7 +95,9 @@ fn what_a_kill_leaves_goes_with_the_next_run_and_nothing_else_does() {
         let scratch = scratch("kill");
         // Names of a user's, one like those of the lab: process 1 is always there, and so is no other with its number.
         let of_user = ["lab_1_0", "lab_4194304_0", "mine"];
-        of_user.iter().for_each(|name| _ = succeeds(&["load", "reno", "--as", name]));
+        for name in of_user {
+            succeeds(&["load", "reno", "--as", name]);
+        }
         let killed = Running::start(&scratch, "killed");
         let (pid, left) = (killed.pid, killed.instances());
         assert_eq!(killed.end(Signal::SIGKILL).0, None);
@@ -112,6 +114,8 @@ fn what_a_kill_leaves_goes_with_the_next_run_and_nothing_else_does() {
         assert_eq!((alive.instances().len(), namespaces_of(alive.pid).len()), (INSTANCES, NAMESPACES));
         assert_eq!(names(), expected);
         assert_eq!(alive.end(Signal::SIGINT).0, Some(6));
-        of_user.iter().for_each(|name| _ = succeeds(&["unload", name]));
+        for name in of_user {
+            succeeds(&["unload", name]);
+        }
     });
 }

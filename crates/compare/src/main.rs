@@ -17,6 +17,7 @@ mod report;
 mod side;
 mod traffic;
 mod twins;
+mod untaken;
 mod verdict;
 mod watch;
 

@@ -43,7 +43,9 @@ pub const PLANTED: &[Planted] = planted! {
     "scalable": "tp->snd_cwnd < divisor" => "tp->snd_cwnd > divisor";
     "scalable": "cc_additive_increase(tp, divisor, acked_pkts);" => "cc_additive_increase(tp, divisor, 1);";
     "scalable" "cc.h": "acked_pkts - (after - before);" => "acked_pkts - (after - before) + 1;";
-    "scalable" "cc.h": "cc_max(tp->snd_cwnd, tp->prior_cwnd)" => "tp->prior_cwnd";
+    "scalable" "cc.h": "cc_max(tp->snd_cwnd, tp->prior_cwnd)" => "tp->snd_cwnd";
+    "scalable" "cc.h": "cc_max(tp->snd_cwnd, tp->prior_cwnd)" => "tp->prior_cwnd", not reachable:
+        "in all traffic that was tried, Linux undoes a reduction before the window has outgrown the one from before it";
     "scalable" "cc.h": "return cc_max(pkts, 2);" => "return cc_max(pkts, 1);";
     "scalable" "cc.h": "credit -= pkts * divisor;" => "credit = 0;";
     "highspeed": "(ca->row + 1ULL) << 10" => "(ca->row + 2ULL) << 10";
@@ -66,6 +68,7 @@ pub const PLANTED: &[Planted] = planted! {
     "cubic": "u32 divisor = 100 * cwnd;" => "u32 divisor = 10 * cwnd;";
     "cubic" "slow_start.h": "HYSTART_MIN_THRESHOLD_US 4000" => "HYSTART_MIN_THRESHOLD_US 8000";
     "htcp": "1024 + 10240 * excess_ms / 1000" => "1024 + 9000 * excess_ms / 1000";
+    "htcp": "(3ULL * ca->rate_pps + rate_pps) / 4" => "(7ULL * ca->rate_pps + rate_pps) / 8";
     "htcp": "2 * (128 - ca->beta_q7) * increase_q10 >> 7" => "2 * (127 - ca->beta_q7) * increase_q10 >> 7";
     "htcp": "(u64)tcp_sk(sk)->snd_cwnd * ca->beta_q7 >> 7" => "(u64)tcp_sk(sk)->snd_cwnd * ca->beta_q7 >> 6";
     "htcp": "#define HTCP_BETA_MAX_Q7 102" => "#define HTCP_BETA_MAX_Q7 112";
@@ -87,6 +90,7 @@ pub const PLANTED: &[Planted] = planted! {
     "veno": "ca->increase_next = !ca->increase_next;" => "ca->increase_next = true;";
     "veno": "((u64)tp->snd_cwnd << 1) - target_q1" => "(u64)tp->snd_cwnd - target_q1 / 2";
     "westwood": "cc_min(((u64)ca->bandwidth_q24 * ca->min_rtt_us) >> 24, CC_CWND_MAX_PKTS)" => "cc_min(((u64)ca->bandwidth_q24 * ca->rtt_us) >> 24, CC_CWND_MAX_PKTS)";
+    "westwood": "(7ULL * average + sample) >> 3" => "(6ULL * average + 2ULL * sample) >> 3";
     "westwood": "cc_set_cwnd(tp, tp->snd_ssthresh);" => "cc_set_cwnd(tp, tp->snd_ssthresh - 1);";
     "westwood": "ca->relearn_min_rtt = true;" => "ca->relearn_min_rtt = false;";
     "westwood": "cc_additive_increase(tp, tp->snd_cwnd, acked_pkts);" => "cc_additive_increase(tp, tp->snd_cwnd - 1, acked_pkts);";
@@ -95,6 +99,7 @@ pub const PLANTED: &[Planted] = planted! {
     "illinois": "above_low * (p->alpha_max_q7 - p->alpha_min_q7) / p->alpha_min_q7" => "above_low * p->alpha_max_q7 / p->alpha_min_q7";
     "illinois": "earned >= tp->snd_cwnd" => "earned > tp->snd_cwnd";
     "illinois": "average >= high || high <= low" => "average > 2 * high || high <= low";
+    "hybla": "(u64)rtt_us << 3, hybla" => "(u64)rtt_us << 2, hybla";
     "hybla": "- 128;" => "- 127;";
     "hybla": "(u64)ca->rho_q3 * ca->rho_q3 << 4" => "(u64)ca->rho_q3 * ca->rho_q3 << 5";
     "hybla": "cc_min(ca->rho_q3 >> 3, 16)" => "cc_min(ca->rho_q3 >> 3, 3)";
@@ -113,6 +118,7 @@ pub const PLANTED: &[Planted] = planted! {
     "cdg": "p->backoff_beta_q10 >> 10" => "p->backoff_beta_q10 >> 9";
     "cdg": "ca->samples < CDG_SAMPLES" => "ca->samples < CDG_SAMPLES - 1";
     "cdg": "sample->pkts_acked > 1 && ca->delayed_acks < CDG_DELACK_MAX" => "sample->pkts_acked > 2 && ca->delayed_acks < CDG_DELACK_MAX";
+    "cdg": "p->backoff_factor_ppm << 16) / 1000000" => "p->backoff_factor_ppm << 16) / 900000";
     "dctcp": "(u64)marked << (10 - (gain_shift & 15))" => "(u64)marked << (11 - (gain_shift & 15))";
     "dctcp": "cwnd * ca->alpha_q10 >> 11" => "cwnd * ca->alpha_q10 >> 10";
     "dctcp": "prior_cwnd_pkts >> 1);" => "prior_cwnd_pkts >> 2);";

@@ -6,6 +6,7 @@ use crate::coverage::Branch;
 use crate::planted::Planted;
 use crate::replay::Tally;
 use crate::twins::Twin;
+use crate::untaken;
 
 /// What was found for one algorithm.
 pub struct Finding {
@@ -111,7 +112,9 @@ fn branches(text: &mut String, finding: &Finding) {
     counts.sort_by_key(|branch| (branch.line, !branch.held));
     let missing: Vec<&&Branch> = counts.iter().filter(|branch| branch.count == 0).collect();
     for branch in &missing {
-        let _ = writeln!(text, "- Not taken: line {}, {}: `{}`", branch.line, word(branch.held), branch.text);
+        let reason = untaken::reason(finding.twin.name, &branch.text);
+        let _ =
+            writeln!(text, "- Not taken: line {}, {}: `{}`: {reason}.", branch.line, word(branch.held), branch.text);
     }
     if counts.len() > missing.len() {
         text.push_str("\n<details><summary>Count of each branch</summary>\n\n| line | condition | held | did not |\n| --- | --- | --- | --- |\n");

@@ -148,7 +148,7 @@ pub struct LabCompare {
     /// Another one of the same scenario
     pub second: PathBuf,
     /// Also equal: values that differ by no more than so many percent of the first; may be repeated [default: 0; between
-    /// backends goodput=3, cwnd_mean=10, loss_epochs=15, and others]
+    /// backends 3 for goodput, 15 for loss epochs, 10 for windows, and so on]
     #[arg(long, value_name = "[MEASURE=]PCT")]
     pub tolerance: Vec<String>,
     /// Only this measure; may be repeated [default: those that the scenario's page shows]

@@ -8,13 +8,14 @@ use crate::replay::{Module, Ours, Trial};
 const BACKING_OFF: u64 = 3;
 const WINDOW: u64 = 8;
 const CWND_RESTART: u32 = 1;
+const BACKOFF_FACTOR_PER_US: f64 = 42e-6; // 1 / (8 G), G = 3 ms: g is the sum of eight rounds
 const GRADIENT_MAX_US: i32 = 32_767;
 const NOISE_US: i32 = 32;
 
 pub const TWIN: Twin = Twin {
     name: "cdg",
     map,
-    law: None,
+    law: Some(chance_is_the_formula),
     feed: Some(throw_the_dice),
     compared: &[
         (CALL_INIT, &["round_end_seq", "shadow_pkts"]),
@@ -67,7 +68,10 @@ pub const TWIN: Twin = Twin {
         },
     ],
     other: &[],
-    notes: &["The chance of a backoff is not compared call by call: a throw that succeeded in the module succeeds in ours where it can at all."],
+    notes: &[
+        "The module's random numbers are not recorded: a throw that succeeded there succeeds in ours where it can at all. Our chance has to be \
+         1 - exp(-g / 24 ms) of the recorded sum g of eight gradients, or up to 0.002 less.",
+    ],
 };
 
 fn map(module: &Module<'_>, ours: &mut Ours<'_>) {
@@ -130,6 +134,17 @@ fn seed(wanted: fn(u32) -> bool) -> u64 {
     } else {
         found.1
     }
+}
+
+/// Wherever ours throws the dice: the paper's chance, in floating point
+fn chance_is_the_formula(trial: &Trial<'_>) -> bool {
+    let chance_q16 = trial.result.get("backoff_chance_q16") as f64;
+    if trial.call.hook != CALL_CONG_AVOID || chance_q16 == 0.0 {
+        return true;
+    }
+    let gradient_us = trial.result.get("gradient_us") as f64;
+    let more = chance_q16 - 65536.0 * (1.0 - f64::exp(-gradient_us * BACKOFF_FACTOR_PER_US));
+    (-133.0..=1.0).contains(&more) // a straight line instead of the curve: 0.002
 }
 
 /// A gradient of this round or of the window is beyond ours, and the module's sum, which falls, resets its count.

@@ -108,6 +108,12 @@ pub fn compare(first: &Summary, second: &Summary, measures: &[String], tolerance
             summary.points.iter().find(|point| point.place == *place).cloned()
         };
         let (left, right) = (find(first), find(second));
+        let has_runs = |point: &Option<PointSummary>| point.as_ref().is_some_and(|point| point.repeats > 0);
+        if has_runs(&left) != has_runs(&right) {
+            let which = if has_runs(&left) { "first" } else { "second" };
+            comparison.only_in_one.push(format!("{}: only the {which}", words(place)));
+            continue;
+        }
         for name in &measures {
             let value = |point: &Option<PointSummary>| point.as_ref()?.measures.get(*name).cloned();
             match (value(&left), value(&right)) {

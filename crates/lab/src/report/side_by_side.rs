@@ -1,6 +1,6 @@
 //! A comparison as a Markdown table: a row for each place, and three columns for each measure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::compare::{Comparison, Difference, Verdict};
@@ -27,10 +27,8 @@ pub fn side_by_side(comparison: &Comparison) -> String {
         let line: Vec<String> = values.chain(cells).chain([verdict(rows)]).collect();
         let _ = writeln!(text, "| {} |", line.join(" | "));
     }
-    let place_of = |missing: &'_ String| missing.split_once(" at ").map(|(_, place)| place.to_owned());
-    let missing: BTreeSet<String> = comparison.only_in_one.iter().filter_map(place_of).collect();
-    let lines = missing.iter().map(|place| format!("\n- {place}"));
-    text + &lines.collect::<String>() + if missing.is_empty() { "" } else { "\n" }
+    let lines = comparison.only_in_one.iter().map(|missing| format!("\n- {missing}"));
+    text + &lines.collect::<String>() + if comparison.only_in_one.is_empty() { "" } else { "\n" }
 }
 
 fn head(comparison: &Comparison, measures: &[(&str, &str)], place: Option<&BTreeMap<String, String>>) -> String {

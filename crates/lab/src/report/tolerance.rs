@@ -93,16 +93,17 @@ mod tests {
     #[test]
     fn the_closest_word_counts() {
         let mut tolerances = between_backends();
-        let pcts = |of: &Tolerances| ["goodput:a", "cwnd_mean", "loss_epochs:a@1 s..2 s"].map(|name| of.pct(name));
-        assert_eq!(pcts(&tolerances), [3.0, 10.0, 15.0]);
+        let pcts =
+            |of: &Tolerances| ["goodput:a", "cwnd_mean", "loss_epochs:a@1 s..2 s"].map(|name| of.pct(name) as u32);
+        assert_eq!(pcts(&tolerances), [3, 10, 15]);
         tolerances.set(Some("goodput"), 5.0);
-        assert_eq!(pcts(&tolerances), [5.0, 10.0, 15.0]);
+        assert_eq!(pcts(&tolerances), [5, 10, 15]);
         tolerances.set(None, 1.0);
-        assert_eq!(pcts(&tolerances), [5.0, 1.0, 1.0]);
+        assert_eq!(pcts(&tolerances), [5, 1, 1]);
         tolerances.set(Some("goodput:a"), 7.0);
-        assert_eq!(pcts(&tolerances), [7.0, 1.0, 1.0]);
+        assert_eq!(pcts(&tolerances), [7, 1, 1]);
         let same = Tolerances { between_backends: false, ..between_backends() };
-        assert_eq!(pcts(&same), [0.0; 3]);
+        assert_eq!(pcts(&same), [0; 3]);
     }
 
     #[test]

@@ -105,6 +105,8 @@ pub(super) fn sysctls(setup: &Setup) -> Vec<(&'static str, &'static str)> {
         ("net/ipv4/tcp_timestamps", switch(has_time_stamps(&tcp))),
         ("net/ipv4/tcp_early_retrans", if tcp.tail_loss_probe { "3" } else { "0" }),
         ("net/ipv4/tcp_slow_start_after_idle", switch(tcp.slow_start_after_idle)),
+        // What a killed run has not sent would keep namespace and algorithm in the kernel for minutes.
+        ("net/ipv4/tcp_orphan_retries", "1"),
     ]
 }
 

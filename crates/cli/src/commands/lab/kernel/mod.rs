@@ -20,7 +20,7 @@ use instances::Instances;
 pub use privileges::require;
 
 /// Up to this rate a router that sleeps between packets is early enough; a busy one takes a processor.
-const SLEEPING_BITS_PER_S: u64 = 100_000_000;
+const SLEEPING_BITS_PER_S: u64 = 50_000_000;
 /// Between two tries to get the machine; others try as often.
 const TRY: Duration = Duration::from_millis(50);
 /// Waiting for so long is told.

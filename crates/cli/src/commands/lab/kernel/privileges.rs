@@ -22,13 +22,13 @@ pub fn require() -> anyhow::Result<()> {
     Err(Fault::new(Exit::Host, format!("--backend netns cannot run here: {}", what.join("; ")), remedy).into())
 }
 
-fn missing(what: impl Into<String>, remedy: &str) -> Option<Missing> {
-    Some((what.into(), remedy.to_owned()))
+fn missing(what: impl Into<String>, remedy: &str) -> Missing {
+    (what.into(), remedy.to_owned())
 }
 
 /// Capabilities alone are not enough for the files of `ip netns`.
 fn root() -> Option<Missing> {
-    require_root().err().and_then(|_| missing("not root", "run as root; --backend sim needs no privileges"))
+    require_root().err().map(|_| missing("not root", "run as root; --backend sim needs no privileges"))
 }
 
 /// What `ccctl doctor` calls a failure: capabilities, BTF, `struct_ops`, the BPF file system.
@@ -41,12 +41,12 @@ fn ip() -> Option<Missing> {
     let tried = Command::new("ip").arg("-Version").stdin(Stdio::null()).stdout(Stdio::null()).status();
     match tried {
         Ok(status) if status.success() => None,
-        Ok(status) => missing(format!("ip: {status}"), "install iproute2"),
-        Err(error) => missing(format!("the program ip: {error}"), "install iproute2"),
+        Ok(status) => Some(missing(format!("the program ip: {status}"), "install iproute2")),
+        Err(error) => Some(missing(format!("the program ip: {error}"), "install iproute2")),
     }
 }
 
 fn tun() -> Option<Missing> {
     let error = OpenOptions::new().read(true).write(true).open(TUN).err()?;
-    missing(format!("{TUN}: {error}"), "modprobe tun, or a kernel with CONFIG_TUN")
+    Some(missing(format!("{TUN}: {error}"), "modprobe tun, or a kernel with CONFIG_TUN"))
 }
