@@ -1,4 +1,4 @@
-//! What an ACK costs the sender when the path has lost many packets at once: S0's question (Even, Li, Leith, PFLDnet 2006,
+//! What an ACK costs the sender when the path has lost many packets at once: S0's question (Even, Li, Leith, `PFLDnet` 2006,
 //! figures 1 and 2) on the running kernel.
 //!
 //! One connection at 250 Mbit/s holds a window, as long as the receiver offers it, over an RTT that makes that the BDP. Then

@@ -24,7 +24,7 @@ impl Holes {
         if left == 0 || size_bytes <= BARE_BYTES {
             return false;
         }
-        let is_lost = self.passed.fetch_add(1, Ordering::Relaxed) % 2 == 0;
+        let is_lost = self.passed.fetch_add(1, Ordering::Relaxed).is_multiple_of(2);
         if is_lost {
             self.left.store(left - 1, Ordering::Relaxed);
         }
