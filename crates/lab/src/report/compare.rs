@@ -85,16 +85,7 @@ impl std::fmt::Display for Verdict {
 /// Compares these measures, or those that both pages show; between backends also what always is.
 #[must_use]
 pub fn compare(first: &Summary, second: &Summary, measures: &[String], tolerances: &Tolerances) -> Comparison {
-    let wanted = first.wanted.iter().filter(|name| second.wanted.contains(name));
-    let measures: Vec<&String> = if measures.is_empty() {
-        let groups = first.measures.keys().filter(|name| is_of_group(name, "goodput")).count();
-        let others = first.measures.keys().filter(|name| second.measures.contains_key(*name));
-        let others = others.filter(|name| tolerances.is_always_compared(name) && !first.wanted.contains(name));
-        // Those of the only group are those of all flows.
-        wanted.chain(others.filter(|name| groups > 1 || !name.contains(':'))).collect()
-    } else {
-        measures.iter().collect()
-    };
+    let measures = compared(first, second, measures, tolerances);
     let mut comparison = Comparison {
         first: first.versions.clone(),
         second: second.versions.clone(),
@@ -130,6 +121,25 @@ pub fn compare(first: &Summary, second: &Summary, measures: &[String], tolerance
         }
     }
     comparison
+}
+
+/// Names of these measures, or of those that are compared anyway.
+fn compared<'a>(
+    first: &'a Summary,
+    second: &'a Summary,
+    measures: &'a [String],
+    tolerances: &Tolerances,
+) -> Vec<&'a String> {
+    if !measures.is_empty() {
+        return measures.iter().collect();
+    }
+    let is_there = |name: &&String| second.measures.contains_key(*name);
+    let groups = first.measures.keys().filter(|name| is_of_group(name, "goodput")).count();
+    let others = first.measures.keys().filter(is_there);
+    let others = others.filter(|name| tolerances.is_always_compared(name) && !first.wanted.contains(name));
+    // Those of the only group are those of all flows.
+    let others = others.filter(|name| groups > 1 || !name.contains(':'));
+    first.wanted.iter().filter(|name| second.wanted.contains(name)).chain(others).collect()
 }
 
 /// "goodput:early" and the like.
