@@ -60,10 +60,21 @@ const SHARE: std::ops::RangeInclusive<f64> = 0.4..=0.6;
 const EPOCHS: usize = 4;
 
 /// A difference that is meant, with its reason; on all paths.
-const MEANT: &[(&str, &str)] = &[(
-    "highspeed",
-    "the module grows once for each ACK, ours for each packet (RFC 3649, section 5): with delayed ACKs twice as fast",
-)];
+const MEANT: &[(&str, &str)] = &[
+    (
+        "highspeed",
+        "the module grows once for each ACK, ours for each packet (RFC 3649, section 5): with delayed ACKs twice as fast",
+    ),
+    (
+        "bic",
+        "the module divides its step by the ratio of packets to ACKs, although it counts packets: with delayed ACKs it is twice as fast",
+    ),
+    (
+        "illinois",
+        "the module takes RTTs in recovery too, of a queue that is being drained, and so grows faster after some of its losses (inferred \
+         from the calls)",
+    ),
+];
 
 /// What was found for one algorithm on one path.
 pub struct Found {
