@@ -77,10 +77,10 @@ fn carries_iperf3(network: &Network, name: &str) {
     let server = IperfServer::start(&network.server, 5201).unwrap();
     for address in [SERVER_V4, SERVER_V6] {
         let client =
-            IperfClient { server: address, port: server.port(), algorithm: name, bytes: 100_000_000, parallel: 2 };
+            IperfClient { server: address, port: server.port(), algorithm: name, bytes: 30_000_000, parallel: 2 };
         let report = client.run(&network.client, LIMIT).unwrap();
         assert_eq!(report.sender_algorithm, name);
-        assert!(report.sent_bytes >= 100_000_000, "{report:?}");
+        assert!(report.sent_bytes >= 30_000_000, "{report:?}");
     }
 }
 

@@ -264,7 +264,7 @@ fn state() -> BTreeMap<String, String> {
 #[test]
 fn kills_leave_a_whole_set_of_rules() {
     kernel::test("kills", 240, || {
-        let kills = kernel::times(40, 80);
+        let kills = kernel::times(24, 80);
         let network = Network::new().unwrap();
         let cgroups = [Cgroup::new("a").unwrap(), Cgroup::new("b").unwrap()];
         let [a, b] = [cgroups[0].path(), cgroups[1].path()];
