@@ -115,9 +115,11 @@ pub fn verdict(ratio: Interval, limit: f64) -> &'static str {
     }
 }
 
-/// How a benchmark was called: `--smoke` runs everything once or twice, to see that it works. (`traces` is that of telemetry.)
+/// How a benchmark was called: `--smoke` runs everything once or twice, to see that it works. (`traces` is that of
+/// telemetry, `--figure FILE.svg` that of the storm.)
 pub fn is_smoke() -> bool {
-    let is_ours = |word: &String| word != "--bench" && word != "traces";
+    let others = ["--bench", "traces", "--figure"];
+    let is_ours = |word: &String| !others.contains(&word.as_str()) && !word.ends_with(".svg");
     let words: Vec<String> = std::env::args().skip(1).filter(is_ours).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => false,
