@@ -1,6 +1,7 @@
 //! Numbers of a benchmark: median, spread, and whether an aim is met.
 #![allow(dead_code)] // each benchmark uses its part
 
+use std::path::Path;
 use std::time::Duration;
 
 /// Repeated measurements of one quantity.
@@ -119,7 +120,8 @@ pub fn verdict(ratio: Interval, limit: f64) -> &'static str {
 /// telemetry, `--figure FILE.svg` that of the storm.)
 pub fn is_smoke() -> bool {
     let others = ["--bench", "traces", "--figure"];
-    let is_ours = |word: &String| !others.contains(&word.as_str()) && !word.ends_with(".svg");
+    let is_figure = |word: &str| Path::new(word).extension().is_some_and(|extension| extension == "svg");
+    let is_ours = |word: &String| !others.contains(&word.as_str()) && !is_figure(word);
     let words: Vec<String> = std::env::args().skip(1).filter(is_ours).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => false,
