@@ -40,13 +40,7 @@ const HOLES: [u32; 5] = [0, 1, 10, 100, 1000];
 /// So long each ACK is timed after the loss.
 const MEASURED_RTTS: u32 = 8;
 /// ACKs may come some ms late: what each of them costs is measured, not when it comes.
-const BOUNDS: Bounds = Bounds {
-    late: Duration::from_millis(10),
-    late_windows_share: 0.05,
-    very_late: Duration::from_millis(50),
-    very_late_windows_share: 0.01,
-    rate_error: 0.01,
-};
+const LATE: Duration = Duration::from_millis(10);
 const SETTLING: Duration = Duration::from_secs(30);
 
 /// One window and one number of holes, over all rounds.
@@ -111,7 +105,7 @@ fn measure(cell: &mut Cell, algorithm: &str) {
     let rtt = rtt_of(cell.window_pkts);
     // The queue holds what a whole window more would be: nothing is lost but what is asked for.
     let usual = PathSpec::new(BitRate::mbit_per_s(RATE_MBIT), rtt, Limit::Packets(cell.window_pkts));
-    let path = EmulatedPath::start(&PathSpec { bounds: BOUNDS, ..usual }).unwrap();
+    let path = EmulatedPath::start(&PathSpec { bounds: Bounds::widened_to(LATE), ..usual }).unwrap();
     path.set_routes(&["window".to_owned(), (u64::from(cell.window_pkts) * PACKET_BYTES).to_string()]).unwrap();
     let states = TcpStates::load().unwrap();
     let counts = path.placement().at_endpoints(|| {

@@ -177,21 +177,11 @@ fn connect(end: &Namespace, addresses: &[String], spec: &PathSpec) -> Result<Tun
     let wire = TunWire::new(end)?;
     let name = end.name();
     let mtu = spec.mtu_bytes.to_string();
-    ip(&[
-        "-n",
-        name,
-        "link",
-        "set",
-        DEVICE,
-        "mtu",
-        &mtu,
-        "txqueuelen",
-        DEVICE_QUEUE_PKTS,
-        "addrgenmode",
-        "none",
-        "up",
-    ])?;
     let has_v6 = spec.mtu_bytes >= LEAST_V6_BYTES;
+    // Where a link is too small for IPv6, the kernel has no settings of it there.
+    let no_link_local: &[&str] = if has_v6 { &["addrgenmode", "none"] } else { &[] };
+    let shape = ["-n", name, "link", "set", DEVICE, "mtu", &mtu, "txqueuelen", DEVICE_QUEUE_PKTS];
+    ip(&[&shape, no_link_local, &["up"]].concat())?;
     for address in addresses.iter().filter(|address| has_v6 || !address.contains(':')) {
         let family = if address.contains(':') { "-6" } else { "-4" };
         let nodad: &[&str] = if family == "-6" { &["nodad"] } else { &[] };

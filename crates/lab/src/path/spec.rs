@@ -88,6 +88,16 @@ impl Default for Bounds {
     }
 }
 
+impl Bounds {
+    /// The usual bounds, all of them as many times wider as `late` is of the usual one.
+    #[must_use]
+    pub fn widened_to(late: Duration) -> Self {
+        let usual = Self::default();
+        let times = late.as_secs_f64() / usual.late.as_secs_f64();
+        Self { late, very_late: usual.very_late.mul_f64(times), rate_error: usual.rate_error * times, ..usual }
+    }
+}
+
 impl PathSpec {
     /// One sender, drop-tail at the bottleneck, no queue on the way back.
     #[must_use]
@@ -180,6 +190,15 @@ mod tests {
     #[test]
     fn a_connection_can_have_bdp_and_queue_in_flight() {
         assert_eq!(spec().in_flight_bytes(), 1_000_000 + 150_000);
+    }
+
+    /// Ten times the usual 1 ms, 5 ms and 0.1 %; shares stay.
+    #[test]
+    fn bounds_widen_together() {
+        let bounds = Bounds::widened_to(Duration::from_millis(10));
+        assert_eq!(bounds.very_late, Duration::from_millis(50));
+        assert!((bounds.rate_error - 0.01).abs() < 1e-12);
+        assert_eq!(Bounds::widened_to(Duration::from_millis(1)), Bounds::default());
     }
 
     #[test]

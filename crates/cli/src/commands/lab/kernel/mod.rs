@@ -33,17 +33,8 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// All bounds of lateness grow with the first.
     fn path(&self, waiting: Waiting) -> Netns<'static> {
-        let usual = Bounds::default();
-        let times = self.late.as_secs_f64() / usual.late.as_secs_f64();
-        let bounds = Bounds {
-            late: self.late,
-            very_late: usual.very_late.mul_f64(times),
-            rate_error: usual.rate_error * times,
-            ..usual
-        };
-        Netns { algorithms: &Instances, waiting, bounds }
+        Netns { algorithms: &Instances, waiting, bounds: Bounds::widened_to(self.late) }
     }
 }
 
