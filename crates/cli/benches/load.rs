@@ -2,7 +2,7 @@
 //! its end; beside them, what comparable commands take here, and the kernel's own waiting for its readers.
 #![allow(clippy::unwrap_used)] // a benchmark fails by panicking
 
-#[path = "../tests/kernel/mod.rs"]
+#[path = "../tests/suite/kernel/mod.rs"]
 mod kernel;
 mod measure;
 

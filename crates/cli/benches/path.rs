@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used)] // a benchmark fails by panicking
 
 mod blast;
-#[path = "../tests/kernel/mod.rs"]
+#[path = "../tests/suite/kernel/mod.rs"]
 mod kernel;
 mod measure;
 

@@ -5,10 +5,10 @@
 //! is in the time that is measured; where both are in cgroups with rules, a connection meets two of them.
 #![allow(clippy::unwrap_used)] // a benchmark fails by panicking
 
-#[path = "../tests/kernel/mod.rs"]
+#[path = "../tests/suite/kernel/mod.rs"]
 mod kernel;
 mod measure;
-#[path = "../tests/policy/mod.rs"]
+#[path = "../tests/suite/policy/mod.rs"]
 mod policy;
 
 use std::io::{Read, Write};

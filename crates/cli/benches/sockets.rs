@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)] // a benchmark fails by panicking
 
 mod held;
-#[path = "../tests/kernel/mod.rs"]
+#[path = "../tests/suite/kernel/mod.rs"]
 mod kernel;
 mod measure;
 

@@ -3,7 +3,7 @@
 
 #[path = "../held/mod.rs"]
 mod held;
-#[path = "../../tests/kernel/mod.rs"]
+#[path = "../../tests/suite/kernel/mod.rs"]
 mod kernel;
 #[path = "../measure/mod.rs"]
 mod measure;

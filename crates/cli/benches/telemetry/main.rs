@@ -5,7 +5,7 @@
 //! same. Without offloads there is an ACK for two packets of 1500 bytes: the most that a stream brings.
 #![allow(clippy::unwrap_used)] // a benchmark fails by panicking
 
-#[path = "../../tests/kernel/mod.rs"]
+#[path = "../../tests/suite/kernel/mod.rs"]
 mod kernel;
 #[path = "../measure/mod.rs"]
 mod measure;

@@ -1,0 +1,285 @@
+//! Migration: idle, busy, half-closed and listening sockets, over both protocols, in all namespaces or in one; each
+//! socket asked by `ss` and by itself.
+
+use crate::kernel;
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::time::Duration;
+
+use ccctl_lab::testbed::{
+    algorithm_of, connect, eventually, sockets, Amount, Background, Connections, Flows, Namespace, Network, Receiver,
+    Sending, Unconnected, SERVER_V4, SERVER_V6,
+};
+use kernel::{code, established, json, listed, refuses, steady, succeeds};
+
+const MAPPED_V4: &str = "::ffff:10.77.0.2";
+
+/// All of them, and none else.
+fn all_use(connections: &Connections, name: &str) {
+    assert_eq!(connections.algorithms().unwrap(), BTreeMap::from([(name.to_owned(), connections.count())]));
+}
+
+#[track_caller]
+fn migrate(words: &[&str], found: usize, moved: usize) {
+    let result = json(&[&["migrate", "--json"], words].concat());
+    assert_eq!((&result["found"], &result["moved"]), (&found.into(), &moved.into()), "{result}");
+    assert_eq!(
+        (&result["failed"], &result["unreadable"]),
+        (&serde_json::json!([]), &serde_json::json!([])),
+        "{result}"
+    );
+}
+
+#[test]
+fn a_thousand_idle_and_50_busy_connections() {
+    kernel::test("1,000 idle and 50 busy", 120, || {
+        succeeds(&["load", "cubic"]);
+        succeeds(&["load", "htcp"]);
+        let network = Network::new().unwrap();
+        let receiver = Receiver::start(&network.server, "::").unwrap();
+        let mut idle: Vec<Connections> = [(SERVER_V4, 400), (SERVER_V6, 400), (MAPPED_V4, 200)]
+            .map(|(address, count)| Connections::open(&network, address, Some("bpf_cubic"), count).unwrap())
+            .into();
+        let v4 = Flows::start(&network.client, &steady(&receiver, SERVER_V4, "bpf_cubic"), 25).unwrap();
+        let v6 = Flows::start(&network.client, &steady(&receiver, SERVER_V6, "bpf_cubic"), 25).unwrap();
+        eventually(Duration::from_secs(10), || match established(&network.client, "bpf_cubic") {
+            1050 => Ok(()),
+            count => Err(format!("{count} connections")),
+        })
+        .unwrap();
+
+        migrate(&["--from", "bpf_cubic", "--to", "bpf_htcp", "--dry-run"], 1050, 0);
+        assert_eq!(established(&network.client, "bpf_cubic"), 1050, "a dry run moves nothing");
+        for connections in &idle {
+            all_use(connections, "bpf_cubic");
+        }
+
+        migrate(&["--from", "bpf_cubic", "--to", "bpf_htcp"], 1050, 1050);
+        assert_eq!(established(&network.client, "bpf_htcp"), 1050);
+        assert_eq!(established(&network.client, "bpf_cubic"), 0);
+        assert_eq!(
+            (&listed("bpf_cubic").unwrap()["sockets"], &listed("bpf_htcp").unwrap()["sockets"]),
+            (&0.into(), &1050.into())
+        );
+        for connections in &mut idle {
+            all_use(connections, "bpf_htcp");
+            connections.check().unwrap();
+        }
+        let carried = v4.bytes() + v6.bytes();
+        eventually(Duration::from_secs(5), || if v4.bytes() + v6.bytes() > carried { Ok(()) } else { Err("stuck") })
+            .unwrap();
+        let busy: Vec<_> = v4.stop().unwrap().into_iter().chain(v6.stop().unwrap()).collect();
+        assert!(busy.iter().all(|flow| flow.algorithm == "bpf_htcp"));
+        assert!(receiver.failures().is_empty(), "{:?}", receiver.failures());
+
+        migrate(&["--from", "bpf_cubic", "--to", "bpf_htcp"], 0, 0);
+        succeeds(&["unload", "bpf_cubic"]);
+        succeeds(&["unload", "bpf_htcp", "--migrate-to", "reno"]);
+        for connections in &mut idle {
+            all_use(connections, "reno");
+            connections.check().unwrap();
+        }
+    });
+}
+
+#[test]
+fn after_a_swap_live_connections_are_counted_as_old_until_renewed() {
+    kernel::test("renew", 60, || {
+        succeeds(&["load", "cubic", "--as", "same"]);
+        let network = Network::new().unwrap();
+        let mut idle = Connections::open(&network, SERVER_V6, Some("same"), 100).unwrap();
+        assert_eq!(listed("same").unwrap()["sockets_on_old_program"], 0);
+        let swapped = json(&["swap", "same", "--with", "bic", "--json"]);
+        assert_eq!(swapped["sockets_on_old_program"], 100);
+        let mut new = Connections::open(&network, SERVER_V4, Some("same"), 10).unwrap();
+        let entry = listed("same").unwrap();
+        assert_eq!((&entry["sockets"], &entry["sockets_on_old_program"]), (&110.into(), &100.into()));
+        migrate(&["--from", "same", "--to", "same", "--dry-run"], 110, 0);
+        migrate(&["--from", "same", "--to", "same"], 110, 100);
+        assert_eq!(listed("same").unwrap()["sockets_on_old_program"], 0);
+        migrate(&["--from", "same", "--to", "same"], 110, 0);
+        idle.check().unwrap();
+        new.check().unwrap();
+        all_use(&idle, "same");
+        drop((idle, new, network));
+        succeeds(&["unload", "same"]);
+    });
+}
+
+#[test]
+fn only_the_namespace_that_is_asked_for() {
+    kernel::test("one namespace", 60, || {
+        succeeds(&["load", "scalable"]);
+        let (left, right) = (Network::new().unwrap(), Network::new().unwrap());
+        let of_left = Connections::open(&left, SERVER_V4, Some("bpf_scalable"), 30).unwrap();
+        let of_right = Connections::open(&right, SERVER_V6, Some("bpf_scalable"), 40).unwrap();
+        let (left_name, right_path) = (left.client.name(), right.client.path());
+        let both = json(&["migrate", "--from", "bpf_scalable", "--to", "reno", "--dry-run", "--json"]);
+        let namespaces = both["namespaces"].as_array().unwrap();
+        assert_eq!((both["found"].as_u64(), namespaces.len()), (Some(70), 2), "{both}");
+        assert!(namespaces.iter().any(|one| one["namespace"].as_str().unwrap().contains(left_name)), "{both}");
+
+        migrate(&["--from", "bpf_scalable", "--to", "reno", "--netns", left_name], 30, 30);
+        all_use(&of_left, "reno");
+        all_use(&of_right, "bpf_scalable");
+        // from a built-in algorithm back, and by path
+        migrate(&["--from", "reno", "--to", "bpf_scalable", "--netns", left_name], 30, 30);
+        all_use(&of_left, "bpf_scalable");
+        migrate(&["--from", "bpf_scalable", "--to", "cubic", "--netns", right_path.to_str().unwrap()], 40, 40);
+        all_use(&of_right, "cubic");
+
+        for wrong in ["no_such_netns", "/nowhere", "/etc/passwd", ""] {
+            refuses(
+                &["migrate", "--from", "bpf_scalable", "--to", "reno", "--netns", wrong],
+                code::USAGE,
+                &["namespace"],
+            );
+        }
+        all_use(&of_left, "bpf_scalable");
+        drop((of_left, of_right, left, right));
+        succeeds(&["unload", "bpf_scalable"]);
+    });
+}
+
+#[test]
+fn listeners_move_and_what_they_accept_follows() {
+    kernel::test("listeners", 60, || {
+        succeeds(&["load", "cubic"]);
+        succeeds(&["load", "bic"]);
+        let network = Network::new().unwrap();
+        let dual = Receiver::start(&network.server, "::").unwrap();
+        let only_v4 = Receiver::start(&network.server, SERVER_V4).unwrap();
+        for listener in [&dual, &only_v4] {
+            listener.set_algorithm("bpf_cubic").unwrap();
+        }
+        migrate(&["--from", "bpf_cubic", "--to", "bpf_bic"], 2, 2);
+        let listening = sockets(&network.server, "listening").unwrap();
+        assert!(listening.iter().all(|socket| socket.algorithm.as_deref() == Some("bpf_bic")), "{listening:?}");
+        for (listener, address) in [(&dual, SERVER_V4), (&dual, SERVER_V6), (&only_v4, SERVER_V4)] {
+            let flows = Flows::start(&network.client, &steady(listener, address, "reno"), 3).unwrap();
+            eventually(Duration::from_secs(5), || match established(&network.server, "bpf_bic") {
+                3 => Ok(()),
+                count => Err(format!("{count} accepted connections use it")),
+            })
+            .unwrap();
+            flows.stop().unwrap();
+        }
+        // a listener is a user, too
+        refuses(&["unload", "bpf_bic"], code::REFUSED, &["bpf_bic is in use by 2 sockets"]);
+        drop((dual, only_v4, network));
+        succeeds(&["unload", "bpf_cubic", "bpf_bic"]);
+    });
+}
+
+#[test]
+fn half_closed_and_half_open_connections() {
+    kernel::test("half closed", 60, || {
+        succeeds(&["load", "cubic"]);
+        let network = Network::new().unwrap();
+        let mut half = Connections::open(&network, SERVER_V4, Some("bpf_cubic"), 20).unwrap();
+        half.close_client_side().unwrap();
+        // SYN-SENT: nobody answers for this address
+        let unanswered = network
+            .client
+            .spawn(|| Ok(connect("10.77.0.99:9", Some("bpf_cubic"), Duration::from_secs(4)).is_err()))
+            .unwrap();
+        eventually(Duration::from_secs(2), || match sockets(&network.client, "syn-sent").unwrap().len() {
+            1 => Ok(()),
+            count => Err(format!("{count} in SYN-SENT")),
+        })
+        .unwrap();
+        migrate(&["--from", "bpf_cubic", "--to", "reno"], 21, 21);
+        let waiting = sockets(&network.client, "fin-wait-2").unwrap();
+        assert_eq!(waiting.len(), 20);
+        assert!(waiting.iter().all(|socket| socket.algorithm.as_deref() == Some("reno")), "{waiting:?}");
+        assert!(unanswered.join().unwrap().unwrap());
+        succeeds(&["unload", "bpf_cubic"]);
+    });
+}
+
+#[test]
+fn namespaces_without_a_name_are_found_through_their_processes() {
+    kernel::test("nameless namespace", 60, || {
+        succeeds(&["load", "cubic"]);
+        let script = "ip link set lo up; iperf3 -s -1 >/dev/null & \
+            for i in 1 2 3 4 5 6 7 8 9; do iperf3 -c 127.0.0.1 -C bpf_cubic -t 8 -b 20M >/dev/null && exit; sleep 0.1; done";
+        let mut unshare = Command::new("unshare");
+        // --kill-child takes iperf3 along when the test kills unshare
+        let unshare = unshare.args(["--net", "--pid", "--fork", "--kill-child", "sh", "-c", script]);
+        let mut nameless = Background::start(unshare).unwrap();
+        let found = eventually(Duration::from_secs(5), || {
+            match json(&["migrate", "--from", "bpf_cubic", "--to", "reno", "--dry-run", "--json"]) {
+                result if result["found"].as_u64() >= Some(2) => Ok(result["found"].as_u64().unwrap() as usize),
+                result => Err(result.to_string()),
+            }
+        })
+        .unwrap();
+        migrate(&["--from", "bpf_cubic", "--to", "reno"], found, found);
+        assert_eq!(listed("bpf_cubic").unwrap()["sockets"], 0);
+        assert!(nameless.kill(), "it ended before");
+        succeeds(&["unload", "bpf_cubic"]);
+    });
+}
+
+#[test]
+fn a_namespace_whose_name_was_deleted_still_counts() {
+    kernel::test("deleted name", 60, || {
+        succeeds(&["load", "cubic"]);
+        let namespace = Namespace::new("deleted").unwrap();
+        let script = "iperf3 -s -1 >/dev/null & sleep 0.3; exec iperf3 -c 127.0.0.1 -C bpf_cubic -t 6 -b 20M";
+        let mut command = Command::new("setpriv");
+        let command = command.args(["--pdeathsig", "KILL", "sh", "-c", script]);
+        let mut inside = namespace.start(command).unwrap();
+        eventually(Duration::from_secs(5), || match established(&namespace, "bpf_cubic") {
+            0 => Err("no connection"),
+            _ => Ok(()),
+        })
+        .unwrap();
+        drop(namespace);
+        assert!(listed("bpf_cubic").unwrap()["sockets"].as_u64() >= Some(2), "sockets of a deleted name are forgotten");
+        refuses(&["unload", "bpf_cubic"], code::REFUSED, &["in use"]);
+        json(&["unload", "bpf_cubic", "--migrate-to", "reno", "--json"]);
+        inside.kill();
+    });
+}
+
+#[test]
+fn wrong_names_move_nothing() {
+    kernel::test("wrong names", 60, || {
+        succeeds(&["load", "cubic"]);
+        let network = Network::new().unwrap();
+        let idle = Connections::open(&network, SERVER_V6, Some("bpf_cubic"), 5).unwrap();
+        refuses(&["migrate", "--from", "bpf_cubic", "--to", "bpf_cubci"], code::USAGE, &["bpf_cubci", "did you mean"]);
+        refuses(&["migrate", "--from", "bpf_cubci", "--to", "reno"], code::USAGE, &["bpf_cubci", "did you mean"]);
+        refuses(&["migrate", "--from", "bpf_cubic"], code::USAGE, &["--to"]);
+        refuses(&["migrate", "--to", "reno"], code::USAGE, &["--from"]);
+        refuses(&["unload", "bpf_cubic", "--migrate-to", "bpf_cubic"], code::REFUSED, &["bpf_cubic"]);
+        refuses(&["unload", "bpf_cubic", "--migrate-to", "nothing"], code::USAGE, &["nothing"]);
+        all_use(&idle, "bpf_cubic");
+        succeeds(&["unload", "bpf_cubic", "--migrate-to", "reno"]);
+        all_use(&idle, "reno");
+    });
+}
+
+/// A socket that has never been connected is in no table that the kernel shows; it must neither block nor break.
+#[test]
+fn an_unconnected_socket_keeps_its_program_and_nothing_else() {
+    kernel::test("unconnected socket", 60, || {
+        succeeds(&["load", "cubic"]);
+        let network = Network::new().unwrap();
+        let receiver = Receiver::start(&network.server, SERVER_V4).unwrap();
+        let to = receiver.at(SERVER_V4);
+        let socket = network.client.enter(|| Unconnected::new(&to, Some("bpf_cubic"))).unwrap().unwrap();
+        succeeds(&["unload", "bpf_cubic"]);
+        succeeds(&["load", "reno", "--as", "bpf_cubic"]);
+        // the old program still drives it, beside the new one of the same name
+        let stream = socket.connect(Duration::from_secs(5)).unwrap();
+        assert_eq!(algorithm_of(&stream).unwrap(), "bpf_cubic");
+        assert_eq!(listed("bpf_cubic").unwrap()["sockets_on_old_program"], 1);
+        let amount = Amount::Bytes(1_000_000);
+        let sending = Sending { amount, ..steady(&receiver, SERVER_V4, "bpf_cubic") };
+        Flows::start(&network.client, &sending, 1).unwrap().wait().unwrap();
+        drop(stream);
+        succeeds(&["unload", "bpf_cubic", "--force"]);
+    });
+}
