@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use acks::{nstat, Counters, Measurement};
 use ccctl_lab::testbed::{run_ok, Amount, Cgroup, Flows, Network, Receiver, Sending, SERVER_V4};
+use kernel::counts::{exactly, Beside};
 use kernel::daemon::Daemon;
 use kernel::listing::{ss, Line as SsLine};
 use metrics::{scrape, until, Scrape, LABELS, LIMIT};
@@ -36,45 +37,44 @@ fn interrupt(network: &Network) {
 
 #[test]
 fn what_connections_did_is_what_the_namespace_counted() {
-    kernel::test("metrics of lossy connections", 180, || {
-        let daemon = Daemon::start("metrics", CONFIG);
-        let network = Network::with_bottleneck(20, 30_000).unwrap();
-        let receiver = Receiver::start(&network.server, "::").unwrap();
-        let before = nstat(&network.client);
-        let clock = Measurement::start(&network.client, &["--interface", "veth0"]);
-        let flows = Flows::start(&network.client, &sending(&receiver, Amount::Bytes(BYTES)), FLOWS).unwrap();
-        std::thread::sleep(Duration::from_millis(700));
-        interrupt(&network);
-        flows.wait().unwrap();
-        let own = |scrape: &Scrape, name: &str| scrape.count(name, &OWN);
-        let scrape =
-            until(&daemon, "all closed", |scrape| own(scrape, "ccctl_connections_closed_total") == FLOWS as u64);
-        let counted = nstat(&network.client).since(&before);
-        compare(&scrape, &counted, FLOWS as u64);
-        let clock = &clock.stop()["algorithms"]["metr"];
-        let sacks: u64 =
-            clock["sack_blocks"].as_array().unwrap()[1..].iter().map(|count| count.as_u64().unwrap()).sum();
-        let counted_sacks = own(&scrape, "ccctl_sack_acks_total");
-        println!("SACK {counted_sacks}, the clock has {sacks}");
-        assert!(
-            sacks > 50 && sacks.abs_diff(counted_sacks) * 50 <= sacks,
-            "{counted_sacks} and {sacks} with SACK blocks"
-        );
-        down(daemon);
-    });
+    kernel::test("metrics of lossy connections", 180, || exactly(count_lossy_connections));
 }
 
-fn compare(scrape: &Scrape, counted: &Counters, flows: u64) {
+fn count_lossy_connections() -> Beside {
+    let daemon = Daemon::start("metrics", CONFIG);
+    let network = Network::with_bottleneck(20, 30_000).unwrap();
+    let receiver = Receiver::start(&network.server, "::").unwrap();
+    let before = nstat(&network.client);
+    let clock = Measurement::start(&network.client, &["--interface", "veth0"]);
+    let flows = Flows::start(&network.client, &sending(&receiver, Amount::Bytes(BYTES)), FLOWS).unwrap();
+    std::thread::sleep(Duration::from_millis(700));
+    interrupt(&network);
+    flows.wait().unwrap();
+    let closed = |scrape: &Scrape| scrape.count("ccctl_connections_closed_total", &OWN) == FLOWS as u64;
+    let scrape = until(&daemon, "all closed", closed);
+    let counted = nstat(&network.client).since(&before);
+    let counts = compare(&scrape, &counted, FLOWS as u64);
+    let clock = &clock.stop()["algorithms"]["metr"];
+    let sacks: u64 = clock["sack_blocks"].as_array().unwrap()[1..].iter().map(|count| count.as_u64().unwrap()).sum();
+    let counted_sacks = scrape.count("ccctl_sack_acks_total", &OWN);
+    println!("SACK {counted_sacks}, the clock has {sacks}");
+    assert!(sacks > 50 && sacks.abs_diff(counted_sacks) * 50 <= sacks, "{counted_sacks} and {sacks} with SACK blocks");
+    down(daemon);
+    counts
+}
+
+fn compare(scrape: &Scrape, counted: &Counters, flows: u64) -> Beside {
     let own = |name: &str| scrape.count(name, &OWN);
-    assert_eq!(own("ccctl_connections_opened_total"), flows);
+    let mut beside = Beside::default();
+    beside.same("connections", own("ccctl_connections_opened_total"), flows);
     // tcpi_bytes_acked (RFC 4898) counts the SYN, and the FIN where its ACK comes before the end.
     let (acked, sent) = (own("ccctl_acked_bytes_total"), flows * BYTES);
     assert!((sent..=sent + 2 * flows).contains(&acked), "{acked} acknowledged of {sent}");
     let (lost, timeouts) = (own("ccctl_loss_events_total"), own("ccctl_retransmission_timeouts_total"));
     println!("{lost} loss events, {timeouts} timeouts, {} retransmitted", own("ccctl_retransmitted_packets_total"));
-    assert_eq!(own("ccctl_retransmitted_packets_total"), counted.get("TcpRetransSegs"));
-    assert_eq!(lost, counted.get("TcpExtTCPSackRecovery") + counted.get("TcpExtTCPRenoRecovery"));
-    assert_eq!(timeouts, counted.get("TcpExtTCPTimeouts"));
+    beside.same("retransmissions", own("ccctl_retransmitted_packets_total"), counted.get("TcpRetransSegs"));
+    beside.same("losses", lost, counted.get("TcpExtTCPSackRecovery") + counted.get("TcpExtTCPRenoRecovery"));
+    beside.same("timeouts", timeouts, counted.get("TcpExtTCPTimeouts"));
     assert!(lost > 0 && timeouts > 0, "the path was to lose packets, and to be away for a while");
     // Segments of 1448 bytes, and shorter ones at the ends.
     let (bytes, packets) = (own("ccctl_retransmitted_bytes_total"), own("ccctl_retransmitted_packets_total"));
@@ -89,6 +89,7 @@ fn compare(scrape: &Scrape, counted: &Counters, flows: u64) {
         let infinite = scrape.count(&format!("{name}_bucket"), &[OWN[0], OWN[1], ("le", "+Inf")]);
         assert_eq!(infinite, count, "{name}");
     }
+    beside
 }
 
 /// Nothing of a test stays.

@@ -7,6 +7,7 @@
 
 pub mod compile;
 pub mod connection;
+pub mod counts;
 pub mod daemon;
 pub mod listing;
 
