@@ -1,6 +1,7 @@
 //! Sends a payload over many connections, and compares what arrived.
 
 use std::io::{self, Read, Write};
+use std::mem;
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
@@ -77,15 +78,20 @@ impl Flows {
 
     /// Tells those that send until stopped to stop, and waits for the receiver's answers.
     pub fn stop(self) -> Result<Vec<Delivered>, TestbedError> {
-        self.stop.store(true, Ordering::Relaxed);
+        self.end();
         self.wait()
     }
 
+    fn end(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
     /// Waits for all; an error if one of them was reset, stalled or corrupted.
-    pub fn wait(self) -> Result<Vec<Delivered>, TestbedError> {
-        let all = self.threads.len();
+    pub fn wait(mut self) -> Result<Vec<Delivered>, TestbedError> {
+        let threads = mem::take(&mut self.threads);
+        let all = threads.len();
         let (mut delivered, mut failures) = (Vec::with_capacity(all), Vec::new());
-        for thread in self.threads {
+        for thread in threads {
             match thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {
                 Ok(report) => delivered.push(report),
                 Err(error) => failures.push(error),
@@ -96,6 +102,13 @@ impl Flows {
             None => Ok(delivered),
             Some(first) => Err(TestbedError::Flows { failed, all, first: Box::new(first) }),
         }
+    }
+}
+
+/// Nobody asks what they delivered: they end by themselves.
+impl Drop for Flows {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 

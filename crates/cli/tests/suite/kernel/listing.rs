@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use ccctl_lab::testbed::Namespace;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{ccctl, json};
 
@@ -47,6 +47,37 @@ impl Line {
     /// `a/b` as two numbers.
     pub fn pair(&self, key: &str) -> Option<(&str, &str)> {
         self.value(key)?.split_once('/')
+    }
+
+    /// What it tells of the connection, under the names that `ccctl` has for it.
+    #[track_caller]
+    pub fn values(&self) -> Map<String, Value> {
+        let whole = |key: &str| self.value(key).map(|text| text.parse::<u64>().unwrap());
+        let us = |text: &str| (text.parse::<f64>().unwrap() * 1000.0).round() as u64;
+        let bytes_per_s =
+            |key: &str| self.value(key).map(|bits| bits.trim_end_matches("bps").parse::<u64>().unwrap() / 8);
+        let retransmits = self.pair("retrans").unwrap_or(("0", "0"));
+        let values: [(&str, Value); 12] = [
+            ("cwnd_pkts", whole("cwnd").into()),
+            ("ssthresh_pkts", whole("ssthresh").into()),
+            ("srtt_us", self.pair("rtt").map(|(srtt, _)| us(srtt)).into()),
+            ("min_rtt_us", self.value("minrtt").map(us).into()),
+            ("delivery_rate_bytes_per_s", bytes_per_s("delivery_rate").into()),
+            ("pacing_rate_bytes_per_s", bytes_per_s("pacing_rate").into()),
+            ("mss_bytes", whole("mss").into()),
+            ("in_flight_pkts", whole("unacked").unwrap_or(0).into()),
+            ("retransmits_in_flight_pkts", retransmits.0.parse::<u64>().unwrap().into()),
+            ("retransmits_pkts", retransmits.1.parse::<u64>().unwrap().into()),
+            ("delivered_pkts", whole("delivered").unwrap_or(0).into()),
+            ("acked_bytes", whole("bytes_acked").unwrap_or(0).into()),
+        ];
+        values.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+    }
+
+    /// The number after `KEY:`; 0 without one.
+    #[track_caller]
+    pub fn number(&self, key: &str) -> u64 {
+        self.value(key).map_or(0, |text| text.parse().unwrap())
     }
 
     /// Processes that have it open.
