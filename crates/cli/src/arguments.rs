@@ -1,5 +1,6 @@
 //! The command line: types only.
 
+mod duration;
 mod guard;
 mod lab;
 mod sockets;

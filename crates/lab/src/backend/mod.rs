@@ -77,6 +77,11 @@ pub trait Backend: Sync {
     /// Is the outcome a function of setup and seed?
     fn is_deterministic(&self) -> bool;
 
+    /// What it runs on, where that decides about results: "Linux 6.18.44". Runs on different ones do not belong together.
+    fn host(&self) -> Option<String> {
+        None
+    }
+
     /// What of it decides about results, or whether they count, by name; runs with other settings do not belong together.
     fn settings(&self) -> BTreeMap<String, String> {
         BTreeMap::new()

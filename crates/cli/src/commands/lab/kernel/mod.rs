@@ -14,6 +14,7 @@ use ccctl_lab::path::{Bounds, Waiting};
 use ccctl_lab::scenario::setup::LinkRate;
 use ccctl_lab::scenario::Setup;
 use ccctl_lab::testbed::Turn;
+use nix::sys::utsname::uname;
 
 use crate::exit;
 use instances::Instances;
@@ -45,6 +46,10 @@ impl Backend for Kernel {
 
     fn is_deterministic(&self) -> bool {
         false
+    }
+
+    fn host(&self) -> Option<String> {
+        uname().ok().map(|name| format!("Linux {}", name.release().to_string_lossy()))
     }
 
     fn settings(&self) -> BTreeMap<String, String> {
