@@ -165,6 +165,24 @@ fn parameters_reach_the_kernel() {
     });
 }
 
+/// Each group has its own; no packet has been lost yet.
+#[test]
+fn slow_start_ends_at_the_threshold_that_was_asked_for() {
+    test("thresholds", 60, || {
+        let with = |pkts: u32| format!("[flows.tcp]\ninitial_ssthresh = \"{pkts} packets\"\n");
+        let (early, late) = (with(20), with(30));
+        let text = SCENARIO
+            .replace("[[flows]]\nname = \"late\"", &format!("{early}[[flows]]\nname = \"late\""))
+            .replace("[[flows]]\nname = \"transfer\"", &format!("{late}[[flows]]\nname = \"transfer\""))
+            .replace("\"10 s\"", "\"4 s\"")
+            .replace("stop = \"7 s\"\n", "");
+        let outcome = run(&setup(&text), &ByCommand::default(), no_bounds()).unwrap();
+        let first = |flow: &Flow| flow.samples.iter().find_map(|sample| sample.ssthresh_pkts);
+        let seen: Vec<Option<u32>> = outcome.flows[..2].iter().map(first).collect();
+        assert_eq!(seen, [Some(20), Some(30)]);
+    });
+}
+
 /// No path is never late.
 #[test]
 fn an_invalid_run_has_no_outcome() {

@@ -102,10 +102,13 @@ impl Path {
 
     /// Gives the routes of all ends these attributes, as `ip route` has them.
     pub fn set_routes(&self, attributes: &[String]) -> Result<(), TestbedError> {
+        self.ends().try_for_each(|end| self.set_route(end, attributes))
+    }
+
+    /// Likewise the route of one of its ends.
+    pub fn set_route(&self, end: &Namespace, attributes: &[String]) -> Result<(), TestbedError> {
         let attributes: Vec<&str> = attributes.iter().map(String::as_str).collect();
-        for end in self.ends() {
-            ip(&[&["-n", end.name(), "-4", "route", "change", "default", "dev", DEVICE], &attributes[..]].concat())?;
-        }
+        ip(&[&["-n", end.name(), "-4", "route", "change", "default", "dev", DEVICE], &attributes[..]].concat())?;
         Ok(())
     }
 

@@ -8,6 +8,7 @@ mod flow;
 mod plan;
 mod run;
 mod tcp_info;
+mod threshold;
 
 use ccctl_catalog::ParameterSet;
 

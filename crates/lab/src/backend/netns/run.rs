@@ -10,7 +10,7 @@ use super::super::sim::spread;
 use super::super::{BackendError, Watch};
 use super::flow::{FlowPlan, RunningFlow};
 use super::plan::{path_spec, route, sysctls};
-use super::{KernelAlgorithm, Netns};
+use super::{threshold, KernelAlgorithm, Netns};
 use crate::path::{sender_v4, DirectionSample, Path, PathReport, PathSpec, QueueSample, RECEIVER_V4};
 use crate::scenario::setup::{Application, Group, Schedule};
 use crate::scenario::Setup;
@@ -39,6 +39,7 @@ pub(super) fn run(backend: &Netns<'_>, setup: &Setup, seed: u64, watch: &Watch<'
         }
     }
     path.set_routes(&route(setup))?;
+    threshold::set(&path, setup, &route(setup))?;
     let run = path.placement().at_endpoints(|| Run::new(setup, seed, &path, &algorithms)?.carry_out(watch))?;
     let (outcome, began) = run?;
     let report = path.stop_counted_from(began)?;

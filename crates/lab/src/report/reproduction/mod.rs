@@ -49,7 +49,7 @@ fn page(entries: &[Entry], notes: &BTreeMap<String, Note>) -> String {
     if has_kernel {
         out.push_str(
             "\nThe running kernel's column is made by `scripts/reproduce --backend netns` out of the points in \
-             `configs/reproduction-netns`: those that two processors carry faithfully. Runs that the path calls invalid are in \
+             `configs/reproduction-netns.txt`: those that two processors carry faithfully. Runs that the path calls invalid are in \
              no number. A statement is not decided where points that it needs are missing, and not run where all are.\n",
         );
     }
