@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use ccctl_catalog::ParameterSet;
-use ccctl_lab::backend::{Algorithms, Backend as _, BackendError, Flow, KernelAlgorithm, Netns, Outcome, Watch};
+use ccctl_lab::backend::{
+    Algorithms, Backend as _, BackendError, Flow, KernelAlgorithm, Netns, Outcome, PathKind, Watch,
+};
 use ccctl_lab::path::{Bounds, Waiting};
 use ccctl_lab::scenario::{Scenario, Setup};
 use kernel::{parameter, succeeds};
@@ -92,7 +94,7 @@ fn no_bounds() -> Bounds {
 }
 
 fn run(setup: &Setup, algorithms: &ByCommand, bounds: Bounds) -> Result<Outcome, BackendError> {
-    let backend = Netns { algorithms, waiting: Waiting::Sleep, bounds };
+    let backend = Netns { algorithms, path: PathKind::Emulator, waiting: Waiting::Sleep, bounds };
     backend.check(setup).unwrap();
     backend.run(setup, 1, &Watch { cancel: &AtomicBool::new(false), progress: &|_| () })
 }

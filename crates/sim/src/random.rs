@@ -140,6 +140,12 @@ impl Probability {
         Self(((u128::from(part) << 64) / u128::from(whole)) as u64)
     }
 
+    /// As a share of 1.
+    #[must_use]
+    pub fn as_f64(self) -> f64 {
+        self.0 as f64 / 2_f64.powi(64)
+    }
+
     pub(crate) fn in_q32(self) -> u64 {
         if self == Self::ALWAYS {
             1 << 32

@@ -70,6 +70,9 @@ pub struct LabChoice {
     /// On the netns backend: what is later than this is late, and too much of it makes a run invalid
     #[arg(long, value_name = "TIME", value_parser = lateness, default_value = "1ms")]
     pub late: Duration,
+    /// On the netns backend: what carries packets
+    #[arg(long, value_enum, default_value_t)]
+    pub path: LabPath,
     /// Runs at once [default: processors; netns: always 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
@@ -192,6 +195,16 @@ pub enum LabBackend {
     Netns,
     /// One after the other, and a page with both
     Both,
+}
+
+/// What carries packets on the netns backend.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum LabPath {
+    /// The lab's own router, which measures how late it is
+    #[default]
+    Emulator,
+    /// The kernel's netem, where it has one: drop-tail in packets and independent losses
+    Netem,
 }
 
 /// In which files time series are kept.

@@ -8,7 +8,7 @@ mod tables;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub use netns::{Algorithms, KernelAlgorithm, Netns};
+pub use netns::{Algorithms, KernelAlgorithm, Netns, PathKind};
 pub use outcome::{Flow, FlowSample, LinkSample, LinkSeries, Outcome, StateField, Transfer};
 pub use sim::Sim;
 

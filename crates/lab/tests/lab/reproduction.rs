@@ -96,7 +96,10 @@ fn the_kernel_stands_beside_the_simulator() {
     has(&text, "| **all** | **3** | **3** | **0** | **0** | **10** | **0** | **1** | **1** | **1** | **2** |\n");
     let said = "Kernel: 2 runs at 1 of 5 points, Linux 1.2.3, ccctl ";
     has(&text, said);
-    has(&text, "; what is later than 7ms is late. Not as in the simulator: link.l.rate = 10 Mbit/s instead of 5 Mbit/s.\n");
+    has(
+        &text,
+        "; what is later than 7ms is late. Not as in the simulator: link.l.rate = 10 Mbit/s instead of 5 Mbit/s.\n",
+    );
     has(&text, "| by 1 of 5 places: algorithm = cubic, buffer = 20 % BDP: utilisation:l 45 ± 5 > 10 | not decided |\n");
     let place = "algorithm = cubic, buffer = 20 % BDP: utilisation:l";
     has(&text, &format!("| Fig. 1 | {place} 90 ± 0 > 50 | holds | {place} 45 ± 5 > 50 | **does not hold** |\n"));
@@ -106,7 +109,8 @@ fn the_kernel_stands_beside_the_simulator() {
     has(&text, "| % | 50 | 90 ± 0 | +80.0 | 45 ± 64 | -10.0 |\n");
 
     let note = Note { kernel: "half of the link is other work".to_owned(), ..Note::default() };
-    let noted = reproduction(&[sim.clone(), scratch.folder("small-netns")], &BTreeMap::from([("T-2".to_owned(), note)]));
+    let noted =
+        reproduction(&[sim.clone(), scratch.folder("small-netns")], &BTreeMap::from([("T-2".to_owned(), note)]));
     has(&noted.unwrap(), "**T-2** on the kernel does not hold. half of the link is other work.\n");
     let alone = reproduction(&[sim], &BTreeMap::new()).unwrap();
     assert!(!alone.contains("ernel"), "{alone}");
@@ -119,7 +123,10 @@ fn a_place_that_contradicts_decides() {
     let sim = made_up(scratch.folder("small"), &Sim, &[], [90.0, 90.0]);
     let kernel = made_up(scratch.folder("small-netns"), &Kernel, &[ONE_POINT], [9.0, 9.0]);
     let text = reproduction(&[sim, kernel], &BTreeMap::new()).unwrap();
-    has(&text, "by 1 of 5 places: algorithm = cubic, buffer = 20 % BDP: utilisation:l 9 ± 0 > 10 | **does not hold** |\n");
+    has(
+        &text,
+        "by 1 of 5 places: algorithm = cubic, buffer = 20 % BDP: utilisation:l 9 ± 0 > 10 | **does not hold** |\n",
+    );
 }
 
 #[test]

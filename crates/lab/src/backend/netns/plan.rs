@@ -7,7 +7,7 @@ use ccctl_sim::TcpSpec;
 use super::super::sim::link_spec;
 use super::super::BackendError;
 use super::NAME;
-use crate::path::{PathSpec, SenderSpec};
+use crate::path::{NetemPath, PathSpec, SenderSpec};
 use crate::scenario::setup::{Application, Group, Queue};
 use crate::scenario::Setup;
 
@@ -52,6 +52,13 @@ pub(super) fn check(setup: &Setup) -> Result<(), BackendError> {
         }
     }
     check_tcp(&first.tcp, setup).or_else(|(what, key)| refuse(what, format!("tcp.{key}")))
+}
+
+/// Whether netem has all that the path needs.
+pub(super) fn check_netem(setup: &Setup) -> Result<(), BackendError> {
+    let Some((what, key)) = NetemPath::lacks(&path_spec(setup, 0)) else { return Ok(()) };
+    let key = format!("link.{}.{key}", setup.links[0].name);
+    Err(BackendError::Unsupported { backend: "netns (netem)", what: what.to_owned(), key })
 }
 
 /// What all groups have in common: first thresholds are those of their routes.

@@ -6,7 +6,8 @@ use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener};
 use std::time::Duration;
 
-use crate::path::{Path, RECEIVER_V4};
+use super::road::Road;
+use crate::path::RECEIVER_V4;
 use crate::scenario::Setup;
 use crate::testbed::{connect, Namespace, TestbedError};
 
@@ -15,7 +16,7 @@ const CONNECTING: Duration = Duration::from_secs(20);
 const PLAIN: &str = "reno";
 
 /// Gives each group's sender its threshold, where the scenario has one; `attributes` are those of its route.
-pub(super) fn set(path: &Path, setup: &Setup, attributes: &[String]) -> Result<(), TestbedError> {
+pub(super) fn set(path: &Road, setup: &Setup, attributes: &[String]) -> Result<(), TestbedError> {
     for (number, group) in setup.groups.iter().enumerate() {
         let Some(pkts) = group.tcp.initial_ssthresh_pkts else { continue };
         let sender = path.sender(number);

@@ -49,7 +49,8 @@ fn name(item: &toml::Value) -> Option<&str> {
 mod tests {
     use super::changes;
 
-    const FIRST: &str = "title = \"a\"\n[[link]]\nname = \"l\"\nrate = \"622 Mbit/s\"\nqueue = { size = \"20 % BDP\" }\n\
+    const FIRST: &str =
+        "title = \"a\"\n[[link]]\nname = \"l\"\nrate = \"622 Mbit/s\"\nqueue = { size = \"20 % BDP\" }\n\
                          [run]\nduration = \"500 s\"\nrepeats = 3\n";
 
     #[test]

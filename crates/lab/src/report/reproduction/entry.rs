@@ -34,7 +34,10 @@ impl KernelEntry {
 
     /// The same row of the paper's values.
     pub(super) fn paper(&self, row: &PaperRow) -> Option<&PaperRow> {
-        self.summary.paper.iter().find(|it| it.measure == row.measure && it.place == row.place && it.stands == row.stands)
+        self.summary
+            .paper
+            .iter()
+            .find(|it| it.measure == row.measure && it.place == row.place && it.stands == row.stands)
     }
 }
 
