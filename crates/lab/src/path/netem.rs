@@ -204,10 +204,11 @@ fn connect(
     address: &str,
     spec: &PathSpec,
 ) -> Result<(), TestbedError> {
-    let (router, name) = (router.name(), end.name());
-    for namespace in [router, name] {
-        ip(&["netns", "exec", namespace, "sysctl", "-qw", "net.ipv6.conf.default.disable_ipv6=1"])?;
+    for namespace in [router, end] {
+        // Its own traffic would take room in the queue.
+        namespace.set_sysctl("net/ipv6/conf/default/disable_ipv6", "1")?;
     }
+    let (router, name) = (router.name(), end.name());
     ip(&["link", "add", DEVICE, "netns", name, "type", "veth", "peer", "name", device, "netns", router])?;
     let (mtu, most) = (spec.mtu_bytes.to_string(), (spec.mtu_bytes + ROOM_BYTES).to_string());
     for (namespace, device) in [(name, DEVICE), (router, device)] {
