@@ -9,7 +9,9 @@
 //! own here: the link's stands before it, and losses do, too. Nothing measures how late packets are.
 
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::thread::{sleep, JoinHandle};
 use std::time::{Duration, Instant};
 
 use ccctl_sim::{Limit, LinkRate, Loss, Queue};
@@ -33,17 +35,19 @@ const NO_LIMIT_PKTS: &str = "1000000";
 /// Buffers are whole packets: so much more than the MTU is none.
 const ROOM_BYTES: u32 = 100;
 const COMMAND_LIMIT: Duration = Duration::from_secs(20);
+/// Each look starts `tc`.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// A path at work; it is taken down when dropped.
 #[derive(Debug)]
 pub struct NetemPath {
     senders: Vec<Namespace>,
     receiver: Namespace,
-    router: Namespace,
+    _router: Namespace,
     placement: Placement,
-    has_losses: bool,
     began: Instant,
-    series: Mutex<Vec<QueueSample>>,
+    stop: Arc<AtomicBool>,
+    looking: Option<JoinHandle<Result<Vec<QueueSample>, TestbedError>>>,
 }
 
 /// What `tc -s -j qdisc show` says of a queue.
@@ -104,15 +108,14 @@ impl NetemPath {
         // Of netem's packets one is on the link and does not wait.
         let (limit, rate) = ((pkts + 1).to_string(), format!("{}bit", spec.forward.rate.mean().as_bits_per_s()));
         netem(&router, BOTTLENECK, &["limit", &limit, "rate", &rate, &format!("-{ETHERNET_BYTES}")])?;
-        Ok(Self {
-            senders,
-            receiver,
-            router,
-            placement: Placement::of_this_process()?,
-            has_losses: spec.forward.loss != Loss::None,
-            began: Instant::now(),
-            series: Mutex::new(Vec::new()),
-        })
+        let placement = Placement::of_this_process()?;
+        let (began, stop) = (Instant::now(), Arc::new(AtomicBool::new(false)));
+        let has_losses = spec.forward.loss != Loss::None;
+        let lossy = senders.iter().filter(|_| has_losses).map(|sender| sender.name().to_owned()).collect();
+        let looks = Looks { router: router.name().to_owned(), lossy, began, series: Vec::new() };
+        let until = stop.clone();
+        let looking = Some(std::thread::spawn(move || looks.go(&until)));
+        Ok(Self { senders, receiver, _router: router, placement, began, stop, looking })
     }
 
     /// Namespace of a sender; they are counted from 0.
@@ -148,28 +151,60 @@ impl NetemPath {
         ip(&[&route, &attributes[..]].concat()).map(drop)
     }
 
-    /// Looks at the bottleneck.
-    pub fn look(&self) -> Result<(), TestbedError> {
+    /// Ends the run: all looks at the bottleneck, with times counted from `began`.
+    pub fn stop_counted_from(mut self, began: Instant) -> Result<Vec<QueueSample>, TestbedError> {
+        let before = began.saturating_duration_since(self.began);
+        let mut series = self.stop_looking().unwrap_or_else(|| Ok(Vec::new()))?;
+        series.retain(|sample| sample.time >= before);
+        series.iter_mut().for_each(|sample| sample.time -= before);
+        Ok(series)
+    }
+
+    fn stop_looking(&mut self) -> Option<Result<Vec<QueueSample>, TestbedError>> {
+        self.stop.store(true, Ordering::Relaxed);
+        let looking = self.looking.take()?;
+        Some(looking.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    }
+}
+
+impl Drop for NetemPath {
+    fn drop(&mut self) {
+        if let Some(Err(error)) = self.stop_looking() {
+            eprintln!("testbed: {error}");
+        }
+    }
+}
+
+/// Who looks at the bottleneck, in a thread of its own: `tc` may take its time.
+struct Looks {
+    router: String,
+    /// Those whose queues lose packets.
+    lossy: Vec<String>,
+    began: Instant,
+    series: Vec<QueueSample>,
+}
+
+impl Looks {
+    fn go(mut self, stop: &AtomicBool) -> Result<Vec<QueueSample>, TestbedError> {
+        while !stop.load(Ordering::Relaxed) {
+            self.look()?;
+            sleep(BETWEEN_LOOKS);
+        }
+        self.look()?;
+        Ok(self.series)
+    }
+
+    fn look(&mut self) -> Result<(), TestbedError> {
         let bottleneck = queue_state(&self.router, BOTTLENECK)?;
         let mut lost_pkts = 0;
-        for sender in self.senders.iter().filter(|_| self.has_losses) {
+        for sender in &self.lossy {
             lost_pkts += queue_state(sender, DEVICE)?.drops;
         }
         let time = self.began.elapsed();
-        let mut series = self.series.lock().unwrap_or_else(PoisonError::into_inner);
-        let sample = sample(bottleneck, lost_pkts, series.last().map(|last| (time - last.time, &last.forward)));
-        series.push(QueueSample { time, forward: sample, reverse: NOTHING });
+        let before = self.series.last().map(|last| (time - last.time, &last.forward));
+        let forward = sample(bottleneck, lost_pkts, before);
+        self.series.push(QueueSample { time, forward, reverse: NOTHING });
         Ok(())
-    }
-
-    /// All looks, with times counted from `began`.
-    #[must_use]
-    pub fn series_from(self, began: Instant) -> Vec<QueueSample> {
-        let before = began.saturating_duration_since(self.began);
-        let mut series = self.series.into_inner().unwrap_or_else(PoisonError::into_inner);
-        series.retain(|sample| sample.time >= before);
-        series.iter_mut().for_each(|sample| sample.time -= before);
-        series
     }
 }
 
@@ -246,8 +281,8 @@ fn netem(namespace: &Namespace, device: &str, words: &[&str]) -> Result<(), Test
     tc(&[&["-n", namespace.name(), "qdisc", "add", "dev", device, "root", "netem"], words].concat()).map(drop)
 }
 
-fn queue_state(namespace: &Namespace, device: &str) -> Result<QueueState, TestbedError> {
-    let text = tc(&["-n", namespace.name(), "-s", "-j", "qdisc", "show", "dev", device])?;
+fn queue_state(namespace: &str, device: &str) -> Result<QueueState, TestbedError> {
+    let text = tc(&["-n", namespace, "-s", "-j", "qdisc", "show", "dev", device])?;
     parse(&text).ok_or_else(|| TestbedError::Unexpected(format!("tc says nothing of the queue of {device}: {text}")))
 }
 

@@ -64,14 +64,6 @@ impl Road {
         }
     }
 
-    /// Looks at the bottleneck, where that does not look by itself.
-    pub(super) fn look(&self) -> Result<(), TestbedError> {
-        match self {
-            Self::Emulated(_) => Ok(()),
-            Self::Netem(path) => path.look(),
-        }
-    }
-
     /// Ends the run: the bottleneck's series since `began`, and what speaks against the run.
     pub(super) fn stop(self, began: Instant) -> Result<(Vec<QueueSample>, Vec<String>), TestbedError> {
         match self {
@@ -80,7 +72,7 @@ impl Road {
                 let faults = report.faults().iter().map(ToString::to_string).collect();
                 Ok((report.router.series, faults))
             }
-            Self::Netem(path) => Ok((path.series_from(began), Vec::new())),
+            Self::Netem(path) => Ok((path.stop_counted_from(began)?, Vec::new())),
         }
     }
 }

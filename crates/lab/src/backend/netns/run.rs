@@ -166,7 +166,6 @@ impl<'a> Run<'a> {
 
     fn sample(&mut self, now: Duration) -> Result<(), BackendError> {
         self.outcome.times.push(now);
-        self.path.look()?;
         let states = self.read_states()?;
         for (planned, flow) in self.flows.iter_mut().zip(&mut self.outcome.flows) {
             let running = planned.running.as_mut();
