@@ -140,10 +140,10 @@ impl Probability {
         Self(((u128::from(part) << 64) / u128::from(whole)) as u64)
     }
 
-    /// As a share of 1.
+    /// So many in a billion, rounded.
     #[must_use]
-    pub fn as_f64(self) -> f64 {
-        self.0 as f64 / 2_f64.powi(64)
+    pub fn in_billion(self) -> u64 {
+        ((u128::from(self.0) * 1_000_000_000 + (1 << 63)) >> 64) as u64
     }
 
     pub(crate) fn in_q32(self) -> u64 {

@@ -36,7 +36,7 @@ const NO_LIMIT_PKTS: &str = "1000000";
 const ROOM_BYTES: u32 = 100;
 const COMMAND_LIMIT: Duration = Duration::from_secs(20);
 /// Each look starts `tc`.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
 /// A path at work; it is taken down when dropped.
 #[derive(Debug)]
@@ -156,7 +156,9 @@ impl NetemPath {
         let before = began.saturating_duration_since(self.began);
         let mut series = self.stop_looking().unwrap_or_else(|| Ok(Vec::new()))?;
         series.retain(|sample| sample.time >= before);
-        series.iter_mut().for_each(|sample| sample.time -= before);
+        for sample in &mut series {
+            sample.time -= before;
+        }
         Ok(series)
     }
 
@@ -201,7 +203,7 @@ impl Looks {
             lost_pkts += queue_state(sender, DEVICE)?.drops;
         }
         let time = self.began.elapsed();
-        let before = self.series.last().map(|last| (time - last.time, &last.forward));
+        let before = self.series.last().map(|last| (time.saturating_sub(last.time), &last.forward));
         let forward = sample(bottleneck, lost_pkts, before);
         self.series.push(QueueSample { time, forward, reverse: NOTHING });
         Ok(())
@@ -267,10 +269,14 @@ fn gateway(address: &str) -> String {
 fn losses(spec: &PathSpec) -> Vec<String> {
     match spec.forward.loss {
         Loss::Bernoulli(probability) => {
-            vec!["loss".to_owned(), "random".to_owned(), format!("{:.7}%", 100.0 * probability.as_f64())]
+            vec!["loss".to_owned(), "random".to_owned(), percent(probability.in_billion())]
         }
         _ => Vec::new(),
     }
+}
+
+fn percent(in_billion: u64) -> String {
+    format!("{}.{:07}%", in_billion / 10_000_000, in_billion % 10_000_000)
 }
 
 fn micros(time: Duration) -> String {
@@ -332,6 +338,16 @@ mod tests {
         ] {
             assert_eq!(NetemPath::lacks(&spec).map(|(_, key)| key), Some(key));
         }
+    }
+
+    #[test]
+    fn shares_are_in_percent() {
+        let shares = [0, 10, 10_000_000, 1_000_000_000].map(percent);
+        assert_eq!(shares, ["0.0000000%", "0.0000010%", "1.0000000%", "100.0000000%"]);
+        assert_eq!(
+            [1, 5, 1_000_000_000].map(|it| ccctl_sim::Probability::per_billion(it).in_billion()),
+            [1, 5, 1_000_000_000]
+        );
     }
 
     #[test]

@@ -34,7 +34,9 @@ fn add(path: String, value: &toml::Value, found: &mut BTreeMap<String, String>) 
     match value {
         toml::Value::Table(table) => table.iter().for_each(|(key, value)| add(format!("{path}.{key}"), value, found)),
         toml::Value::Array(items) if items.iter().any(|item| name(item).is_some()) => {
-            items.iter().for_each(|item| add(format!("{path}.{}", name(item).unwrap_or_default()), item, found));
+            for item in items {
+                add(format!("{path}.{}", name(item).unwrap_or_default()), item, found);
+            }
         }
         toml::Value::String(text) => drop(found.insert(path, text.clone())),
         other => drop(found.insert(path, other.to_string())),

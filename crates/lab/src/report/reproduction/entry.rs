@@ -1,6 +1,6 @@
 //! A scenario's results: the simulator's, and the running kernel's where there are some.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::changes::changes;
 use crate::run::{load, summarise, PaperRow, RunError, Summary};
@@ -48,10 +48,10 @@ struct Loaded {
 }
 
 impl Loaded {
-    fn of(folder: &PathBuf) -> Result<Self, RunError> {
+    fn of(folder: &Path) -> Result<Self, RunError> {
         let scenario = load(folder)?;
         let summary = summarise(folder, &scenario)?;
-        Ok(Self { folder: folder.clone(), scenario, summary })
+        Ok(Self { folder: folder.to_owned(), scenario, summary })
     }
 
     fn name(&self) -> &str {
@@ -65,7 +65,7 @@ impl Loaded {
 
 /// All scenarios of these folders, by name.
 pub(super) fn entries(folders: &[PathBuf]) -> Result<Vec<Entry>, RunError> {
-    let all = folders.iter().map(Loaded::of).collect::<Result<Vec<_>, _>>()?;
+    let all = folders.iter().map(|folder| Loaded::of(folder)).collect::<Result<Vec<_>, _>>()?;
     let (mut sims, mut kernels): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|it| it.summary.versions.backend == SIMULATOR);
     for list in [&mut sims, &mut kernels] {

@@ -1,5 +1,7 @@
 //! The running kernel's part of the table.
 
+use std::fmt::Write as _;
+
 use super::entry::KernelEntry;
 use super::found;
 use crate::report::number::estimate_or_dash;
@@ -33,14 +35,15 @@ pub(super) fn description(kernel: &KernelEntry) -> String {
         summary.versions.host.as_deref().unwrap_or("a kernel that was not noted"),
         summary.versions.ccctl
     );
+    // Writing to a text cannot fail.
     if let Some(late) = summary.versions.settings.get("late") {
-        text += &format!("; what is later than {late} is late");
+        let _ = write!(text, "; what is later than {late} is late");
     }
     if !summary.invalid.is_empty() {
-        text += &format!("; {} more came to no result, as the path was late too often", summary.invalid.len());
+        let _ = write!(text, "; {} more came to no result, as the path was late too often", summary.invalid.len());
     }
     if !kernel.changes.is_empty() {
-        text += &format!(". Not as in the simulator: {}", kernel.changes.join("; "));
+        let _ = write!(text, ". Not as in the simulator: {}", kernel.changes.join("; "));
     }
     text + "."
 }
