@@ -100,13 +100,17 @@ bench-sim *ARGS:
 compare-ns3 *ARGS:
     scripts/compare-ns3 {{ ARGS }}
 
-# the papers' scenarios, and docs/reproduction.md out of what they give (hours; goes on where it was stopped)
+# the papers' scenarios, and docs/reproduction.md out of what they give; --backend netns: on this kernel (hours; goes on where it was stopped)
 reproduce *ARGS:
     scripts/reproduce {{ ARGS }}
 
 # every algorithm in the simulator and on this kernel, and docs/cross-validation.md out of both (hours; root; goes on where it was stopped)
 cross-validate *ARGS:
     scripts/cross-validate {{ ARGS }}
+
+# S0's figure 1 on this kernel: an H-TCP flow whose ACKs meet a short backlog (root; docs/ack-time.md)
+ack-stall *ARGS:
+    scripts/ack-stall {{ ARGS }}
 
 # licences and sources of the dependencies (needs: cargo install cargo-deny)
 deny:

@@ -1,5 +1,6 @@
 //! The command line: types only.
 
+mod duration;
 mod guard;
 mod lab;
 mod sockets;
@@ -13,8 +14,8 @@ use clap::{Args, Parser, Subcommand};
 
 pub use guard::{Guard, GuardCommand};
 pub use lab::{
-    Lab, LabBackend, LabChoice, LabCommand, LabCompare, LabMerge, LabReport, LabReproduction, LabRun, LabSeries,
-    LabShow, LabSweep,
+    Lab, LabBackend, LabChoice, LabCommand, LabCompare, LabMerge, LabPath, LabReport, LabReproduction, LabRun,
+    LabSeries, LabShow, LabSweep,
 };
 pub use sockets::{Migrate, Sockets};
 pub use top::Top;

@@ -140,6 +140,12 @@ impl Probability {
         Self(((u128::from(part) << 64) / u128::from(whole)) as u64)
     }
 
+    /// So many in a billion, rounded.
+    #[must_use]
+    pub fn in_billion(self) -> u64 {
+        ((u128::from(self.0) * 1_000_000_000 + (1 << 63)) >> 64) as u64
+    }
+
     pub(crate) fn in_q32(self) -> u64 {
         if self == Self::ALWAYS {
             1 << 32

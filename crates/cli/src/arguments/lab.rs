@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-use super::Output;
+use super::{duration, Output};
 
 /// `ccctl lab`
 #[derive(Debug, Args)]
@@ -68,8 +68,11 @@ pub struct LabChoice {
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub retries: u32,
     /// On the netns backend: what is later than this is late, and too much of it makes a run invalid
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "1ms")]
+    #[arg(long, value_name = "TIME", value_parser = lateness, default_value = "1ms")]
     pub late: Duration,
+    /// On the netns backend: what carries packets
+    #[arg(long, value_enum, default_value_t)]
+    pub path: LabPath,
     /// Runs at once [default: processors; netns: always 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
@@ -194,6 +197,16 @@ pub enum LabBackend {
     Both,
 }
 
+/// What carries packets on the netns backend.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum LabPath {
+    /// The lab's own router, which measures how late it is
+    #[default]
+    Emulator,
+    /// The kernel's netem, where it has one: drop-tail in packets and independent losses
+    Netem,
+}
+
 /// In which files time series are kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum LabSeries {
@@ -204,4 +217,10 @@ pub enum LabSeries {
     Csv,
     /// Not at all: measures only
     None,
+}
+
+/// Of 0 all runs would be invalid, and of minutes none.
+fn lateness(text: &str) -> Result<Duration, String> {
+    let bounds = Duration::from_nanos(1)..=Duration::from_secs(60);
+    duration::within(text, bounds, "from 1ns to 1min; the usual is 1ms, and 10ms where the machine has other work")
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::sockets::SocketSelection;
-use super::Output;
+use super::{duration, Output};
 
 /// `ccctl trace`
 #[derive(Debug, Args)]
@@ -70,9 +70,6 @@ pub struct Plot {
 
 /// Below 1 ms a row for each ACK tells more, and costs less.
 fn interval(text: &str) -> Result<Duration, String> {
-    let time = humantime::parse_duration(text).map_err(|error| error.to_string())?;
-    if time < Duration::from_millis(1) {
-        return Err("the shortest interval is 1ms; --each-ack has a row for every ACK".to_owned());
-    }
-    Ok(time)
+    let bounds = Duration::from_millis(1)..=Duration::MAX;
+    duration::within(text, bounds, "the shortest interval is 1ms; --each-ack has a row for every ACK")
 }

@@ -50,6 +50,8 @@ const RATES: [Curve; 2] = [
     ("delivery_rate_bytes_per_s", "delivery rate", MBIT_PER_BYTE, Style::Straight),
     ("pacing_rate_bytes_per_s", "pacing rate", MBIT_PER_BYTE, Style::Dashed),
 ];
+/// What a stall of `snd_una` is seen in, beside the backlogs.
+const ACKED: [Curve; 1] = [("acked_bytes", "snd_una, from the first byte", 1e-6, Style::Straight)];
 const BACKLOGS: [Curve; 2] = [
     ("host_backlog_pkts", "waiting", 1.0, Style::Straight),
     ("host_backlog_drops", "dropped so far", 1.0, Style::Steps),
@@ -89,6 +91,7 @@ pub fn figure(table: &Table, choice: &Choice) -> Result<(Figure, Drawn), UsageEr
         if host.rows.is_empty() {
             return Err(UsageError::new("the trace has no backlogs", "ccctl trace --backlog takes them, too"));
         }
+        panels.push(panel("acknowledged", "MB", rows.curves(&ACKED)));
         panels.push(panel("backlogs of the host", "packets", host.curves(&BACKLOGS)));
     }
     panels.retain(|panel| panel.lines.iter().any(|line| !line.points.is_empty()));

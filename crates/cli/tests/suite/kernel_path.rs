@@ -161,3 +161,21 @@ fn traffic_both_ways_is_told_apart() {
         all_packets_are_accounted_for(&report);
     });
 }
+
+/// RFC 8200 asks for links of 1280 bytes: below, the path has IPv4 alone.
+#[test]
+fn a_path_of_small_packets_has_ipv4_alone() {
+    test("small packets", 60, || {
+        let path = PathSpec { mtu_bytes: 1000, ..spec(20, 10, Limit::Packets(50)) };
+        let path = Path::start(&path).unwrap();
+        carry(&path, RECEIVER_V4, "reno", 1_000_000);
+        let v6 = path.sender(0).enter(|| UdpSocket::bind((sender_v6(0), 0)).map(drop)).unwrap();
+        assert_eq!(v6.unwrap_err().raw_os_error(), Some(nix::libc::EADDRNOTAVAIL));
+        let report = path.stop().unwrap();
+        // A packet of 1000 bytes has 52 of headers and 948 of data.
+        let data = report.router.forward.all;
+        assert!(data.delivered_pkts >= 1_000_000_u64.div_ceil(948), "{data:?}");
+        assert!(data.delivered_bytes / data.delivered_pkts <= 1000, "{data:?}");
+        all_packets_are_accounted_for(&report);
+    });
+}

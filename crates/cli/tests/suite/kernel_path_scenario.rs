@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use ccctl_catalog::ParameterSet;
-use ccctl_lab::backend::{Algorithms, Backend as _, BackendError, Flow, KernelAlgorithm, Netns, Outcome, Watch};
+use ccctl_lab::backend::{
+    Algorithms, Backend as _, BackendError, Flow, KernelAlgorithm, Netns, Outcome, PathKind, Watch,
+};
 use ccctl_lab::path::{Bounds, Waiting};
 use ccctl_lab::scenario::{Scenario, Setup};
 use kernel::{parameter, succeeds};
@@ -90,7 +92,7 @@ fn no_bounds() -> Bounds {
 }
 
 fn run(setup: &Setup, algorithms: &ByCommand, bounds: Bounds) -> Result<Outcome, BackendError> {
-    let backend = Netns { algorithms, waiting: Waiting::Sleep, bounds };
+    let backend = Netns { algorithms, path: PathKind::Emulator, waiting: Waiting::Sleep, bounds };
     backend.check(setup).unwrap();
     backend.run(setup, 1, &Watch { cancel: &AtomicBool::new(false), progress: &|_| () })
 }
@@ -160,6 +162,24 @@ fn parameters_reach_the_kernel() {
         let group = &setup(SCENARIO).groups[0];
         let loaded = ByCommand::default().provide(&group.algorithm, &group.parameters).unwrap();
         assert_eq!(parameter(loaded.kernel_name(), "beta_q10"), 800);
+    });
+}
+
+/// Each group has its own; no packet has been lost yet.
+#[test]
+fn slow_start_ends_at_the_threshold_that_was_asked_for() {
+    test("thresholds", 60, || {
+        let with = |pkts: u32| format!("[flows.tcp]\ninitial_ssthresh = \"{pkts} packets\"\n");
+        let (early, late) = (with(20), with(30));
+        let text = SCENARIO
+            .replace("[[flows]]\nname = \"late\"", &format!("{early}[[flows]]\nname = \"late\""))
+            .replace("[[flows]]\nname = \"transfer\"", &format!("{late}[[flows]]\nname = \"transfer\""))
+            .replace("\"10 s\"", "\"4 s\"")
+            .replace("stop = \"7 s\"\n", "");
+        let outcome = run(&setup(&text), &ByCommand::default(), no_bounds()).unwrap();
+        let first = |flow: &Flow| flow.samples.iter().find_map(|sample| sample.ssthresh_pkts);
+        let seen: Vec<Option<u32>> = outcome.flows[..2].iter().map(first).collect();
+        assert_eq!(seen, [Some(20), Some(30)]);
     });
 }
 

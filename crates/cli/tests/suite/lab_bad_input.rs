@@ -34,6 +34,8 @@ const CASES: &[Case] = &[
     (&["run", "./small.toml", "--shard", "5/4"], 2, &["there is no shard 5/4", "I from 1 to N"]),
     (&["run", "./small.toml", "--jobs", "0"], 2, &["0"]),
     (&["run", "./small.toml", "--backend", "ns3"], 2, &["ns3", "sim"]),
+    (&["run", "./small.toml", "--late", "0s"], 2, &["--late", "from 1ns to 1min"]),
+    (&["run", "./small.toml", "--late", "1h"], 2, &["--late", "from 1ns to 1min"]),
     (&["run", "./small.toml", "--out", "small.toml/x"], 2, &["cannot read small.toml/x/small", "try: a folder"]),
     (&["run", "./small.toml", "--out", "/proc/x"], 2, &["cannot create /proc/x/small", "try: a folder"]),
     (&["run", "./small.toml", "--out", "strange"], 3, &["strange/small holds letter", "try: choose another folder"]),

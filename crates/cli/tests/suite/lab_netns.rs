@@ -5,6 +5,7 @@ use crate::lab;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
+use ccctl_lab::path::NetemPath;
 use ccctl_lab::testbed::{HostState, Turn};
 use kernel::code;
 use lab::{Scratch, DUMBBELL};
@@ -143,6 +144,26 @@ fn an_invalid_run_is_shown_and_is_no_result() {
         assert_eq!(summary["points"][0]["measures"], serde_json::json!({}));
         let page = String::from_utf8(scratch.bytes("ccctl-lab/two-netns/index.html")).unwrap();
         assert!(page.contains("Invalid runs") && page.contains("late by more than 1ns"));
+    });
+}
+
+/// Where this kernel has netem the scenario runs over it; where it has none, one line says so, and nothing is made.
+#[test]
+fn netem_carries_packets_or_is_refused() {
+    kernel::test("netem", 60, || {
+        let scratch = scratch("netem", DUMBBELL);
+        let run = ["run", "./two.toml", "--backend", "netns", "--path", "netem", "--series", "none"];
+        let output = command(&scratch, &run).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        if NetemPath::probe().is_ok() {
+            assert_eq!(output.status.code(), Some(0), "{said}");
+            assert_eq!(scratch.units("ccctl-lab/two-netns"), 1);
+            return;
+        }
+        assert_eq!(output.status.code(), Some(code::HOST), "{said}");
+        assert!(said.lines().count() <= 2 && said.contains("cannot run here: netem: "), "{said}");
+        assert!(said.contains("try: --path emulator"), "{said}");
+        assert!(!scratch.path("ccctl-lab").exists(), "something was made");
     });
 }
 

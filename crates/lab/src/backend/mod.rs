@@ -8,7 +8,7 @@ mod tables;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub use netns::{Algorithms, KernelAlgorithm, Netns};
+pub use netns::{Algorithms, KernelAlgorithm, Netns, PathKind};
 pub use outcome::{Flow, FlowSample, LinkSample, LinkSeries, Outcome, StateField, Transfer};
 pub use sim::Sim;
 
@@ -76,6 +76,11 @@ pub trait Backend: Sync {
 
     /// Is the outcome a function of setup and seed?
     fn is_deterministic(&self) -> bool;
+
+    /// What it runs on, where that decides about results: "Linux 6.18.44". Runs on different ones do not belong together.
+    fn host(&self) -> Option<String> {
+        None
+    }
 
     /// What of it decides about results, or whether they count, by name; runs with other settings do not belong together.
     fn settings(&self) -> BTreeMap<String, String> {

@@ -33,6 +33,19 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// No packet.
+    pub(super) const NONE: Self = Self {
+        arrived_pkts: 0,
+        arrived_bytes: 0,
+        dropped_full_pkts: 0,
+        dropped_early_pkts: 0,
+        lost_pkts: 0,
+        marked_pkts: 0,
+        delivered_marked_pkts: 0,
+        delivered_pkts: 0,
+        delivered_bytes: 0,
+    };
+
     /// Packets that came and have neither been delivered nor dropped nor lost.
     #[must_use]
     pub fn inside_pkts(&self) -> u64 {

@@ -102,10 +102,13 @@ impl Path {
 
     /// Gives the routes of all ends these attributes, as `ip route` has them.
     pub fn set_routes(&self, attributes: &[String]) -> Result<(), TestbedError> {
+        self.ends().try_for_each(|end| self.set_route(end, attributes))
+    }
+
+    /// Likewise the route of one of its ends.
+    pub fn set_route(&self, end: &Namespace, attributes: &[String]) -> Result<(), TestbedError> {
         let attributes: Vec<&str> = attributes.iter().map(String::as_str).collect();
-        for end in self.ends() {
-            ip(&[&["-n", end.name(), "-4", "route", "change", "default", "dev", DEVICE], &attributes[..]].concat())?;
-        }
+        ip(&[&["-n", end.name(), "-4", "route", "change", "default", "dev", DEVICE], &attributes[..]].concat())?;
         Ok(())
     }
 
@@ -188,9 +191,14 @@ fn connect(end: &Namespace, addresses: &[String], spec: &PathSpec) -> Result<Tun
         ip(&[&["-n", name, "addr", "add", address, "dev", DEVICE], nodad].concat())?;
         ip(&["-n", name, family, "route", "add", "default", "dev", DEVICE])?;
     }
+    set_buffers(end, spec)?;
+    Ok(wire)
+}
+
+/// Buffers for what the connections of an end can have in flight.
+pub(super) fn set_buffers(end: &Namespace, spec: &PathSpec) -> Result<(), TestbedError> {
     let most = (BUFFER_PER_FLIGHT * spec.in_flight_bytes()).clamp(*BUFFER_BYTES.start(), *BUFFER_BYTES.end());
     end.set_sysctl("net/ipv4/tcp_rmem", &format!("4096 131072 {most}"))?;
     end.set_sysctl("net/ipv4/tcp_wmem", &format!("4096 65536 {most}"))?;
-    end.set_sysctl("net/ipv4/tcp_no_metrics_save", "1")?;
-    Ok(wire)
+    end.set_sysctl("net/ipv4/tcp_no_metrics_save", "1")
 }

@@ -52,6 +52,14 @@ pub enum RunError {
         /// and this.
         first: PathBuf,
     },
+    /// A folder is none of those that a page is made of.
+    #[error("{folder}: {what}")]
+    Unfit {
+        /// The folder.
+        folder: PathBuf,
+        /// What is wrong, and what is asked for.
+        what: String,
+    },
     /// There is no such shard.
     #[error("there is no shard {0}; write I/N with I from 1 to N, such as 1/4")]
     Shard(String),

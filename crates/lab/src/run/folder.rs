@@ -117,7 +117,7 @@ fn check(root: &Path, versions: &Versions) -> Result<bool, RunError> {
     match read_versions(root)? {
         Some(known) if known.agrees_with(versions) => Ok(true),
         Some(known) => Err(foreign(format!(
-            "runs of {} (seed {}, ccctl {}, backend {}) with other settings or algorithms",
+            "runs of {} (seed {}, ccctl {}, backend {}) with other settings or algorithms, or on another kernel",
             known.scenario, known.seed, known.ccctl, known.backend
         ))),
         None => match fs::read_dir(root) {

@@ -19,6 +19,9 @@ pub struct Versions {
     pub ccctl: String,
     /// Backend.
     pub backend: String,
+    /// What it runs on, where that decides about results: "Linux 6.18.44".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// Its settings.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
@@ -44,6 +47,7 @@ impl Versions {
             scenario: scenario.name.clone(),
             ccctl: env!("CARGO_PKG_VERSION").to_owned(),
             backend: backend.name().to_owned(),
+            host: backend.host(),
             settings: backend.settings(),
             seed: scenario.seed,
             algorithms: names.iter().filter_map(source).collect(),
@@ -72,7 +76,8 @@ impl Versions {
     #[must_use]
     pub fn agrees_with(&self, other: &Self) -> bool {
         let same = |name: &str, hash: &String| self.algorithms.get(name).is_none_or(|known| known == hash);
-        self.identity == other.identity && other.algorithms.iter().all(|(name, hash)| same(name, hash))
+        let same_host = self.host.is_none() || other.host.is_none() || self.host == other.host;
+        same_host && self.identity == other.identity && other.algorithms.iter().all(|(name, hash)| same(name, hash))
     }
 }
 

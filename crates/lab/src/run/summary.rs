@@ -259,7 +259,8 @@ impl Found<'_> {
                 ours,
             }
         };
-        self.scenario.paper.iter().map(row).collect()
+        let is_run = |value: &&crate::scenario::PaperValue| self.scenario.point_at(&value.position).is_some();
+        self.scenario.paper.iter().filter(is_run).map(row).collect()
     }
 }
 
@@ -269,7 +270,7 @@ impl Results for Found<'_> {
     }
 
     fn points(&self) -> Vec<&[usize]> {
-        self.scenario.points.iter().map(|point| point.position.as_slice()).collect()
+        self.scenario.meant.iter().map(Vec::as_slice).collect()
     }
 
     fn value(&self, position: &[usize], reference: &Reference) -> Option<Estimate> {

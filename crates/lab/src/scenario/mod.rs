@@ -45,6 +45,8 @@ pub struct Scenario {
     pub axes: Vec<Axis>,
     /// All that are run, in the order of the sweep.
     pub points: Vec<Point>,
+    /// Places of these and of those that `only` leaves out: what statements are about.
+    pub meant: Vec<Position>,
     /// How often each.
     pub repeats: u32,
     /// Where all randomness comes from.
@@ -178,10 +180,7 @@ fn of_document(document: &Document<'_>, folder: &Path) -> Result<Scenario, Scena
         list.iter().map(|it| sweep::region(&place, &sweep.axes, it.get_ref())).collect::<Result<Vec<Region>, _>>()
     };
     let (only, exclude) = (regions(only)?, regions(exclude)?);
-    positions.retain(|(_, position)| {
-        (only.is_empty() || only.iter().any(|region| region.contains(position)))
-            && !exclude.iter().any(|region| region.contains(position))
-    });
+    positions.retain(|(_, position)| !exclude.iter().any(|region| region.contains(position)));
     let mut points = Vec::new();
     for (index, position) in positions {
         let at = |mut error: ScenarioError| {
@@ -194,6 +193,8 @@ fn of_document(document: &Document<'_>, folder: &Path) -> Result<Scenario, Scena
         let setup = meaning::setup(&Context { place, folder }, &file).map_err(at)?;
         points.push(Point { index, position, setup });
     }
+    let meant = points.clone();
+    points.retain(|point| only.is_empty() || only.iter().any(|region| region.contains(&point.position)));
     if points.is_empty() {
         return Err(place.wrong(&(0..0), "no point of the sweep is left to run", "less in only and exclude"));
     }
@@ -202,7 +203,7 @@ fn of_document(document: &Document<'_>, folder: &Path) -> Result<Scenario, Scena
         let cause = format!("{} repeats of what has nothing random in it are all alike", repeats.get_ref());
         return Err(place.wrong(&repeats.span(), cause, "start_spread = \"100 ms\" in a group, or repeats = 1"));
     }
-    let reader = Reader::new(place, &sweep.axes, &points);
+    let reader = Reader::new(place, &sweep.axes, &meant);
     Ok(Scenario {
         name: String::new(),
         folder: folder.to_owned(),
@@ -219,6 +220,7 @@ fn of_document(document: &Document<'_>, folder: &Path) -> Result<Scenario, Scena
         canonical: document.canonical()?,
         traces: traces(&points),
         axes: sweep.axes.clone(),
+        meant: meant.iter().map(|point| point.position.clone()).collect(),
         points,
     })
 }

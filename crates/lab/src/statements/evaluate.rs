@@ -66,7 +66,7 @@ pub struct JudgedPlace {
 pub trait Results {
     /// The axes of the sweep.
     fn axes(&self) -> &[Axis];
-    /// All points that are run.
+    /// All points that statements are about.
     fn points(&self) -> Vec<&[usize]>;
     /// A measure at a point, if it is known.
     fn value(&self, position: &[usize], reference: &Reference) -> Option<Estimate>;

@@ -7,6 +7,7 @@ mod good_scenarios;
 mod invalid;
 mod judging;
 mod measuring;
+mod reproduction;
 mod running;
 
 use std::path::{Path, PathBuf};

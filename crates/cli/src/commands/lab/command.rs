@@ -2,7 +2,7 @@
 
 use ccctl_lab::backend::{Backend, Sim};
 
-use crate::arguments::LabChoice;
+use crate::arguments::{LabChoice, LabPath};
 
 /// Of this scenario.
 pub fn text(name: &str, axes: &[String], backend: &dyn Backend, choice: &LabChoice) -> String {
@@ -11,6 +11,9 @@ pub fn text(name: &str, axes: &[String], backend: &dyn Backend, choice: &LabChoi
     let mut add = |option: &str, value: &str| words.extend([option.to_owned(), quoted(value)]);
     if backend.name() != Sim.name() {
         add("--backend", backend.name());
+        if choice.path == LabPath::Netem {
+            add("--path", "netem");
+        }
     }
     for (option, values) in [("--axis", axes), ("--set", choice.set.as_slice()), ("--only", choice.only.as_slice())] {
         for value in values {

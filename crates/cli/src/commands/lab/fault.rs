@@ -31,6 +31,7 @@ pub fn of_run(error: RunError) -> anyhow::Error {
         RunError::Shard(_)
         | RunError::Different { .. }
         | RunError::NoRuns(_)
+        | RunError::Unfit { .. }
         | RunError::Unit { cause: BackendError::Unsupported { .. }, .. } => Exit::Usage,
         RunError::Foreign { .. } => Exit::Refused,
         RunError::Locked(_) => Exit::Locked,

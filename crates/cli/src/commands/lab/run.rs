@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use ccctl_lab::backend::{Backend, Sim};
+use ccctl_lab::backend::{Backend, PathKind, Sim};
 use ccctl_lab::report::{keep_command, report as draw};
 use ccctl_lab::run::{check, run as run_lab, Options, Report, RunError, SeriesFormat, Shard};
 use ccctl_lab::scenario::Scenario;
@@ -15,7 +15,7 @@ use super::effort::Effort;
 use super::kernel::{self, Kernel};
 use super::progress::Progress;
 use super::{browser, command, compare, fault, load, text};
-use crate::arguments::{LabBackend, LabChoice, LabRun, LabSeries, LabSweep};
+use crate::arguments::{LabBackend, LabChoice, LabPath, LabRun, LabSeries, LabSweep};
 use crate::commands::acks::stop::Stop;
 use crate::exit::Exit;
 use crate::output;
@@ -32,7 +32,7 @@ pub fn sweep(arguments: &LabSweep) -> anyhow::Result<Exit> {
 }
 
 fn run_all(names: &[String], axes: &[String], choice: &LabChoice) -> anyhow::Result<Exit> {
-    let kernel = Kernel { late: choice.late };
+    let kernel = Kernel { late: choice.late, path: path(choice.path) };
     let backends: &[&dyn Backend] = match choice.backend {
         LabBackend::Sim => &[&Sim],
         LabBackend::Netns => &[&kernel],
@@ -47,7 +47,7 @@ fn run_all(names: &[String], axes: &[String], choice: &LabChoice) -> anyhow::Res
     }
     let shard = choice.shard.as_deref().map(str::parse::<Shard>).transpose().map_err(fault::of_run)?;
     if choice.backend != LabBackend::Sim {
-        kernel::require()?;
+        kernel::require(kernel.path)?;
         say_how_many(choice);
     }
     let all = All { axes, choice, shard, stop: Stop::listen()? };
@@ -72,6 +72,13 @@ fn run_all(names: &[String], axes: &[String], choice: &LabChoice) -> anyhow::Res
         }
     }
     all.end(&results)
+}
+
+fn path(asked: LabPath) -> PathKind {
+    match asked {
+        LabPath::Emulator => PathKind::Emulator,
+        LabPath::Netem => PathKind::Netem,
+    }
 }
 
 fn say_how_many(choice: &LabChoice) {

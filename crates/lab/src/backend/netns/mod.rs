@@ -6,14 +6,17 @@
 
 mod flow;
 mod plan;
+mod road;
 mod run;
 mod tcp_info;
+mod threshold;
 
 use ccctl_catalog::ParameterSet;
 
 use super::{Backend, BackendError, Outcome, Watch};
 use crate::path::{Bounds, Waiting};
 use crate::scenario::Setup;
+pub use road::PathKind;
 
 /// An algorithm that sockets can ask for, as long as this is there.
 pub trait KernelAlgorithm: Send + Sync {
@@ -31,6 +34,8 @@ pub trait Algorithms: Sync {
 pub struct Netns<'a> {
     /// Where algorithms come from.
     pub algorithms: &'a dyn Algorithms,
+    /// What carries packets.
+    pub path: PathKind,
     /// How the router waits.
     pub waiting: Waiting,
     /// What a run must keep.
@@ -52,12 +57,22 @@ impl Backend for Netns<'_> {
     }
 
     fn check(&self, setup: &Setup) -> Result<(), BackendError> {
-        plan::check(setup)
+        self.check_all(setup)
     }
 
     fn run(&self, setup: &Setup, seed: u64, watch: &Watch<'_>) -> Result<Outcome, BackendError> {
-        plan::check(setup)?;
+        self.check_all(setup)?;
         run::run(self, setup, seed, watch)
+    }
+}
+
+impl Netns<'_> {
+    fn check_all(&self, setup: &Setup) -> Result<(), BackendError> {
+        plan::check(setup)?;
+        match self.path {
+            PathKind::Emulator => Ok(()),
+            PathKind::Netem => plan::check_netem(setup),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use ccctl_sim::TcpSpec;
 use super::super::sim::link_spec;
 use super::super::BackendError;
 use super::NAME;
-use crate::path::{PathSpec, SenderSpec};
+use crate::path::{NetemPath, PathSpec, SenderSpec};
 use crate::scenario::setup::{Application, Group, Queue};
 use crate::scenario::Setup;
 
@@ -38,7 +38,10 @@ pub(super) fn check(setup: &Setup) -> Result<(), BackendError> {
     }
     for group in groups(setup) {
         let of_group = |key: &str| format!("flows.{}.{key}", group.name);
-        if group.tcp != first.tcp {
+        if group.reverse && group.tcp.initial_ssthresh_pkts.is_some() {
+            return refuse("first threshold of slow start for reverse flows", of_group("tcp.initial_ssthresh"));
+        }
+        if of_all(&group.tcp) != of_all(&first.tcp) {
             return refuse("settings of TCP for one group that others do not have", of_group("tcp"));
         }
         if !group.access_jitter.is_zero() {
@@ -51,12 +54,23 @@ pub(super) fn check(setup: &Setup) -> Result<(), BackendError> {
     check_tcp(&first.tcp, setup).or_else(|(what, key)| refuse(what, format!("tcp.{key}")))
 }
 
+/// Whether netem has all that the path needs.
+pub(super) fn check_netem(setup: &Setup) -> Result<(), BackendError> {
+    let Some((what, key)) = NetemPath::lacks(&path_spec(setup, 0)) else { return Ok(()) };
+    let key = format!("link.{}.{key}", setup.links[0].name);
+    Err(BackendError::Unsupported { backend: "netns (netem)", what: what.to_owned(), key })
+}
+
+/// What all groups have in common: first thresholds are those of their routes.
+fn of_all(tcp: &TcpSpec) -> TcpSpec {
+    TcpSpec { initial_ssthresh_pkts: None, ..*tcp }
+}
+
 /// What the kernel does not have, and the key that asks for it.
 fn check_tcp(tcp: &TcpSpec, setup: &Setup) -> Result<(), (&'static str, &'static str)> {
     let usual = TcpSpec::default();
     let window_pkts = path_spec(setup, 0).in_flight_bytes() / u64::from(tcp.mss_bytes + tcp.header_bytes).max(1);
     let unsupported = [
-        (tcp.initial_ssthresh_pkts.is_some(), "first threshold of slow start", "initial_ssthresh"),
         (u64::from(tcp.max_window_pkts) < window_pkts, "window below what path and queue hold", "max_window"),
         (tcp.ack_every_pkts != usual.ack_every_pkts, "ACK for other than 2 packets", "ack_every"),
         (tcp.ack_delay != usual.ack_delay, "delay of ACKs other than the kernel's", "ack_delay"),
@@ -187,6 +201,11 @@ duration = "10 s"
             ("\"droptail\"", "\"codel\"", "CoDel"),
             ("mss = \"960 bytes\"", "mss = \"100 bytes\"", "packets of 140 bytes"),
             ("[run]", "application = { kind = \"limited\", rate = \"1 Mbit/s\" }\n[run]", "application"),
+            (
+                "[run]",
+                "reverse = true\n[flows.tcp]\ninitial_ssthresh = \"9 packets\"\n[run]",
+                "flows.second.tcp.initial_ssthresh",
+            ),
             ("[run]", "[flows.tcp]\nsack = false\n[run]", "another value of flows.second.tcp"),
             (
                 "[[flows]]\nname = \"first\"",

@@ -10,8 +10,9 @@ use super::super::sim::spread;
 use super::super::{BackendError, Watch};
 use super::flow::{FlowPlan, RunningFlow};
 use super::plan::{path_spec, route, sysctls};
-use super::{KernelAlgorithm, Netns};
-use crate::path::{sender_v4, DirectionSample, Path, PathReport, PathSpec, QueueSample, RECEIVER_V4};
+use super::road::Road;
+use super::{threshold, KernelAlgorithm, Netns};
+use crate::path::{sender_v4, DirectionSample, PathSpec, QueueSample, RECEIVER_V4};
 use crate::scenario::setup::{Application, Group, Schedule};
 use crate::scenario::Setup;
 use crate::seed;
@@ -32,18 +33,21 @@ impl From<TestbedError> for BackendError {
 pub(super) fn run(backend: &Netns<'_>, setup: &Setup, seed: u64, watch: &Watch<'_>) -> Result<Outcome, BackendError> {
     let spec = PathSpec { waiting: backend.waiting, bounds: backend.bounds, ..path_spec(setup, seed) };
     let algorithms = provide(backend, setup)?;
-    let path = Path::start(&spec)?;
+    let path = Road::start(backend.path, &spec)?;
     for end in path.ends() {
         for (key, value) in sysctls(setup) {
             end.set_sysctl(key, value)?;
         }
     }
-    path.set_routes(&route(setup))?;
+    for end in path.ends() {
+        path.set_route(end, &route(setup))?;
+    }
+    threshold::set(&path, setup, &route(setup))?;
     let run = path.placement().at_endpoints(|| Run::new(setup, seed, &path, &algorithms)?.carry_out(watch))?;
     let (outcome, began) = run?;
-    let report = path.stop_counted_from(began)?;
+    let (series, faults) = path.stop(began)?;
     drop(algorithms); // only now does no socket use them
-    finish(outcome, &report)
+    finish(outcome, &series, faults)
 }
 
 /// One for each group.
@@ -62,7 +66,7 @@ struct Planned {
 
 struct Run<'a> {
     setup: &'a Setup,
-    path: &'a Path,
+    path: &'a Road,
     algorithms: &'a [Box<dyn KernelAlgorithm>],
     layouts: Vec<Option<Layout>>, // of each group
     states: TcpStates,
@@ -75,7 +79,7 @@ impl<'a> Run<'a> {
     fn new(
         setup: &'a Setup,
         seed: u64,
-        path: &'a Path,
+        path: &'a Road,
         algorithms: &'a [Box<dyn KernelAlgorithm>],
     ) -> Result<Self, BackendError> {
         let layout = |group: &Group| ccctl_catalog::algorithm(&group.algorithm).map(ccctl_catalog::Algorithm::layout);
@@ -207,14 +211,12 @@ impl<'a> Run<'a> {
 }
 
 /// Adds the link, or refuses the run.
-fn finish(mut outcome: Outcome, report: &PathReport) -> Result<Outcome, BackendError> {
-    let faults = report.faults();
-    let faults = faults.iter().map(ToString::to_string);
-    let reasons: Vec<String> = faults.chain(outcome.flows.iter().enumerate().filter_map(skipped_hook)).collect();
+fn finish(mut outcome: Outcome, series: &[QueueSample], faults: Vec<String>) -> Result<Outcome, BackendError> {
+    let reasons: Vec<String> =
+        faults.into_iter().chain(outcome.flows.iter().enumerate().filter_map(skipped_hook)).collect();
     if !reasons.is_empty() {
         return Err(BackendError::Invalid { reasons });
     }
-    let series = &report.router.series;
     let samples = outcome
         .times
         .iter()

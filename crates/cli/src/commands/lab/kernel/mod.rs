@@ -9,11 +9,12 @@ use std::io::Write as _;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ccctl_lab::backend::{Backend, BackendError, Netns, Outcome, Watch};
+use ccctl_lab::backend::{Backend, BackendError, Netns, Outcome, PathKind, Watch};
 use ccctl_lab::path::{Bounds, Waiting};
 use ccctl_lab::scenario::setup::LinkRate;
 use ccctl_lab::scenario::Setup;
 use ccctl_lab::testbed::Turn;
+use nix::sys::utsname::uname;
 
 use crate::exit;
 use instances::Instances;
@@ -30,11 +31,13 @@ const LONG: Duration = Duration::from_secs(1);
 pub struct Kernel {
     /// What is later than this is late.
     pub late: Duration,
+    /// What carries packets.
+    pub path: PathKind,
 }
 
 impl Kernel {
     fn path(&self, waiting: Waiting) -> Netns<'static> {
-        Netns { algorithms: &Instances, waiting, bounds: Bounds::widened_to(self.late) }
+        Netns { algorithms: &Instances, path: self.path, waiting, bounds: Bounds::widened_to(self.late) }
     }
 }
 
@@ -47,8 +50,15 @@ impl Backend for Kernel {
         false
     }
 
+    fn host(&self) -> Option<String> {
+        uname().ok().map(|name| format!("Linux {}", name.release().to_string_lossy()))
+    }
+
     fn settings(&self) -> BTreeMap<String, String> {
-        BTreeMap::from([("late".to_owned(), humantime::format_duration(self.late).to_string())])
+        match self.path {
+            PathKind::Emulator => setting("late", &humantime::format_duration(self.late).to_string()),
+            PathKind::Netem => setting("path", "netem"), // which nothing measures
+        }
     }
 
     fn max_jobs(&self) -> usize {
@@ -66,6 +76,10 @@ impl Backend for Kernel {
         // Ctrl-C reaches programs that it has started, too: what they say then is no failure.
         watch.pass(0.0).and(result)
     }
+}
+
+fn setting(name: &str, value: &str) -> BTreeMap<String, String> {
+    BTreeMap::from([(name.to_owned(), value.to_owned())])
 }
 
 fn waiting(setup: &Setup) -> Waiting {

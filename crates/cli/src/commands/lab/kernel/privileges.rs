@@ -3,6 +3,8 @@
 use std::fs::OpenOptions;
 use std::process::{Command, Stdio};
 
+use ccctl_lab::backend::PathKind;
+use ccctl_lab::path::NetemPath;
 use ccctl_lab::testbed::require_root;
 use ccctl_loader::{check_all, Status};
 
@@ -15,8 +17,14 @@ const TUN: &str = "/dev/net/tun";
 type Missing = (String, String);
 
 /// One line with all that is missing, before anything is made.
-pub fn require() -> anyhow::Result<()> {
-    let missing: Vec<Missing> = root().into_iter().chain(kernel()).chain(ip()).chain(tun()).collect();
+pub fn require(path: PathKind) -> anyhow::Result<()> {
+    let mut missing: Vec<Missing> = root().into_iter().chain(kernel()).chain(ip()).collect();
+    match path {
+        PathKind::Emulator => missing.extend(tun()),
+        // It is tried, which needs all of the rest.
+        PathKind::Netem if missing.is_empty() => missing.extend(netem()),
+        PathKind::Netem => {}
+    }
     let Some((_, remedy)) = missing.first() else { return Ok(()) };
     let what: Vec<&str> = missing.iter().map(|(what, _)| what.as_str()).collect();
     Err(Fault::new(Exit::Host, format!("--backend netns cannot run here: {}", what.join("; ")), remedy).into())
@@ -44,6 +52,11 @@ fn ip() -> Option<Missing> {
         Ok(status) => Some(missing(format!("the program ip: {status}"), "install iproute2")),
         Err(error) => Some(missing(format!("the program ip: {error}"), "install iproute2")),
     }
+}
+
+fn netem() -> Option<Missing> {
+    let error = NetemPath::probe().err()?;
+    Some(missing(format!("netem: {}", error.to_string().replace('\n', " ")), "--path emulator, which needs none"))
 }
 
 fn tun() -> Option<Missing> {

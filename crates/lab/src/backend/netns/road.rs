@@ -1,0 +1,78 @@
+//! What carries the packets of a run: the emulated path, or the kernel's netem.
+
+use std::time::Instant;
+
+use crate::path::{NetemPath, Path, PathSpec, Placement, QueueSample};
+use crate::testbed::{Namespace, TestbedError};
+
+/// Which path carries packets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum PathKind {
+    /// The lab's router.
+    #[default]
+    Emulator,
+    /// The kernel's queueing discipline, where it has one.
+    Netem,
+}
+
+/// A path at work.
+pub(super) enum Road {
+    Emulated(Box<Path>),
+    Netem(Box<NetemPath>),
+}
+
+impl Road {
+    pub(super) fn start(kind: PathKind, spec: &PathSpec) -> Result<Self, TestbedError> {
+        match kind {
+            PathKind::Emulator => Path::start(spec).map(Box::new).map(Self::Emulated),
+            PathKind::Netem => NetemPath::start(spec).map(Box::new).map(Self::Netem),
+        }
+    }
+
+    pub(super) fn sender(&self, number: usize) -> &Namespace {
+        match self {
+            Self::Emulated(path) => path.sender(number),
+            Self::Netem(path) => path.sender(number),
+        }
+    }
+
+    pub(super) fn receiver(&self) -> &Namespace {
+        match self {
+            Self::Emulated(path) => path.receiver(),
+            Self::Netem(path) => path.receiver(),
+        }
+    }
+
+    pub(super) fn ends(&self) -> Vec<&Namespace> {
+        match self {
+            Self::Emulated(path) => path.ends().collect(),
+            Self::Netem(path) => path.ends().collect(),
+        }
+    }
+
+    pub(super) fn placement(&self) -> &Placement {
+        match self {
+            Self::Emulated(path) => path.placement(),
+            Self::Netem(path) => path.placement(),
+        }
+    }
+
+    pub(super) fn set_route(&self, end: &Namespace, attributes: &[String]) -> Result<(), TestbedError> {
+        match self {
+            Self::Emulated(path) => path.set_route(end, attributes),
+            Self::Netem(path) => path.set_route(end, attributes),
+        }
+    }
+
+    /// Ends the run: the bottleneck's series since `began`, and what speaks against the run.
+    pub(super) fn stop(self, began: Instant) -> Result<(Vec<QueueSample>, Vec<String>), TestbedError> {
+        match self {
+            Self::Emulated(path) => {
+                let report = path.stop_counted_from(began)?;
+                let faults = report.faults().iter().map(ToString::to_string).collect();
+                Ok((report.router.series, faults))
+            }
+            Self::Netem(path) => Ok((path.stop_counted_from(began)?, Vec::new())),
+        }
+    }
+}
