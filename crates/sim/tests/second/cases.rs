@@ -148,7 +148,6 @@ pub const SUBJECTS: [Subject; 12] = [
             with(&[("delay_source", "timestamps"), ("peer_tick_us", "1")]),
             with(&[("delay_source", "rtt"), ("yield", "hstcp")]),
             with(&[("delay_source", "rtt"), ("relearn_range", "on"), ("delta_pct", "40")]),
-            with(&[("delay_source", "rtt"), ("relearn_range", "on"), ("lower_ssthresh", "off")]),
         ],
         branches: &[
             ("first indication", 500),
@@ -158,7 +157,7 @@ pub const SUBJECTS: [Subject; 12] = [
             ("loss", 20),
             ("timeout", 10),
         ],
-        planted: &[(0, "delta_pct", 16), (0, "inference_rtts", 4), (1, "yield", 0), (3, "lower_ssthresh", 1)],
+        planted: &[(0, "delta_pct", 16), (0, "inference_rtts", 4), (1, "yield", 0)],
         single_acks: true,
     },
     Subject {

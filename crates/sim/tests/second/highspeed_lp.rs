@@ -16,7 +16,6 @@ pub struct HighSpeedLp {
     by_rtt: bool,
     least_range_s: f64,
     relearns: bool,
-    lowers_threshold: bool,
     yields_as_highspeed: bool,
     average_s: Option<f64>,
     smallest_s: f64,
@@ -33,7 +32,6 @@ impl HighSpeedLp {
             by_rtt: values.raw("delay_source") == BY_RTT,
             least_range_s: values.get("min_range_us") / 1e6,
             relearns: values.is_on("relearn_range"),
-            lowers_threshold: values.is_on("lower_ssthresh"),
             yields_as_highspeed: values.is_on("yield"),
             average_s: None,
             smallest_s: f64::INFINITY,
@@ -67,9 +65,7 @@ impl HighSpeedLp {
             };
             tcp.cwnd = (tcp.cwnd - given_up).max(1.0);
         }
-        if self.lowers_threshold {
-            tcp.threshold = tcp.threshold.min(tcp.cwnd.max(2.0));
-        }
+        tcp.threshold = tcp.threshold.min(tcp.cwnd.max(2.0));
         self.inference_end_s = tcp.now_s + self.inference_rtts * tcp.srtt_s;
         if self.relearns {
             let average_s = self.average_s.unwrap_or(0.0);
