@@ -10,7 +10,8 @@
  * Range      d_min and d_max are those of the connection, as in the paper. relearn_range=on (Linux): after an indication
  *            d_min is the smoothed delay of that moment and d_max twice that.
  * Weak       Delays that the peer adds pass for congestion: at W = 1 its delayed ACKs (40 ms) indicate again and again where
- *            the path's own range of delays is smaller, and the window stays there.
+ *            the path's own range of delays is smaller, and the window stays there. So it does in Linux, unless the
+ *            offsets of the time stamps overflow the sums there: then nothing is indicated, and the module is Reno.
  *
  * The delay from here to the peer is the peer's time stamp minus our own that it echoes, where the difference of the
  * two clocks does not matter, only their pace: the peer's tick is measured and taken for one of the nominal ones, so that
