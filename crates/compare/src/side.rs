@@ -81,8 +81,7 @@ fn measure(samples: &[Sample], by_ssthresh: bool) -> Option<Measures> {
     let first = samples.iter().position(|sample| sample.s >= START_S)?;
     let inner = &samples[first..];
     let (from, to) = (inner.first()?, inner.last()?);
-    let ends: Vec<usize> =
-        (1..inner.len()).filter(|i| reduces(&inner[i - 1], &inner[*i], by_ssthresh)).collect();
+    let ends: Vec<usize> = (1..inner.len()).filter(|i| reduces(&inner[i - 1], &inner[*i], by_ssthresh)).collect();
     let backoffs: Vec<f64> = ends.iter().filter_map(|end| backoff(inner, *end)).collect();
     let mean = |values: &[f64]| (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
     let whole_epochs = ends.len().saturating_sub(1);
@@ -278,8 +277,9 @@ mod tests {
 
     #[test]
     fn without_a_loss_there_are_no_epochs() {
-        let samples: Vec<Sample> =
-            (0..10_u32).map(|i| Sample { s: f64::from(i), cwnd: 10.0, ssthresh: 9.0, acked_bytes: 0.0, ca_state: 0.0 }).collect();
+        let samples: Vec<Sample> = (0..10_u32)
+            .map(|i| Sample { s: f64::from(i), cwnd: 10.0, ssthresh: 9.0, acked_bytes: 0.0, ca_state: 0.0 })
+            .collect();
         let measures = measure(&samples, false).unwrap();
         assert_eq!((measures.epochs, measures.epoch_s, measures.backoff), (0, None, None));
         assert_eq!(measure(&samples[..3], false), None, "nothing but the start");
@@ -300,6 +300,7 @@ mod tests {
         assert_eq!(measure(&samples, false).unwrap().epochs, 0);
         let measures = measure(&samples, true).unwrap();
         assert_eq!(measures.epochs, 5);
-        assert!((measures.backoff.unwrap() - 0.7).abs() < 0.02, "{:?}", measures.backoff); // 14 of 19.75, rounded up by a sample
+        assert!((measures.backoff.unwrap() - 0.7).abs() < 0.02, "{:?}", measures.backoff);
+        // 14 of 19.75, rounded up by a sample
     }
 }

@@ -50,8 +50,7 @@ struct Tolerance {
 
 const ANY: f64 = f64::INFINITY;
 
-/// A clean path repeats itself but for the phase of timers. Where losses are random, one of the two has more of them: the window is
-/// taken times the root of their number, as a window that losses bound is.
+/// A clean path repeats itself but for the phase of timers. Where losses are random, one of the two has more of them.
 const ALONE: Tolerance = Tolerance { goodput: 0.05, mean_cwnd: 0.1, backoff: 0.05, epoch: 0.2, is_random: false };
 const LOSS: Tolerance = Tolerance { goodput: 0.25, mean_cwnd: 0.2, backoff: 0.1, epoch: ANY, is_random: true };
 /// What ours may have of the path that the two share, over both orders of arrival
@@ -141,17 +140,17 @@ pub fn judge(algorithm: &'static str, path: &'static str, pairs: &[Pair]) -> Fou
 
 /// What is further apart than it may be
 fn apart(pair: &Pair, tolerance: &Tolerance) -> Vec<String> {
-    let (module, ours) = (&pair.module, &pair.ours);
+    let (module, ours, is_random) = (&pair.module, &pair.ours, tolerance.is_random);
     let ratio = |ours: f64, module: f64| ours / module.max(f64::MIN_POSITIVE);
     let mut found = Vec::new();
     let mut hold = |what: &str, ratio: f64, tolerance: f64| {
-        if ratio > 1.0 + tolerance || ratio < 1.0 / (1.0 + tolerance) {
+        let [one, other] = if tolerance < ANY { without_luck(pair, ratio, is_random) } else { [1.0; 2] };
+        if one.min(other) > 1.0 + tolerance || one.max(other) < 1.0 / (1.0 + tolerance) {
             found.push(format!("{what} {ratio:.2} times the module's"));
         }
     };
     hold("goodput", ratio(ours.goodput_mbit_per_s, module.goodput_mbit_per_s), tolerance.goodput);
-    let luck = if tolerance.is_random { ratio(ours.epochs as f64, module.epochs as f64).sqrt() } else { 1.0 };
-    hold("mean cwnd", ratio(ours.mean_cwnd, module.mean_cwnd) * luck, tolerance.mean_cwnd);
+    hold("mean cwnd", ratio(ours.mean_cwnd, module.mean_cwnd), tolerance.mean_cwnd);
     if ours.epochs.min(module.epochs) >= EPOCHS {
         let (ours, module) = (ours.epoch_s.unwrap_or_default(), module.epoch_s.unwrap_or_default());
         hold("epochs", ratio(ours, module), tolerance.epoch);
@@ -164,6 +163,16 @@ fn apart(pair: &Pair, tolerance: &Tolerance) -> Vec<String> {
         }
     }
     found
+}
+
+/// A window that random losses bound grows with the packets from one to the next: not at all where the queue bounds it, with
+/// their root in Reno, with their number in Scalable. What is left of a ratio by the first and by the last
+fn without_luck(pair: &Pair, ratio: f64, is_random: bool) -> [f64; 2] {
+    let pkts = |measures: &Measures| measures.epoch_s.map(|epoch_s| epoch_s * measures.goodput_mbit_per_s);
+    match (pkts(&pair.ours), pkts(&pair.module)) {
+        (Some(ours), Some(module)) if is_random => [ratio, ratio * module / ours],
+        _ => [ratio; 2],
+    }
 }
 
 /// What ours has of both runs that the two share
@@ -209,13 +218,13 @@ mod tests {
         assert_eq!(found.verdict(), "alike");
     }
 
-    /// 18 losses instead of 12, and a window smaller by the root of that
+    /// Half of the packets from a loss to the next, and a window smaller by a third; with as many packets it is too small.
     #[test]
     fn more_losses_make_a_smaller_window() {
-        let module = Measures { epochs: 12, ..measures(4.0, 20.0) };
-        let ours = Measures { epochs: 18, ..measures(3.7, 16.0) };
+        let module = Measures { epoch_s: Some(4.0), ..measures(4.0, 20.0) };
+        let ours = Measures { epoch_s: Some(2.6), ..measures(3.2, 13.3) };
         assert!(!judge("any", "here", &[pair(Kind::Loss, module, ours)]).differs());
-        let lucky = Measures { epochs: 12, ..ours };
+        let lucky = Measures { epoch_s: Some(5.0), ..ours };
         assert!(judge("any", "here", &[pair(Kind::Loss, module, lucky)]).differs());
     }
 
