@@ -58,18 +58,26 @@ const SHARE: std::ops::RangeInclusive<f64> = 0.4..=0.6;
 /// From so many epochs on their length is a mean.
 const EPOCHS: usize = 4;
 
-/// A difference that is meant, with its reason; on all paths.
-const MEANT: &[(&str, &str)] = &[
+/// Differences that are meant: whose, how they all begin, and the reason; on all paths.
+const MEANT: &[(&str, &str, &str)] = &[
     (
         "highspeed",
+        "",
         "the module grows once for each ACK, ours for each packet (RFC 3649, section 5): with delayed ACKs twice as fast",
     ),
     (
+        "cubic",
+        "with loss",
+        "beyond the window before the loss ours grows by a packet a round trip (RFC 9438, section 4.3), the module by 8/15 of one",
+    ),
+    (
         "bic",
+        "",
         "the module divides its step by the ratio of packets to ACKs, although it counts packets: with delayed ACKs it is twice as fast",
     ),
     (
         "illinois",
+        "",
         "the module takes RTTs in recovery too, of a queue that is being drained, and so grows faster after some of its losses (inferred \
          from the calls)",
     ),
@@ -134,7 +142,8 @@ pub fn judge(algorithm: &'static str, path: &'static str, pairs: &[Pair]) -> Fou
     if let Some(share) = share.filter(|share| !SHARE.contains(share)) {
         differences.push(format!("sharing, ours has {:.0} %", share * 100.0));
     }
-    let reason = MEANT.iter().find(|(name, _)| *name == algorithm).map(|(_, reason)| *reason);
+    let is_all = |begin: &str| differences.iter().all(|what: &String| what.starts_with(begin));
+    let reason = MEANT.iter().find(|(name, begin, _)| *name == algorithm && is_all(begin)).map(|(.., reason)| *reason);
     Found { algorithm, path, cells: cells(&here, share), differences, reason }
 }
 
@@ -242,6 +251,16 @@ mod tests {
             assert!(found.differs(), "{what}");
             assert!(found.line().contains(what), "{}", found.line());
         }
+    }
+
+    /// Cubic may differ where losses are random, and only there.
+    #[test]
+    fn a_reason_holds_for_what_it_is_given_for() {
+        let module = measures(10.0, 40.0);
+        let ours = Measures { epoch_s: Some(2.5), ..measures(16.0, 60.0) };
+        let loss = judge("cubic", "here", &[pair(Kind::Loss, module, ours)]);
+        assert_eq!((loss.differs(), loss.verdict()), (false, "differs as is meant"));
+        assert!(judge("cubic", "here", &[pair(Kind::Loss, module, ours), pair(Kind::Alone, module, ours)]).differs());
     }
 
     /// 15 and 5 of 20, then 12 and 8: 27 of 40.
