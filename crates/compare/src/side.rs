@@ -64,6 +64,8 @@ pub struct Measures {
     pub peak_cwnd: f64,
     /// Window after a reduction to that before it; None: there was none.
     pub backoff: Option<f64>,
+    /// The standard error of that mean.
+    pub backoff_error: f64,
     /// From a reduction to the next.
     pub epoch_s: Option<f64>,
     /// Reductions.
@@ -90,9 +92,18 @@ fn measure(samples: &[Sample], by_ssthresh: bool) -> Option<Measures> {
         mean_cwnd: mean(&inner.iter().map(|sample| sample.cwnd).collect::<Vec<_>>())?,
         peak_cwnd: inner.iter().map(|sample| sample.cwnd).fold(0.0, f64::max),
         backoff: mean(&backoffs),
+        backoff_error: standard_error(&backoffs),
         epoch_s: (whole_epochs > 0).then(|| (inner[ends[ends.len() - 1]].s - inner[ends[0]].s) / whole_epochs as f64),
         epochs: ends.len(),
     })
+}
+
+/// Of the mean of these values
+fn standard_error(values: &[f64]) -> f64 {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count.max(1.0);
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (squares / (count - 1.0).max(1.0) / count.max(1.0)).sqrt()
 }
 
 /// The window when the reduction that begins here is over, to that before it. It is over when the state has changed back and
@@ -273,6 +284,13 @@ mod tests {
         assert!((measures.goodput_mbit_per_s - 0.08).abs() < 1e-9);
         assert!((measures.peak_cwnd - 19.0).abs() < 1e-9);
         assert!((measures.backoff.unwrap() - 10.0 / 19.0).abs() < 1e-9);
+    }
+
+    /// 0.5 and 0.8 in turn: a deviation of 0.1732 of four values, and half of that for their mean
+    #[test]
+    fn the_error_of_a_mean_is_that_of_its_values_over_the_root_of_their_number() {
+        assert!((standard_error(&[0.5, 0.8, 0.5, 0.8]) - 0.0866).abs() < 1e-4);
+        assert!(standard_error(&[0.5, 0.5]) < 1e-9 && standard_error(&[]) < 1e-9);
     }
 
     #[test]
