@@ -11,9 +11,10 @@
  * Why      A gradient needs no base RTT, so that a route change or a standing queue deceives nobody; chance keeps flows
  *          from giving way together; the shadow window holds its own against flows that only know losses.
  * Differs  From the paper: sums for averages, largest RTTs consulted only where the smallest do not grow (both as in Linux).
- *          From Linux: a backoff lowers the window at once and ends growth for a round, where Linux enters CWR and takes a
- *          round to lower it; gradients are kept within 32.7 ms a round; the window of rounds is 8 at most.
- * State    84 bytes of 104.
+ *          From Linux: Linux enters CWR for a backoff, which BPF cannot: here the window goes down by the packets
+ *          acknowledged of one round, evenly, as it does there by PRR (RFC 6937); gradients are kept within 32.7 ms a
+ *          round; the window of rounds is 8 at most.
+ * State    92 bytes of 104.
  * Range    gradients up to 0.26 s over 8 rounds; e^-x is at most 0.002 above the curve.
  */
 #include "rtt.h"
@@ -55,6 +56,8 @@ struct cdg_state {
 	u32 shadow_pkts;
 	u32 gradient_us; /* sum that the last decision was made on; 0: not growing */
 	u32 backoff_chance_q16; /* of that decision */
+	u32 backoff_cwnd_pkts; /* the window that the last backoff lowers */
+	u32 backoff_acked_pkts; /* of it */
 	u32 base_rtt_us; /* HyStart */
 	u32 train_start_us; /* low 32 bits */
 	u32 train_last_us; /* 0: no train */
@@ -63,7 +66,7 @@ struct cdg_state {
 	u8 delayed_acks; /* ACKs of single packets that may have been delayed */
 	u8 samples; /* HyStart, in this round */
 	u8 queue; /* enum cdg_queue */
-	bool backing_off; /* this round ends a backoff: no growth, no gradient */
+	bool backing_off; /* this round is a backoff's: no growth, no gradient */
 };
 CC_STATE_STRUCT(cdg);
 
@@ -151,20 +154,41 @@ CC_INLINE void cdg_back_off(struct cdg_state *ca, const struct cdg_params *p, st
 {
 	ca->shadow_pkts = cc_max(ca->shadow_pkts, tp->snd_cwnd);
 	ca->backing_off = true;
+	ca->backoff_cwnd_pkts = tp->snd_cwnd;
+	ca->backoff_acked_pkts = 0;
 	tp->snd_ssthresh = cc_ssthresh_floor((u64)tp->snd_cwnd * p->backoff_beta_q10 >> 10);
 	tp->snd_cwnd_cnt = 0;
+}
+
+/*
+ * The round of a backoff: its packets were sent before it, and its RTTs are those of the queue as it was. Lowered at
+ * once, the window leaves a gap. The first packet after it ends the round and, with its low RTT, is the round's smallest;
+ * the next gradient then lacks the fall that the backoff has brought, and the sum leads to another one.
+ */
+CC_INLINE void cdg_lower(struct cdg_state *ca, struct tcp_sock *tp, u32 acked_pkts)
+{
+	u32 from_pkts = ca->backoff_cwnd_pkts, less_pkts = from_pkts - cc_min(from_pkts, tp->snd_ssthresh);
+
+	ca->backoff_acked_pkts = cc_min((u64)ca->backoff_acked_pkts + acked_pkts, from_pkts);
+	less_pkts = cc_div((u64)less_pkts * ca->backoff_acked_pkts, from_pkts);
+	cc_set_cwnd(tp, cc_min(tp->snd_cwnd, from_pkts - less_pkts));
+}
+
+CC_INLINE void cdg_end_backoff(struct cdg_state *ca, struct tcp_sock *tp)
+{
+	ca->backing_off = false;
+	ca->queue = CDG_UNKNOWN;
 	cc_set_cwnd(tp, cc_min(tp->snd_cwnd, tp->snd_ssthresh));
 }
 
-/* True: the window was lowered. */
+/* True: a backoff begins. */
 CC_INLINE bool cdg_end_round(struct cdg_state *ca, const struct cdg_params *p, struct sock *sk)
 {
 	bool measured = ca->last_rtt.min_us && !ca->backing_off;
 
 	ca->gradient_us = measured ? cdg_take_gradient_us(ca, p) : 0;
 	if (ca->backing_off)
-		ca->queue = CDG_UNKNOWN;
-	ca->backing_off = false;
+		cdg_end_backoff(ca, tcp_sk(sk));
 	cdg_start_round(ca, tcp_sk(sk));
 	if (!ca->gradient_us || !cdg_backs_off(ca, p, sk))
 		return false;
@@ -219,12 +243,14 @@ void CC_HOOK(cdg_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 		cdg_watch_slow_start(ca, sk, p->hystart);
 	if (ca->rtt.min_us && cc_seq_after(tp->snd_una, ca->round_end_seq) && cdg_end_round(ca, p, sk))
 		return;
+	if (ca->backing_off) {
+		cdg_lower(ca, tp, acked_pkts);
+		return;
+	}
 	if (!cc_cwnd_limited(sk)) {
 		ca->shadow_pkts = cc_min(ca->shadow_pkts, tp->snd_cwnd);
 		return;
 	}
-	if (ca->backing_off)
-		return;
 	cc_reno_grow(tp, acked_pkts);
 	ca->shadow_pkts = cc_min((u64)ca->shadow_pkts + tp->snd_cwnd - cc_min(before_pkts, tp->snd_cwnd), 1U << 30);
 }
@@ -259,6 +285,10 @@ u32 CC_HOOK(cdg_ssthresh, struct sock *sk)
 	struct cdg_state *ca = CC_STATE(cdg, sk);
 	u32 cwnd = tcp_sk(sk)->snd_cwnd;
 
+	if (ca->backing_off) { /* of the window that is being lowered already: one reduction a round, as in CWR */
+		ca->backing_off = false;
+		return cc_ssthresh_floor(tcp_sk(sk)->snd_ssthresh);
+	}
 	if (p->loss_tolerance && ca->queue == CDG_NOT_FULL)
 		return cc_ssthresh_floor(cwnd);
 	ca->shadow_pkts = cc_min(ca->shadow_pkts >> 1, cwnd);

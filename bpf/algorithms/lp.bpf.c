@@ -10,9 +10,9 @@
  *          flows that only know losses; who finds the path still busy gives way entirely.
  * Differs  From the paper: a range of delays below min_range_us indicates nothing (min_range_us=0: as in the paper). From
  *          Linux: d_min and d_max are kept after an indication (relearn_range=on: as in Linux); ssthresh is
- *          lowered with the window, which in Linux climbs back by slow start; the phase lasts 3 RTT of the smoothed RTT;
- *          the peer's tick is rounded to a nominal one; without time stamps, or where these are too coarse, the RTT
- *          stands for the one-way delay.
+ *          lowered with the window (lower_ssthresh=off: as in Linux, where the window climbs back by slow start); the
+ *          phase lasts 3 RTT of the smoothed RTT; the peer's tick is rounded to a nominal one; without time stamps, or
+ *          where these are too coarse, the RTT stands for the one-way delay.
  * State    40 bytes of 104.
  * Range    delays up to 268 s.
  */

@@ -10,7 +10,8 @@
  * Range      d_min and d_max are those of the connection, as in the paper. relearn_range=on (Linux): after an indication
  *            d_min is the smoothed delay of that moment and d_max twice that.
  * Weak       Delays that the peer adds pass for congestion: at W = 1 its delayed ACKs (40 ms) indicate again and again where
- *            the path's own range of delays is smaller, and the window stays there.
+ *            the path's own range of delays is smaller, and the window stays there. So it does in Linux, unless the
+ *            offsets of the time stamps overflow the sums there: then nothing is indicated, and the module is Reno.
  *
  * The delay from here to the peer is the peer's time stamp minus our own that it echoes, where the difference of the
  * two clocks does not matter, only their pace: the peer's tick is measured and taken for one of the nominal ones, so that
@@ -36,13 +37,14 @@ enum lowprio_source { LOWPRIO_AUTO, LOWPRIO_TIME_STAMPS, LOWPRIO_RTT };
 		CC_CHOICE(delay_source, 0, 2, "auto|timestamps|rtt", "what the delay is taken from"),                  \
 		CC_PARAM(peer_tick_us, 0, 0, 1000000, "us", "length of the peer's time stamp tick; 0 = measure it"),   \
 		CC_PARAM(min_range_us, 100, 0, 1000000, "us", "a range of delays smaller than this is noise"),         \
-		CC_SWITCH(relearn_range, 0, "learn the range of delays anew after an indication (Linux: on)")
+		CC_SWITCH(relearn_range, 0, "learn the range of delays anew after an indication (Linux: on)"),         \
+		CC_SWITCH(lower_ssthresh, 1, "ssthresh follows the window at an indication (Linux: off)")
 
 #define LOWPRIO_LAW(p)                                                                                                 \
 	{                                                                                                              \
 		.delta_pct = (p)->delta_pct, .inference_rtts = (p)->inference_rtts, .source = (p)->delay_source,       \
 		.peer_tick_us = (p)->peer_tick_us, .min_range_us = (p)->min_range_us,                                  \
-		.relearn_range = (p)->relearn_range,                                                                   \
+		.relearn_range = (p)->relearn_range, .lower_ssthresh = (p)->lower_ssthresh,                            \
 	}
 
 struct lowprio_law {
@@ -52,6 +54,7 @@ struct lowprio_law {
 	u32 peer_tick_us;
 	u32 min_range_us;
 	u32 relearn_range;
+	u32 lower_ssthresh;
 };
 
 struct lowprio_delay {
@@ -195,15 +198,16 @@ CC_INLINE bool lowprio_indicates(struct lowprio_delay *d, const struct sock *sk,
 }
 
 /*
- * Congestion was indicated: to this window or, inside an inference phase, to one packet. ssthresh follows, or slow start
- * would take it all back.
+ * Congestion was indicated: to this window or, inside an inference phase, to one packet. The paper has additive increase
+ * from there on: ssthresh follows, or slow start would take it all back.
  */
 CC_INLINE void lowprio_yield(struct lowprio_delay *d, struct sock *sk, const struct lowprio_law *law, u32 cwnd_pkts)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	cc_set_cwnd(tp, lowprio_is_inferring(d, sk) ? 1 : cwnd_pkts);
-	tp->snd_ssthresh = cc_min(tp->snd_ssthresh, cc_ssthresh_floor(tp->snd_cwnd));
+	if (law->lower_ssthresh)
+		tp->snd_ssthresh = cc_min(tp->snd_ssthresh, cc_ssthresh_floor(tp->snd_cwnd));
 	d->phase_end_us = cc_now_us(sk) + (u64)law->inference_rtts * cc_srtt_us(sk);
 	if (law->relearn_range) {
 		d->min_us = d->smooth_q3us >> 3;

@@ -33,7 +33,7 @@ use native::Algorithm;
 use replay::Mode;
 use report::Finding;
 use side::Side;
-use traffic::Step;
+use traffic::{Step, Watched};
 use twins::{Twin, TWINS};
 
 #[derive(Parser)]
@@ -70,6 +70,12 @@ enum Command {
         /// File that the window goes to, every 20 ms
         #[arg(long)]
         series: Option<PathBuf>,
+        /// After so many reductions, make a file of the series' name with the ending `enough`
+        #[arg(long)]
+        enough: Option<u32>,
+        /// End `bulk` when this file exists
+        #[arg(long)]
+        stop: Option<PathBuf>,
         /// `bulk:MS`, `idle:MS`, `drip:BYTES,EVERY_MS,TOTAL_MS`, `run:COMMAND`
         steps: Vec<Step>,
     },
@@ -119,8 +125,9 @@ fn main() -> Result<()> {
             let module = hooks::module(&algorithm).with_context(|| format!("Linux has no module {algorithm}"))?;
             record::record(module, &to, &stop, hz)
         }
-        Command::Send { algorithm, to, wait, series, steps } => {
-            traffic::send(&algorithm, to, &steps, Duration::from_millis(wait), series.as_deref())
+        Command::Send { algorithm, to, wait, series, enough, stop, steps } => {
+            let watched = Watched { wait: Duration::from_millis(wait), series, enough, stop };
+            traffic::send(&algorithm, to, &steps, &watched)
         }
         Command::Side(options) => side(&options),
         Command::Replay(options) => replay(&options),

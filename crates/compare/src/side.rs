@@ -22,6 +22,8 @@ const START_S: f64 = 3.0;
 const BEFORE_SAMPLES: usize = 6;
 /// `TCP_CA_CWR`, and beyond it `TCP_CA_Recovery` and `TCP_CA_Loss`
 const REDUCING: f64 = 2.0;
+/// Whose backoffs are a change of ssthresh too: the module enters CWR for them, BPF cannot.
+const BACKS_OFF_IN_BPF: &str = "cdg";
 /// A figure has every fifth sample: ten a second.
 const DRAWN: usize = 5;
 
@@ -30,6 +32,7 @@ const DRAWN: usize = 5;
 struct Sample {
     s: f64,
     cwnd: f64,
+    ssthresh: f64,
     acked_bytes: f64,
     ca_state: f64,
 }
@@ -43,8 +46,8 @@ fn read(path: &Path, runs: &mut Runs) -> Result<()> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [run, name, rest @ ..] = &words[..] else { continue };
         let numbers: Vec<f64> = rest.iter().filter_map(|word| word.parse().ok()).collect();
-        let [ms, cwnd, _, acked_bytes, _, ca_state] = numbers[..] else { continue };
-        let sample = Sample { s: ms / 1000.0, cwnd, acked_bytes, ca_state };
+        let [ms, cwnd, ssthresh, acked_bytes, _, ca_state] = numbers[..] else { continue };
+        let sample = Sample { s: ms / 1000.0, cwnd, ssthresh, acked_bytes, ca_state };
         runs.entry((*run).to_owned()).or_default().entry((*name).to_owned()).or_default().push(sample);
     }
     Ok(())
@@ -61,19 +64,26 @@ pub struct Measures {
     pub peak_cwnd: f64,
     /// Window after a reduction to that before it; None: there was none.
     pub backoff: Option<f64>,
+    /// The standard error of that mean.
+    pub backoff_error: f64,
     /// From a reduction to the next.
     pub epoch_s: Option<f64>,
     /// Reductions.
     pub epochs: usize,
 }
 
-/// An epoch ends where a reduction begins: the socket's state changes to CWR, Recovery or Loss.
-fn measure(samples: &[Sample]) -> Option<Measures> {
+/// Does a reduction begin between these two? The socket's state changes to CWR, Recovery or Loss; or ssthresh changes.
+fn reduces(before: &Sample, after: &Sample, by_ssthresh: bool) -> bool {
+    before.ca_state < REDUCING
+        && (after.ca_state >= REDUCING || by_ssthresh && before.ssthresh.total_cmp(&after.ssthresh).is_ne())
+}
+
+/// An epoch ends where a reduction begins.
+fn measure(samples: &[Sample], by_ssthresh: bool) -> Option<Measures> {
     let first = samples.iter().position(|sample| sample.s >= START_S)?;
     let inner = &samples[first..];
     let (from, to) = (inner.first()?, inner.last()?);
-    let ends: Vec<usize> =
-        (1..inner.len()).filter(|i| inner[*i].ca_state >= REDUCING && inner[i - 1].ca_state < REDUCING).collect();
+    let ends: Vec<usize> = (1..inner.len()).filter(|i| reduces(&inner[i - 1], &inner[*i], by_ssthresh)).collect();
     let backoffs: Vec<f64> = ends.iter().filter_map(|end| backoff(inner, *end)).collect();
     let mean = |values: &[f64]| (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
     let whole_epochs = ends.len().saturating_sub(1);
@@ -82,14 +92,25 @@ fn measure(samples: &[Sample]) -> Option<Measures> {
         mean_cwnd: mean(&inner.iter().map(|sample| sample.cwnd).collect::<Vec<_>>())?,
         peak_cwnd: inner.iter().map(|sample| sample.cwnd).fold(0.0, f64::max),
         backoff: mean(&backoffs),
+        backoff_error: standard_error(&backoffs),
         epoch_s: (whole_epochs > 0).then(|| (inner[ends[ends.len() - 1]].s - inner[ends[0]].s) / whole_epochs as f64),
         epochs: ends.len(),
     })
 }
 
-/// The window when the reduction that begins here is over, to that before it
+/// Of the mean of these values
+fn standard_error(values: &[f64]) -> f64 {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count.max(1.0);
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (squares / (count - 1.0).max(1.0) / count.max(1.0)).sqrt()
+}
+
+/// The window when the reduction that begins here is over, to that before it. It is over when the state has changed back and
+/// the window does not fall on.
 fn backoff(samples: &[Sample], begin: usize) -> Option<f64> {
-    let after = samples[begin..].iter().find(|sample| sample.ca_state < REDUCING)?;
+    let is_over = |pair: &&[Sample]| pair[0].ca_state < REDUCING && pair[1].cwnd > pair[0].cwnd;
+    let after = samples[begin..].windows(2).find(is_over)?[0];
     let before =
         samples[begin.saturating_sub(BEFORE_SAMPLES)..begin].iter().map(|sample| sample.cwnd).fold(1.0, f64::max);
     Some(after.cwnd / before)
@@ -121,7 +142,7 @@ impl Side {
             for file in there {
                 read(file, &mut runs)?;
             }
-            let pairs = pairs(&runs);
+            let pairs = pairs(&runs, name == BACKS_OFF_IN_BPF);
             let walked = PATHS.iter().filter(|(_, path)| pairs.iter().any(|pair| pair.path == *path));
             let found: Vec<Found> = walked.map(|(_, path)| verdict::judge(name, path, &pairs)).collect();
             for one in &found {
@@ -171,10 +192,10 @@ impl Side {
 }
 
 /// Runs of the two alone, and what they share.
-fn pairs(runs: &Runs) -> Vec<Pair> {
+fn pairs(runs: &Runs, by_ssthresh: bool) -> Vec<Pair> {
     let of = |run: &str, ours: bool| {
         let flows = runs.get(run)?;
-        measure(flows.iter().find(|(name, _)| name.starts_with("bpf_") == ours)?.1)
+        measure(flows.iter().find(|(name, _)| name.starts_with("bpf_") == ours)?.1, by_ssthresh)
     };
     let kinds = [
         (Kind::Alone, "alone-module", "alone-ours"),
@@ -252,11 +273,12 @@ mod tests {
             .map(|i| Sample {
                 s: f64::from(i) / 10.0,
                 cwnd: 10.0 + f64::from(i % 20 / 2),
+                ssthresh: 10.0,
                 acked_bytes: 1000.0 * f64::from(i),
                 ca_state: if i % 20 == 0 { 3.0 } else { 0.0 },
             })
             .collect();
-        let measures = measure(&samples).unwrap();
+        let measures = measure(&samples, false).unwrap();
         assert_eq!(measures.epochs, 5); // at 4, 6, 8, 10 and 12 s
         assert!((measures.epoch_s.unwrap() - 2.0).abs() < 1e-9);
         assert!((measures.goodput_mbit_per_s - 0.08).abs() < 1e-9);
@@ -264,12 +286,39 @@ mod tests {
         assert!((measures.backoff.unwrap() - 10.0 / 19.0).abs() < 1e-9);
     }
 
+    /// 0.5 and 0.8 in turn: a deviation of 0.1732 of four values, and half of that for their mean
+    #[test]
+    fn the_error_of_a_mean_is_that_of_its_values_over_the_root_of_their_number() {
+        assert!((standard_error(&[0.5, 0.8, 0.5, 0.8]) - 0.0866).abs() < 1e-4);
+        assert!(standard_error(&[0.5, 0.5]) < 1e-9 && standard_error(&[]) < 1e-9);
+    }
+
     #[test]
     fn without_a_loss_there_are_no_epochs() {
-        let samples: Vec<Sample> =
-            (0..10_u32).map(|i| Sample { s: f64::from(i), cwnd: 10.0, acked_bytes: 0.0, ca_state: 0.0 }).collect();
-        let measures = measure(&samples).unwrap();
+        let samples: Vec<Sample> = (0..10_u32)
+            .map(|i| Sample { s: f64::from(i), cwnd: 10.0, ssthresh: 9.0, acked_bytes: 0.0, ca_state: 0.0 })
+            .collect();
+        let measures = measure(&samples, false).unwrap();
         assert_eq!((measures.epochs, measures.epoch_s, measures.backoff), (0, None, None));
-        assert_eq!(measure(&samples[..3]), None, "nothing but the start");
+        assert_eq!(measure(&samples[..3], false), None, "nothing but the start");
+    }
+
+    /// Every 2 s ssthresh changes, and the window goes from 20 to 14 within three samples; the state never does.
+    #[test]
+    fn a_backoff_without_a_state_of_its_own_is_seen_by_ssthresh() {
+        let samples: Vec<Sample> = (0..131_u32)
+            .map(|i| Sample {
+                s: f64::from(i) / 10.0,
+                cwnd: [20.0, 18.0, 16.0, 14.0].get(i as usize % 20).copied().unwrap_or(15.0 + f64::from(i % 20) / 4.0),
+                ssthresh: f64::from(i / 20),
+                acked_bytes: 0.0,
+                ca_state: 0.0,
+            })
+            .collect();
+        assert_eq!(measure(&samples, false).unwrap().epochs, 0);
+        let measures = measure(&samples, true).unwrap();
+        assert_eq!(measures.epochs, 5);
+        assert!((measures.backoff.unwrap() - 0.7).abs() < 0.02, "{:?}", measures.backoff);
+        // 14 of 19.75, rounded up by a sample
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{bail, Context as _, Result};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
-use crate::watch;
+use crate::watch::{self, Epochs};
 
 const BLOCK_BYTES: usize = 16 * 1024;
 const STALL: Duration = Duration::from_secs(60);
@@ -48,33 +48,49 @@ impl std::str::FromStr for Step {
     }
 }
 
-/// Sends over a connection that uses this algorithm, after a while, step by step, and writes what the kernel says of it.
-pub fn send(algorithm: &str, to: SocketAddr, steps: &[Step], wait: Duration, series: Option<&Path>) -> Result<()> {
+/// What of a connection is written down, and when it ends early.
+#[derive(Default)]
+pub struct Watched {
+    /// Before it connects.
+    pub wait: Duration,
+    /// What the kernel says of it goes there.
+    pub series: Option<PathBuf>,
+    /// After so many reductions there is a file SERIES.enough.
+    pub enough: Option<u32>,
+    /// Sending ends when this file is there.
+    pub stop: Option<PathBuf>,
+}
+
+/// Sends over a connection that uses this algorithm, step by step.
+pub fn send(algorithm: &str, to: SocketAddr, steps: &[Step], watched: &Watched) -> Result<()> {
     let start = Instant::now();
-    thread::sleep(wait);
+    thread::sleep(watched.wait);
     let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
     socket.set_tcp_congestion(algorithm.as_bytes()).with_context(|| format!("no algorithm {algorithm}"))?;
     socket.set_tcp_nodelay(true)?;
     socket.connect(&to.into())?;
     socket.set_write_timeout(Some(STALL))?;
     let mut stream = TcpStream::from(socket);
-    if let Some(file) = series {
-        let (copy, file) = (stream.try_clone()?, file.to_owned());
-        let watcher = thread::spawn(move || watch::watch(&copy, start, &file));
-        follow(&mut stream, steps)?;
+    let stop = watched.stop.as_deref();
+    if let Some(file) = watched.series.clone() {
+        let copy = stream.try_clone()?;
+        let epochs = watched.enough.map(|enough| Epochs { enough, file: file.with_extension("enough"), count: 0 });
+        let watcher = thread::spawn(move || watch::watch(&copy, start, &file, epochs));
+        follow(&mut stream, steps, stop)?;
         stream.shutdown(Shutdown::Write)?;
         return watcher.join().expect("the watcher does not panic");
     }
-    follow(&mut stream, steps)
+    follow(&mut stream, steps, stop)
 }
 
-fn follow(stream: &mut TcpStream, steps: &[Step]) -> Result<()> {
+fn follow(stream: &mut TcpStream, steps: &[Step], stop: Option<&Path>) -> Result<()> {
+    let is_over = || stop.is_some_and(Path::exists);
     let block = vec![0; BLOCK_BYTES];
     for step in steps {
         match step {
             Step::Bulk(time) => {
                 let start = Instant::now();
-                while start.elapsed() < *time {
+                while start.elapsed() < *time && !is_over() {
                     stream.write_all(&block).context("the connection stands still")?;
                 }
             }

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::net::TcpStream;
 use std::os::fd::AsRawFd as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,12 +18,38 @@ const EVERY: Duration = Duration::from_millis(20);
 const BYTES: usize = 128;
 /// `TCP_ESTABLISHED`
 const ESTABLISHED: u8 = 1;
+/// `TCP_CA_CWR`, and beyond it `TCP_CA_Recovery` and `TCP_CA_Loss`
+const REDUCING: u8 = 2;
+/// Slow start and what it leaves behind: not counted.
+const START: Duration = Duration::from_secs(3);
+
+/// Counts the reductions of a connection, and tells by a file that there were enough.
+pub struct Epochs {
+    /// So many.
+    pub enough: u32,
+    /// Made then.
+    pub file: PathBuf,
+    /// So far.
+    pub count: u32,
+}
+
+impl Epochs {
+    /// A reduction has begun.
+    fn one_more(&mut self) -> Result<()> {
+        self.count += 1;
+        if self.count == self.enough {
+            File::create(&self.file)?;
+        }
+        Ok(())
+    }
+}
 
 /// Writes a line to this file every 20 ms, as long as the connection is open: `MS CWND SSTHRESH BYTES_ACKED RETRANSMITTED
 /// CA_STATE`, with milliseconds since `start`.
-pub fn watch(stream: &TcpStream, start: Instant, file: &Path) -> Result<()> {
+pub fn watch(stream: &TcpStream, start: Instant, file: &Path, mut epochs: Option<Epochs>) -> Result<()> {
     let mut out = BufWriter::new(File::create(file)?);
     let mut due = Instant::now();
+    let mut last_state = 0;
     loop {
         let bytes = tcp_info(stream)?;
         if bytes[0] != ESTABLISHED {
@@ -33,6 +59,12 @@ pub fn watch(stream: &TcpStream, start: Instant, file: &Path) -> Result<()> {
         let acked_bytes = u64::from(u32_at(120)) | u64::from(u32_at(124)) << 32;
         let ms = start.elapsed().as_millis();
         writeln!(out, "{ms} {} {} {acked_bytes} {} {}", u32_at(80), u32_at(76), u32_at(100), bytes[1])?;
+        if let Some(epochs) = epochs.as_mut().filter(|_| bytes[1] >= REDUCING && last_state < REDUCING) {
+            if start.elapsed() > START {
+                epochs.one_more()?;
+            }
+        }
+        last_state = bytes[1];
         due += EVERY;
         thread::sleep(due.saturating_duration_since(Instant::now()));
     }

@@ -51,31 +51,10 @@ pub const TWIN: Twin = Twin {
             kind: Kind::Predict(at_threshold),
         },
         Rule {
-            module: "leaves ssthresh where it is at an indication, so that slow start takes the window back up",
-            reason: "ssthresh goes down with the window, or the indication is undone at once",
-            parameter: "",
-            kind: Kind::Predict(|trial| {
-                trial.call.hook == CALL_PKTS_ACKED
-                    && indicated(trial)
-                    && trial.got.ssthresh == trial.ours.tp.snd_ssthresh.min(trial.got.cwnd.max(2))
-                    && trial.equal_but(&["ssthresh"])
-            }),
-        },
-        Rule {
             module: "forgets the largest delay: the second largest is its maximum",
             reason: "d_max is the largest delay (paper, section III)",
             parameter: "relearn_range",
             kind: Kind::Predict(second_largest),
-        },
-        Rule {
-            module: "the same, and leaves ssthresh where it is",
-            reason: "as above",
-            parameter: "",
-            kind: Kind::Predict(|trial| {
-                trial.call.hook == CALL_PKTS_ACKED
-                    && indicated(trial)
-                    && trial.equal_but(&["ssthresh", "delay.smooth_q3us"])
-            }),
         },
     ],
     other: &[],

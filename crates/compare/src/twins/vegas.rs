@@ -43,6 +43,16 @@ pub const TWIN: Twin = Twin {
         },
         RELEARN,
         Rule {
+            module: "takes ssthresh down to one packet, below a window of two",
+            reason: "ssthresh is never below two packets (RFC 5681, equation 4)",
+            parameter: "",
+            kind: Kind::Predict(|trial| {
+                trial.call.hook == CALL_CONG_AVOID
+                    && (trial.expected.ssthresh, trial.got.ssthresh) == (1, 2)
+                    && trial.equal_but(&["ssthresh"])
+            }),
+        },
+        Rule {
             module: "goes on with the round of before where it is switched off; ours throws it away",
             reason: "a round with a reduction in it tells nothing",
             parameter: "",

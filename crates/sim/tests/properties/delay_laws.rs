@@ -213,4 +213,31 @@ proptest! {
         prop_assert!((8..=32).contains(&less.1) && (8..=32).contains(&more.1));
         prop_assert!(more.0 <= less.0 && more.1 >= less.1, "{less:?} {more:?}");
     }
+
+    /// A backoff from W to s = 0.7071 W takes one packet from the window for each W / (W - s) acknowledged: s is left when all
+    /// of W is. A loss among them is of the same window and lowers it no further. (A factor that makes a backoff certain.)
+    #[test]
+    fn cdg_spreads_a_backoff_over_the_packets_of_its_window(cwnd in 8_u32..100_000, pieces in 1_u32..64, loses in any::<bool>()) {
+        let mut flow = flow("cdg", &[("backoff_factor_ppm", 10_000)], cwnd);
+        for rtt_us in [BASE_US, BASE_US, BASE_US + 50_000] {
+            flow.end_round();
+            ack(&mut flow, rtt_us);
+        }
+        let kept = (u64::from(cwnd) * 724 / 1024) as u32;
+        prop_assert_eq!((field(&flow, "backing_off"), flow.cwnd_pkts(), flow.ssthresh_pkts()), (1, cwnd, kept));
+        let mut acked = 0;
+        while acked < cwnd {
+            let pkts = cwnd.div_ceil(pieces).min(cwnd - acked);
+            acked += pkts;
+            flow.acked(&Ack::of(pkts, None));
+            let less = f64::from(cwnd - kept) * f64::from(acked) / f64::from(cwnd);
+            prop_assert_eq!(flow.cwnd_pkts(), cwnd - less.floor() as u32);
+            if loses && acked > cwnd / 2 {
+                flow.lost();
+                prop_assert_eq!((flow.ssthresh_pkts(), field(&flow, "backing_off")), (kept, 0));
+                return Ok(());
+            }
+        }
+        prop_assert_eq!(flow.cwnd_pkts(), kept);
+    }
 }

@@ -214,3 +214,26 @@ fn low_priority_does_not_grow_while_it_infers() {
         assert!(phases > 0, "{algorithm}: a queue of one RTT indicates nothing");
     }
 }
+
+/// A window of 102 packets is halved; ten packets acknowledged after the phase are ten packets of slow start, or no whole
+/// packet of additive increase.
+#[test]
+fn an_indication_lowers_ssthresh_unless_it_is_told_not_to() {
+    for algorithm in ["lp", "highspeed_lp"] {
+        for (switch, ssthresh, after) in [("on", 51, 51), ("off", 1000, 61)] {
+            let known = ccctl_catalog::algorithm(algorithm).expect("it exists");
+            let mut set = ParameterSet::defaults(algorithm, &known.layout().parameters);
+            set.set("lower_ssthresh", switch).expect("a switch");
+            let instance = Instance::new(algorithm, &set).expect("it exists");
+            let mut flow = Flow::new(Arc::new(instance), 100, 1000, Duration::ZERO);
+            flow.set_srtt(RTT);
+            for queue_ms in [0, 100, 100] {
+                flow.acked(&Ack::of(1, Some(RTT + Duration::from_millis(queue_ms))));
+            }
+            assert_eq!((flow.cwnd_pkts(), flow.ssthresh_pkts()), (51, ssthresh), "{algorithm}, {switch}");
+            flow.advance(RTT * 4);
+            flow.acked(&Ack::of(10, None));
+            assert_eq!(flow.cwnd_pkts(), after, "{algorithm}, {switch}");
+        }
+    }
+}
