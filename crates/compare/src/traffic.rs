@@ -75,10 +75,10 @@ pub fn send(algorithm: &str, to: SocketAddr, steps: &[Step], watched: &Watched) 
     if let Some(file) = watched.series.clone() {
         let copy = stream.try_clone()?;
         let epochs = watched.enough.map(|enough| Epochs { enough, file: file.with_extension("enough"), count: 0 });
-        let watcher = thread::spawn(move || watch::watch(&copy, start, &file, epochs));
+        let writer = thread::spawn(move || watch::watch(&copy, start, &file, epochs));
         follow(&mut stream, steps, stop)?;
         stream.shutdown(Shutdown::Write)?;
-        return watcher.join().expect("the watcher does not panic");
+        return writer.join().expect("it does not panic");
     }
     follow(&mut stream, steps, stop)
 }

@@ -170,7 +170,7 @@ fn sums_larger(trial: &Trial<'_>) -> bool {
     let follows = if backs_off == (after.get("state") == BACKING_OFF) {
         trial.equal_but(&["backoffs"])
     } else {
-        let ssthresh = if backs_off { (cwnd * BACKOFF_BETA_Q10 >> 10).max(2) } else { trial.ours.tp.snd_ssthresh };
+        let ssthresh = if backs_off { ((cwnd * BACKOFF_BETA_Q10) >> 10).max(2) } else { trial.ours.tp.snd_ssthresh };
         backs_off
             && (trial.got.cwnd, trial.got.credit, trial.got.ssthresh) == (cwnd, 0, ssthresh)
             && trial.equal_but(&["backoffs", "cwnd", "credit", "ssthresh", "shadow_pkts"])
