@@ -219,7 +219,7 @@ fn cdg_after_rounds(min_us: &[f64], max_us: &[f64], field: &str) -> f64 {
     flow.state(field).expect("a field of CDG") as f64
 }
 
-/// RTTs that double each round leave nothing to chance.
+/// RTTs that grow so fast leave nothing to chance. The window is lowered by the time that all of it is acknowledged.
 fn cdg_backed_off(cwnd: f64) -> f64 {
     let mut flow = in_congestion_avoidance("cdg", &[], cwnd as u32);
     for rtt_ms in [1_u64, 1000] {
@@ -227,6 +227,7 @@ fn cdg_backed_off(cwnd: f64) -> f64 {
         flow.sampled(&Ack::of(2, Some(Duration::from_millis(rtt_ms))));
         flow.acked(&Ack { cwnd_limited: false, ..Ack::of(2, Some(Duration::from_millis(rtt_ms))) });
     }
+    flow.acked(&Ack::of(cwnd as u32, None));
     flow.cwnd_pkts().into()
 }
 
