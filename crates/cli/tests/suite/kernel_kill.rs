@@ -23,7 +23,7 @@ const OPERATIONS: [(&[&str], bool); 6] = [
 #[test]
 fn kills_leave_nothing_half_done() {
     kernel::test("kills", 180, || {
-        let kills = kernel::times(50, 100);
+        let kills = kernel::times(40, 100);
         let default = json(&["default", "--json"])["default"].as_str().unwrap().to_owned();
         let network = Network::new().unwrap();
         let durations = OPERATIONS.map(|operation| measure(&network, operation, &default));

@@ -8,7 +8,6 @@ use ccctl_lab::testbed::{Cgroup, Network, CLIENT_V4, CLIENT_V6, SERVER_V4, SERVE
 use kernel::{succeeds, Random};
 use policy::{assign, listen, pair, why};
 
-const SETS: usize = 10;
 const RULES: u64 = 14;
 const ALGORITHMS: [&str; 2] = ["reno", "cubic"];
 /// Of both namespaces; no rule gives it.
@@ -73,7 +72,7 @@ fn random_rules_on_real_connections() {
         let listeners = [0, 1, 2].map(|_| listen(&cgroups[1], &network.server, "::"));
         let mut random = Random(0x5eed_0fcc_0c73);
         let (mut asked, mut ruled) = (0, 0);
-        for _ in 0..SETS {
+        for _ in 0..kernel::times(6, 10) {
             let table = set_rules(&mut random, &cgroups, &listeners);
             for cgroup in &cgroups {
                 for listener in &listeners {

@@ -96,7 +96,7 @@ fn unloading_in_use_moves_or_leaves_the_connections() {
 #[test]
 fn hundreds_of_swaps_under_64_connections() {
     kernel::test("swaps under traffic", 240, || {
-        let swaps = kernel::times(200, 1000);
+        let swaps = kernel::times(120, 1000);
         let algorithms = catalogue();
         succeeds(&["load", "reno", "--as", "swapped"]);
         let before = HostState::read().unwrap();
