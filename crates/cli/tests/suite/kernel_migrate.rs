@@ -164,6 +164,12 @@ fn listeners_move_and_what_they_accept_follows() {
             .unwrap();
             flows.stop().unwrap();
         }
+        // what was accepted closes by itself
+        eventually(Duration::from_secs(5), || match listed("bpf_bic").unwrap()["sockets"].as_u64() {
+            Some(2) => Ok(()),
+            count => Err(format!("{count:?} sockets use it")),
+        })
+        .unwrap();
         // a listener is a user, too
         refuses(&["unload", "bpf_bic"], code::REFUSED, &["bpf_bic is in use by 2 sockets"]);
         drop((dual, only_v4, network));
