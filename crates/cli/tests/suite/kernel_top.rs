@@ -6,7 +6,7 @@ use crate::top;
 use std::time::{Duration, Instant};
 
 use acks::Measurement;
-use ccctl_lab::testbed::{Amount, Flows, Network, Receiver, Sending, SERVER_V4};
+use ccctl_lab::testbed::{Flows, Network, Receiver, Sending, SERVER_V4};
 use kernel::connection::used;
 use kernel::listing::{ss, Line};
 use kernel::{json, succeeds};
@@ -44,12 +44,7 @@ fn throughput_is_what_was_sent_and_one_can_look_into_it() {
         screen.wait("an instance without sockets", |text| {
             Screen::row(text, NAME).is_some_and(|row| row[1..3] == ["cubic", "0"])
         });
-        let sending = Sending {
-            to: receiver.at(SERVER_V4),
-            algorithm: Some(NAME.to_owned()),
-            amount: Amount::UntilStopped,
-            pause: Duration::ZERO,
-        };
+        let sending = Sending { pause: Duration::ZERO, ..kernel::steady(&receiver, SERVER_V4, NAME) };
         let flows = Flows::start(&network.client, &sending, 1).unwrap();
         screen.wait_for("traffic", |text| {
             throughput(text).and_then(|rate| if rate > 10e6 { Ok(()) } else { Err("slow".to_owned()) })
@@ -181,12 +176,7 @@ fn the_time_of_an_ack_is_that_of_ccctl_acks() {
         succeeds(&["load", "cubic"]);
         let network = Network::with_bottleneck(20, 60_000).unwrap();
         let receiver = Receiver::start(&network.server, "::").unwrap();
-        let sending = Sending {
-            to: receiver.at(SERVER_V4),
-            algorithm: Some(NAME.to_owned()),
-            amount: Amount::UntilStopped,
-            pause: Duration::ZERO,
-        };
+        let sending = Sending { pause: Duration::ZERO, ..kernel::steady(&receiver, SERVER_V4, NAME) };
         let flows = Flows::start(&network.client, &sending, 1).unwrap();
         let measurement = Measurement::of_a_share(&network.client, &["-i", "veth0"]);
         let screen = Screen::open(80, 24, &format!("--acks -i veth0 --netns {}", network.client.name()));
