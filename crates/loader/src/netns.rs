@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use nix::sched::{setns, CloneFlags};
-use nix::sys::statfs::{statfs, FsType};
+use nix::sys::statfs::{fstatfs, FsType};
 
 use crate::error::{Error, Result};
 use crate::sys;
@@ -36,7 +36,9 @@ pub struct NamespaceScan {
 impl Namespace {
     /// The caller's own.
     pub fn own() -> Result<Self> {
-        Self::open("this namespace".to_owned(), Path::new("/proc/thread-self/ns/net"), true)
+        let path = Path::new("/proc/thread-self/ns/net");
+        let no_namespace = || Error::kernel(format!("open {}", path.display()), std::io::ErrorKind::InvalidData.into());
+        Self::open("this namespace".to_owned(), path, true)?.ok_or_else(no_namespace)
     }
 
     /// One by its name in /run/netns or by the path of a namespace file.
@@ -49,22 +51,23 @@ impl Namespace {
                 hint: "ip netns list shows the named ones; /proc/PID/ns/net is that of a process".to_owned(),
             });
         }
-        let is_namespace = statfs(&path).is_ok_and(|stat| stat.filesystem_type() == FsType(NSFS_MAGIC));
-        if !is_namespace {
-            return Err(Error::Unknown {
-                kind: "network namespace",
-                name: path.display().to_string(),
-                hint: "the file is something else; ip netns list shows the named ones".to_owned(),
-            });
-        }
-        Self::open(name.to_owned(), &path, false)
+        Self::open(name.to_owned(), &path, false)?.ok_or_else(|| Error::Unknown {
+            kind: "network namespace",
+            name: path.display().to_string(),
+            hint: "the file is something else; ip netns list shows the named ones".to_owned(),
+        })
     }
 
-    fn open(label: String, path: &Path, is_own: bool) -> Result<Self> {
+    /// None of a file that is none. Asked of the file itself: `ip netns` makes an empty file first, and removes it last.
+    fn open(label: String, path: &Path, is_own: bool) -> Result<Option<Self>> {
         let failed = |error| Error::kernel(format!("open {}", path.display()), error);
         let file = File::open(path).map_err(failed)?;
+        let stat = fstatfs(&file).map_err(|errno| failed(errno.into()))?;
+        if stat.filesystem_type() != FsType(NSFS_MAGIC) {
+            return Ok(None);
+        }
         let inode = file.metadata().map_err(failed)?.ino();
-        Ok(Self { label, inode, file, is_own })
+        Ok(Some(Self { label, inode, file, is_own }))
     }
 
     /// Runs `action` inside, on a thread of its own: a namespace belongs to a thread.
@@ -100,7 +103,7 @@ impl NamespaceScan {
                 continue;
             }
             match Namespace::open(label.clone(), &path, false) {
-                Ok(namespace) => scan.found.push(namespace),
+                Ok(namespace) => scan.found.extend(namespace),
                 // A process may have ended meanwhile, and its namespace with it.
                 Err(Error::Kernel { answer, .. }) if answer.kind() == std::io::ErrorKind::NotFound => {}
                 Err(error) => scan.unreadable.push(error.to_string()),

@@ -73,7 +73,7 @@ pub struct LabChoice {
     /// On the netns backend: what carries packets
     #[arg(long, value_enum, default_value_t)]
     pub path: LabPath,
-    /// Runs at once [default: processors; netns: always 1]
+    /// Runs at once [default: processors; netns: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
     /// Only part I of N of all runs; `ccctl lab merge` puts the parts together

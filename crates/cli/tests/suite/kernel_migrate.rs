@@ -3,6 +3,7 @@
 
 use crate::kernel;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -288,4 +289,37 @@ fn an_unconnected_socket_keeps_its_program_and_nothing_else() {
         drop(stream);
         succeeds(&["unload", "bpf_cubic", "--force"]);
     });
+}
+
+/// `ip netns` makes an empty file before it puts the namespace there, and removes it afterwards: whoever looks in between
+/// finds a file that is none.
+#[test]
+fn a_file_where_namespaces_are_that_is_none_stops_nothing() {
+    kernel::test("a file that is no namespace", 30, || {
+        let network = Network::new().unwrap();
+        let file = NoNamespace::make();
+        succeeds(&["load", "cubic"]);
+        let receiver = Receiver::start(&network.server, SERVER_V4).unwrap();
+        let flow = Flows::start(&network.client, &steady(&receiver, SERVER_V4, "bpf_cubic"), 1).unwrap();
+        migrate(&["--from", "bpf_cubic", "--to", "reno"], 1, 1);
+        succeeds(&["unload", "bpf_cubic"]);
+        flow.stop().unwrap();
+        drop(file);
+    });
+}
+
+struct NoNamespace(PathBuf);
+
+impl NoNamespace {
+    fn make() -> Self {
+        let path = PathBuf::from(format!("/run/netns/ccctl-test-{}-none", std::process::id()));
+        std::fs::write(&path, "").unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for NoNamespace {
+    fn drop(&mut self) {
+        std::fs::remove_file(&self.0).unwrap();
+    }
 }

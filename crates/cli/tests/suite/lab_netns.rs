@@ -3,7 +3,9 @@
 use crate::kernel;
 use crate::lab;
 use std::os::unix::process::CommandExt as _;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
 
 use ccctl_lab::path::NetemPath;
 use ccctl_lab::testbed::{HostState, Turn};
@@ -45,11 +47,10 @@ const PATIENT: [&str; 2] = ["--late", "5s"];
 fn a_scenario_runs_in_both_backends() {
     kernel::test("both backends", 90, || {
         let scratch = scratch("both", DUMBBELL);
-        let run = ["run", "./two.toml", "--backend", "both", "--series", "csv", "--jobs", "2"];
+        let run = ["run", "./two.toml", "--backend", "both", "--series", "csv"];
         let output = command(&scratch, &[&run[..], &PATIENT].concat()).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(0), "{said}");
-        assert!(said.contains("--jobs 2: on the kernel one run is made at a time"), "{said}");
         has_the_same_folder(&scratch);
         has_series(&scratch);
         comparison_is_as_asked(&scratch);
@@ -124,6 +125,41 @@ fn comparison_is_as_asked(scratch: &Scratch) {
     assert!(page.contains("a (cubic), sim") && page.contains("a (cubic), netns"), "both on one set of axes");
     let table = compared(&["--markdown"]).1;
     assert!(table.lines().nth(2).is_some_and(|row| row.matches('|').count() > 12), "{table}");
+}
+
+/// Receivers of paths that there are.
+fn receivers() -> usize {
+    let names = std::fs::read_dir("/run/netns").into_iter().flatten().flatten().map(|entry| entry.file_name());
+    names.filter(|name| name.to_string_lossy().ends_with("-receiver")).count()
+}
+
+/// Three at once over the same router, each with namespaces of its own: a flow finds its own path's rate.
+#[test]
+fn runs_at_once_do_not_see_each_other() {
+    kernel::test("runs at once", 60, || {
+        let scratch = scratch("at-once", DUMBBELL);
+        let rates = ["4 Mbit/s", "8 Mbit/s", "12 Mbit/s"];
+        let axis = format!("link.l.rate={}", rates.join(","));
+        let sweep = ["sweep", "./two.toml", "--axis", &axis, "--backend", "netns", "--jobs", "3"];
+        let before = HostState::read().unwrap();
+        let mut run = command(&scratch, &[&sweep[..], &PATIENT].concat()).stdout(Stdio::null()).spawn().unwrap();
+        let mut most = 0;
+        let status = loop {
+            most = most.max(receivers());
+            if let Some(status) = run.try_wait().unwrap() {
+                break status;
+            }
+            sleep(Duration::from_millis(20));
+        };
+        assert_eq!((status.code(), most), (Some(0), 3));
+        let summary = scratch.json("ccctl-lab/two-netns/summary.json");
+        for (point, mbit_per_s) in [4.0, 8.0, 12.0].into_iter().enumerate() {
+            let goodput = summary["points"][point]["measures"]["goodput"]["mean"].as_f64().unwrap();
+            let ideal = mbit_per_s * 1448.0 / 1500.0;
+            assert!((goodput / ideal - 1.0).abs() < 0.1, "{goodput} at {mbit_per_s} Mbit/s");
+        }
+        assert!(HostState::read().unwrap().difference(&before).is_empty());
+    });
 }
 
 /// No path is never late: every try is invalid, and none is a result.

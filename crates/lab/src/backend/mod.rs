@@ -87,9 +87,9 @@ pub trait Backend: Sync {
         BTreeMap::new()
     }
 
-    /// At most so many runs at once.
-    fn max_jobs(&self) -> usize {
-        usize::MAX
+    /// Runs at once where nobody says how many.
+    fn usual_jobs(&self) -> usize {
+        std::thread::available_parallelism().map_or(1, usize::from)
     }
 
     /// Can it run this? Asked for all points before the first is run.

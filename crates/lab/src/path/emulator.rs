@@ -1,8 +1,6 @@
 //! The whole path: namespaces, devices, router, canary.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use super::canary::Canary;
@@ -11,7 +9,8 @@ use super::holes::Holes;
 use super::plan::{sender_v4, sender_v6, RECEIVER_V4, RECEIVER_V6};
 use super::precedence::Precedence;
 use super::report::PathReport;
-use super::router::{Router, RouterReport};
+use super::router::Router;
+use super::routers::RunningRouter;
 use super::spec::PathSpec;
 use super::wire::TunWire;
 use super::Placement;
@@ -25,8 +24,6 @@ const BUFFER_PER_FLIGHT: u64 = 4;
 const BUFFER_BYTES: std::ops::RangeInclusive<u64> = 6 << 20..=1 << 30;
 /// RFC 8200: on a link of smaller packets there is no IPv6.
 const LEAST_V6_BYTES: u32 = 1280;
-/// Shortest nap of the kernel's timers for the router.
-const TIMER_SLACK_NS: u64 = 1;
 
 /// A path at work. Dropped without [`Path::stop`], it is taken down without a report.
 #[derive(Debug)]
@@ -38,8 +35,7 @@ pub struct Path {
     cpu: CpuTime,
     origin: Instant,
     holes: Arc<Holes>,
-    stop: Arc<AtomicBool>,
-    router: Option<JoinHandle<Result<RouterReport, TestbedError>>>,
+    router: Option<RunningRouter>,
     canary: Option<Canary>,
     _precedence: Precedence,
 }
@@ -60,27 +56,13 @@ impl Path {
         let receiver = Namespace::new("receiver")?;
         ends.push(connect(&receiver, &[format!("{RECEIVER_V4}/32"), format!("{RECEIVER_V6}/128")], spec)?);
         let precedence = Precedence::take()?;
-        let stop = Arc::new(AtomicBool::new(false));
         let origin = Instant::now();
         let holes = Arc::new(Holes::default());
-        let router = start_router(Router::new(spec, ends, origin, holes.clone()), &placement, &stop);
+        let router = Some(RunningRouter::start(Router::new(spec, ends, origin, holes.clone()), &placement)?);
         let cpu = CpuTime::now()?;
-        let (spec, router) = (spec.clone(), Some(router));
-        let mut path = Self {
-            senders,
-            receiver,
-            placement,
-            spec,
-            cpu,
-            origin,
-            holes,
-            stop,
-            router,
-            canary: None,
-            _precedence: precedence,
-        };
-        path.canary = Some(Canary::start(&path.spec, &path.senders, &path.placement)?);
-        Ok(path)
+        let canary = Some(Canary::start(spec, &senders, &placement)?);
+        let spec = spec.clone();
+        Ok(Self { senders, receiver, placement, spec, cpu, origin, holes, router, canary, _precedence: precedence })
     }
 
     /// Namespace of a sender; they are counted from 0.
@@ -129,8 +111,9 @@ impl Path {
         let canary = self.canary.take().map(Canary::stop);
         let stolen = CpuTime::now()?.since(self.cpu).stolen;
         let devices = self.ends().map(|end| devices::counters(end, DEVICE)).collect::<Result<Vec<_>, _>>()?;
-        let router = self.stop_router().ok_or_else(|| TestbedError::Unexpected("the router is gone".to_owned()))??;
-        let canary = canary.ok_or_else(|| TestbedError::Unexpected("the canary is gone".to_owned()))?;
+        let gone = |what: &str| TestbedError::Unexpected(format!("the {what} is gone"));
+        let router = self.router.take().ok_or_else(|| gone("router"))?.stop()?;
+        let canary = canary.ok_or_else(|| gone("canary"))?;
         Ok(PathReport { router, canary, devices, stolen, bounds: self.spec.bounds })
     }
 
@@ -142,12 +125,6 @@ impl Path {
         report.router.series.iter_mut().for_each(|sample| sample.time -= before);
         Ok(report)
     }
-
-    fn stop_router(&mut self) -> Option<Result<RouterReport, TestbedError>> {
-        self.stop.store(true, Ordering::Relaxed);
-        let router = self.router.take()?;
-        Some(router.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-    }
 }
 
 impl Drop for Path {
@@ -155,23 +132,10 @@ impl Drop for Path {
         if let Some(canary) = self.canary.take() {
             canary.stop();
         }
-        if let Some(Err(error)) = self.stop_router() {
+        if let Some(Err(error)) = self.router.take().map(RunningRouter::stop) {
             eprintln!("testbed: {error}");
         }
     }
-}
-
-fn start_router(
-    router: Router<TunWire>,
-    placement: &Placement,
-    stop: &Arc<AtomicBool>,
-) -> JoinHandle<Result<RouterReport, TestbedError>> {
-    let (placement, stop) = (placement.clone(), stop.clone());
-    thread::spawn(move || {
-        placement.become_router()?;
-        nix::sys::prctl::set_timerslack(TIMER_SLACK_NS).map_err(TestbedError::errno("ask for exact timers"))?;
-        Ok(router.run(&stop))
-    })
 }
 
 /// Makes the device of an end, with its addresses, and buffers for what its connections can have in flight.

@@ -1,7 +1,7 @@
 //! A path that is emulated in user space: rate, delays, queue, losses and marks between network namespaces, for kernels that
 //! have neither netem nor fq.
 //!
-//! One thread, the router, takes packets from the TUN devices of all namespaces. When each leaves is worked out as it comes
+//! A router takes packets from the TUN devices of all namespaces. When each leaves is worked out as it comes
 //! (`direction`: the queues and links of the simulator), so that queue, drops and marks are exact for the packets' times of
 //! arrival. What cannot be exact, the moments at which packets are taken in and handed over, is measured during each run, in
 //! the router and by echoes through the whole path; [`PathReport::faults`] says what speaks against a run.
@@ -20,6 +20,7 @@ mod precedence;
 mod rate;
 mod report;
 mod router;
+mod routers;
 mod spec;
 mod wire;
 

@@ -22,9 +22,9 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// The last processor that this process may use is the router's.
+    /// The last processor that this process, its first thread, may use is the router's.
     pub fn of_this_process() -> Result<Self, TestbedError> {
-        let allowed = sched_getaffinity(Pid::from_raw(0)).map_err(TestbedError::errno("ask for the processors"))?;
+        let allowed = sched_getaffinity(Pid::this()).map_err(TestbedError::errno("ask for the processors"))?;
         let mut all: Vec<usize> = (0..CpuSet::count()).filter(|cpu| allowed.is_set(*cpu).unwrap_or(false)).collect();
         let router = all.pop().ok_or_else(|| TestbedError::Unexpected("no processor may be used".to_owned()))?;
         let endpoints = if all.is_empty() { vec![router] } else { all };

@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use crate::testbed::TestbedError;
 
@@ -12,29 +13,43 @@ const GROUP: &str = "/proc/self/autogroup";
 const HIGHEST: &str = "-20";
 const NORMAL: &str = "0";
 
-/// This session runs before all others until this is dropped.
-#[derive(Debug)]
-pub(super) struct Precedence {
+static TAKEN: Mutex<Taken> = Mutex::new(Taken { times: 0, before: None });
+
+/// By how many paths of this process, and the nice value from before the first.
+struct Taken {
+    times: u32,
     before: Option<String>,
 }
+
+/// This session runs before all others until the last of these is dropped.
+#[derive(Debug)]
+pub(super) struct Precedence;
 
 impl Precedence {
     /// Raises the session, where the kernel has such a thing.
     pub(super) fn take() -> Result<Self, TestbedError> {
-        if !Path::new(GROUP).exists() {
-            return Ok(Self { before: None });
+        let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if taken.times == 0 && Path::new(GROUP).exists() {
+            let text = fs::read_to_string(GROUP).map_err(TestbedError::io(format!("read {GROUP}")))?;
+            if let Some(nice) = nice(&text) {
+                write(HIGHEST)?;
+                // A run that was killed has left it at the highest.
+                taken.before = Some(if nice == HIGHEST { NORMAL } else { nice }.to_owned());
+            }
         }
-        let text = fs::read_to_string(GROUP).map_err(TestbedError::io(format!("read {GROUP}")))?;
-        let Some(nice) = nice(&text) else { return Ok(Self { before: None }) };
-        write(HIGHEST)?;
-        // A run that was killed has left it at the highest.
-        Ok(Self { before: Some(if nice == HIGHEST { NORMAL } else { nice }.to_owned()) })
+        taken.times += 1;
+        Ok(Self)
     }
 }
 
 impl Drop for Precedence {
     fn drop(&mut self) {
-        if let Some(Err(error)) = self.before.as_deref().map(write) {
+        let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        taken.times -= 1;
+        if taken.times > 0 {
+            return;
+        }
+        if let Some(Err(error)) = taken.before.take().as_deref().map(write) {
             eprintln!("testbed: {error}");
         }
     }

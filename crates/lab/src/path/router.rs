@@ -1,14 +1,12 @@
-//! The router: one thread that carries packets between the ends, at the times that the engine works out.
+//! The router: carries packets between the ends, at the times that the engine works out. A thread of [`super::routers`] gives
+//! it its turns.
 
 use std::io;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nix::poll::{ppoll, PollFd, PollFlags};
-use nix::sys::time::TimeSpec;
-use nix::time::{clock_gettime, ClockId};
+use nix::poll::{PollFd, PollFlags};
 
 use super::canary;
 use super::direction::{Arrival, Direction, DirectionReport, DirectionSample, Due};
@@ -23,8 +21,6 @@ use super::wire::Wire;
 /// Packets taken from one end, and handed over, before the others have their turn.
 const BURST_IN: usize = 8;
 const BURST_OUT: usize = 4;
-/// The kernel lets a sleep last a thousandth longer than asked: 10 us at most.
-const LONGEST_SLEEP_NS: u64 = 10_000_000;
 /// Kept ready beyond what one connection can have in flight.
 const SPARE_PKTS: u64 = 1000;
 const MOST_READY_BYTES: u64 = 256 << 20;
@@ -64,11 +60,12 @@ pub(super) struct Router<W> {
     lanes: [Lane; 4],
     ready: Vec<Box<[u8]>>,
     origin: Instant,
+    began_ns: u64, // the first turn; 0: not yet
     waiting: Waiting,
     releases: Lateness,
     polls: Lateness,
     polled_ns: u64,
-    idle_ns: u64,
+    idle: Duration,
     sampling_ns: u64,
     series: Vec<QueueSample>,
     mtu_bytes: usize,
@@ -133,11 +130,12 @@ impl<W: Wire> Router<W> {
             lanes,
             ready: (0..ready_pkts).map(|_| buffer(mtu_bytes)).collect(),
             origin,
+            began_ns: 0,
             waiting: spec.waiting,
             releases: Lateness::new(&spec.bounds),
             polls: Lateness::new(&spec.bounds),
             polled_ns: 0,
-            idle_ns: 0,
+            idle: Duration::ZERO,
             sampling_ns: spec.sampling.as_nanos() as u64,
             series: Vec::new(),
             mtu_bytes,
@@ -148,20 +146,12 @@ impl<W: Wire> Router<W> {
         }
     }
 
-    /// Carries packets until told to stop.
-    pub(super) fn run(mut self, stop: &AtomicBool) -> RouterReport {
-        let began_ns = self.now_ns();
-        self.polled_ns = began_ns;
-        let mut failure = None;
-        while failure.is_none() && !stop.load(Ordering::Relaxed) {
-            failure = self.turn().err().map(|error| format!("the router stopped: {error}"));
-        }
-        let run = Duration::from_nanos(self.now_ns() - began_ns);
-        self.report(run, failure)
-    }
-
-    fn turn(&mut self) -> io::Result<()> {
+    /// Takes and hands over what is there, within bounds: others may have the same thread. Whether there was anything.
+    pub(super) fn turn(&mut self) -> io::Result<bool> {
         let now_ns = self.now_ns();
+        if self.began_ns == 0 {
+            (self.began_ns, self.polled_ns) = (now_ns, now_ns);
+        }
         self.polls.note(now_ns, now_ns - self.polled_ns);
         self.polled_ns = now_ns;
         self.sample(now_ns);
@@ -169,15 +159,28 @@ impl<W: Wire> Router<W> {
         for end in 0..self.ends.len() {
             has_worked |= self.take_in(end)?;
         }
-        has_worked |= self.hand_over();
-        match self.waiting {
-            _ if has_worked => Ok(()),
-            Waiting::Busy => {
-                self.idle_ns += self.now_ns() - now_ns;
-                Ok(())
-            }
-            Waiting::Sleep => self.sleep(),
-        }
+        Ok(has_worked | self.hand_over())
+    }
+
+    /// Whether its thread must not sleep.
+    pub(super) fn is_busy(&self) -> bool {
+        self.waiting == Waiting::Busy
+    }
+
+    /// Nothing was to do for so long.
+    pub(super) fn note_idle(&mut self, idle: Duration) {
+        self.idle += idle;
+    }
+
+    /// Until something is due; none if nothing is.
+    pub(super) fn until_due(&self) -> Option<Duration> {
+        let due_ns = self.lanes.iter().filter_map(|lane| lane.direction.next_due_ns()).min()?;
+        Some(Duration::from_nanos(due_ns.saturating_sub(self.now_ns())))
+    }
+
+    /// Where packets come from.
+    pub(super) fn fds(&self) -> impl Iterator<Item = PollFd<'_>> {
+        self.ends.iter().map(|end| PollFd::new(end.fd(), PollFlags::POLLIN))
     }
 
     fn now_ns(&self) -> u64 {
@@ -258,22 +261,10 @@ impl<W: Wire> Router<W> {
         self.series.push(QueueSample { time, forward, reverse });
     }
 
-    /// Until a packet comes or is due.
-    fn sleep(&self) -> io::Result<()> {
-        let now_ns = self.now_ns();
-        let due_ns = self.lanes.iter().filter_map(|lane| lane.direction.next_due_ns()).min();
-        let sleep_ns = due_ns.map_or(LONGEST_SLEEP_NS, |due_ns| due_ns.saturating_sub(now_ns).min(LONGEST_SLEEP_NS));
-        let mut fds: Vec<PollFd> = self.ends.iter().map(|end| PollFd::new(end.fd(), PollFlags::POLLIN)).collect();
-        match ppoll(&mut fds, Some(TimeSpec::from_duration(Duration::from_nanos(sleep_ns))), None) {
-            Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
-            Err(errno) => Err(errno.into()),
-        }
-    }
-
-    fn report(self, run: Duration, failure: Option<String>) -> RouterReport {
-        let is_busy = self.waiting == Waiting::Busy;
-        let used = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from);
-        let idle = if is_busy { Duration::from_nanos(self.idle_ns) } else { run.saturating_sub(used) };
+    /// What it has seen, and why it has stopped before it was told to.
+    pub(super) fn report(self, failure: Option<String>) -> RouterReport {
+        let run = Duration::from_nanos(self.now_ns() - self.began_ns);
+        let is_busy = self.is_busy();
         let (rate_error, rate_time) = self.lanes[FORWARD].rate.report();
         RouterReport {
             run,
@@ -283,7 +274,7 @@ impl<W: Wire> Router<W> {
             polls: is_busy.then(|| self.polls.report(run)),
             rate_error,
             rate_time,
-            cpu_left: idle.as_secs_f64() / run.as_secs_f64().max(f64::MIN_POSITIVE),
+            cpu_left: self.idle.as_secs_f64() / run.as_secs_f64().max(f64::MIN_POSITIVE),
             strays_pkts: self.strays_pkts,
             refused_pkts: self.refused_pkts,
             holes_pkts: self.holes_pkts,

@@ -138,7 +138,7 @@ pub fn run(
         stop: AtomicBool::new(false),
         error: Mutex::new(None),
     };
-    let jobs = options.jobs.min(backend.max_jobs()).clamp(1, missing.len().max(1));
+    let jobs = options.jobs.clamp(1, missing.len().max(1));
     std::thread::scope(|scope| {
         for _ in 0..jobs {
             scope.spawn(|| work.go());

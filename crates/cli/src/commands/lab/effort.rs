@@ -11,8 +11,11 @@ const PACKETS_PER_S: f64 = 2e6;
 pub enum Effort {
     /// Work for a processor: how fast it is shows.
     Work,
-    /// Its own time on the wall, to the second known before.
-    Time,
+    /// Its own time on the wall, known before; so many at once.
+    Time {
+        /// Runs at once.
+        jobs: usize,
+    },
 }
 
 impl Effort {
@@ -20,7 +23,7 @@ impl Effort {
     pub fn of(self, setup: &Setup) -> f64 {
         match self {
             Self::Work => packets(setup),
-            Self::Time => setup.duration.as_secs_f64(),
+            Self::Time { .. } => setup.duration.as_secs_f64(),
         }
     }
 }

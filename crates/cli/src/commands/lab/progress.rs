@@ -101,7 +101,10 @@ impl Progress {
     fn time_left(&self, share: f64) -> String {
         let elapsed = self.started.elapsed();
         let left = match self.effort {
-            Effort::Time => Duration::from_secs_f64(self.weights.values().sum::<f64>() * (1.0 - share).max(0.0)),
+            Effort::Time { jobs } => {
+                let seconds = self.weights.values().sum::<f64>() * (1.0 - share).max(0.0);
+                Duration::from_secs_f64(seconds / jobs.clamp(1, self.weights.len().max(1)) as f64)
+            }
             Effort::Work if share < 0.001 || elapsed < Duration::from_secs(2) => return String::new(),
             Effort::Work => elapsed.mul_f64((1.0 - share) / share),
         };

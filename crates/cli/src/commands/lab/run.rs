@@ -1,6 +1,5 @@
 //! `ccctl lab run` and `ccctl lab sweep`
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -32,7 +31,7 @@ pub fn sweep(arguments: &LabSweep) -> anyhow::Result<Exit> {
 }
 
 fn run_all(names: &[String], axes: &[String], choice: &LabChoice) -> anyhow::Result<Exit> {
-    let kernel = Kernel { late: choice.late, path: path(choice.path) };
+    let kernel = Kernel::new(choice.late, path(choice.path), choice.jobs.is_some_and(|jobs| jobs > 1));
     let backends: &[&dyn Backend] = match choice.backend {
         LabBackend::Sim => &[&Sim],
         LabBackend::Netns => &[&kernel],
@@ -47,8 +46,7 @@ fn run_all(names: &[String], axes: &[String], choice: &LabChoice) -> anyhow::Res
     }
     let shard = choice.shard.as_deref().map(str::parse::<Shard>).transpose().map_err(fault::of_run)?;
     if choice.backend != LabBackend::Sim {
-        kernel::require(kernel.path)?;
-        say_how_many(choice);
+        kernel::require(path(choice.path))?;
     }
     let all = All { axes, choice, shard, stop: Stop::listen()? };
     let mut results = Vec::new();
@@ -81,13 +79,6 @@ fn path(asked: LabPath) -> PathKind {
     }
 }
 
-fn say_how_many(choice: &LabChoice) {
-    if let Some(jobs) = choice.jobs.filter(|jobs| *jobs > 1) {
-        // With stderr closed there is nobody to tell.
-        let _ = writeln!(std::io::stderr(), "ccctl: --jobs {jobs}: on the kernel one run is made at a time");
-    }
-}
-
 /// What is common to all runs of a command.
 struct All<'a> {
     axes: &'a [String],
@@ -101,7 +92,7 @@ impl All<'_> {
         let loaded = load::load(name, self.axes, self.choice)?;
         let options = Options {
             out: self.folder(&loaded.scenario, backend),
-            jobs: jobs(self.choice),
+            jobs: self.choice.jobs.map_or_else(|| backend.usual_jobs(), usize::from),
             shard: self.shard,
             series: match self.choice.series {
                 LabSeries::Parquet => Some(SeriesFormat::Parquet),
@@ -142,7 +133,8 @@ impl All<'_> {
 
     /// Runs it in another thread, while this one looks at signals and shows where it is.
     fn carry_out(&self, scenario: &Scenario, backend: &dyn Backend, options: &Options) -> anyhow::Result<Report> {
-        let effort = if backend.is_deterministic() { Effort::Work } else { Effort::Time };
+        let jobs = options.jobs;
+        let effort = if backend.is_deterministic() { Effort::Work } else { Effort::Time { jobs } };
         let progress = Progress::new(scenario, options.shard, &options.out, effort);
         let cancel = AtomicBool::new(false);
         let result: Result<Report, RunError> = thread::scope(|scope| {
@@ -168,9 +160,4 @@ impl All<'_> {
         let is_whole = results.iter().all(|result| !result.cancelled && result.invalid.is_empty());
         Ok(if is_whole { Exit::Done } else { Exit::Partly })
     }
-}
-
-fn jobs(choice: &LabChoice) -> usize {
-    let processors = || thread::available_parallelism().map_or(1, usize::from);
-    choice.jobs.map_or_else(processors, usize::from)
 }

@@ -51,8 +51,8 @@ impl Backend for Netns<'_> {
         false
     }
 
-    /// One router takes one processor, and its neighbours make it late.
-    fn max_jobs(&self) -> usize {
+    /// All routers share one processor, and their work makes each other late.
+    fn usual_jobs(&self) -> usize {
         1
     }
 

@@ -12,7 +12,7 @@ use super::flow::{FlowPlan, RunningFlow};
 use super::plan::{path_spec, route, sysctls};
 use super::road::Road;
 use super::{threshold, KernelAlgorithm, Netns};
-use crate::path::{sender_v4, DirectionSample, PathSpec, QueueSample, RECEIVER_V4};
+use crate::path::{sender_v4, DirectionSample, PathSpec, Placement, QueueSample, RECEIVER_V4};
 use crate::scenario::setup::{Application, Group, Schedule};
 use crate::scenario::Setup;
 use crate::seed;
@@ -29,8 +29,12 @@ impl From<TestbedError> for BackendError {
     }
 }
 
-/// Runs a setup that was checked.
+/// Runs a setup that was checked. Other runs may have the router's processor meanwhile: nothing is done there.
 pub(super) fn run(backend: &Netns<'_>, setup: &Setup, seed: u64, watch: &Watch<'_>) -> Result<Outcome, BackendError> {
+    Placement::of_this_process()?.at_endpoints(|| run_there(backend, setup, seed, watch))?
+}
+
+fn run_there(backend: &Netns<'_>, setup: &Setup, seed: u64, watch: &Watch<'_>) -> Result<Outcome, BackendError> {
     let spec = PathSpec { waiting: backend.waiting, bounds: backend.bounds, ..path_spec(setup, seed) };
     let algorithms = provide(backend, setup)?;
     let path = Road::start(backend.path, &spec)?;
@@ -43,8 +47,7 @@ pub(super) fn run(backend: &Netns<'_>, setup: &Setup, seed: u64, watch: &Watch<'
         path.set_route(end, &route(setup))?;
     }
     threshold::set(&path, setup, &route(setup))?;
-    let run = path.placement().at_endpoints(|| Run::new(setup, seed, &path, &algorithms)?.carry_out(watch))?;
-    let (outcome, began) = run?;
+    let (outcome, began) = Run::new(setup, seed, &path, &algorithms)?.carry_out(watch)?;
     let (series, faults) = path.stop(began)?;
     drop(algorithms); // only now does no socket use them
     finish(outcome, &series, faults)

@@ -6,6 +6,7 @@ mod privileges;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -27,15 +28,41 @@ const TRY: Duration = Duration::from_millis(50);
 /// Waiting for so long is told.
 const LONG: Duration = Duration::from_secs(1);
 
-/// Runs each point by itself: instances and namespaces are there while it lasts, and the machine is others' in between.
+/// Instances and namespaces of a run are there while it lasts, and the machine is others' between runs.
 pub struct Kernel {
-    /// What is later than this is late.
-    pub late: Duration,
-    /// What carries packets.
-    pub path: PathKind,
+    late: Duration,
+    path: PathKind,
+    is_shared: bool,
+    turn: Mutex<Weak<Turn>>, // of all runs at once
 }
 
 impl Kernel {
+    /// What is later than `late` is late. `is_shared`: by several runs at once.
+    pub fn new(late: Duration, path: PathKind, is_shared: bool) -> Self {
+        Self { late, path, is_shared, turn: Mutex::new(Weak::new()) }
+    }
+
+    /// A router that wakes up for many paths is late at each.
+    fn waiting(&self, setup: &Setup) -> Waiting {
+        if self.is_shared || fastest(setup) > SLEEPING_BITS_PER_S {
+            Waiting::Busy
+        } else {
+            Waiting::Sleep
+        }
+    }
+
+    /// The machine, for another run.
+    fn turn(&self, watch: &Watch<'_>) -> Result<Arc<Turn>, BackendError> {
+        let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(taken) = turn.upgrade() {
+            return Ok(taken);
+        }
+        let taken = Arc::new(wait_for_turn(watch)?);
+        instances::remove_leftovers().map_err(|error| failed(&error))?;
+        *turn = Arc::downgrade(&taken);
+        Ok(taken)
+    }
+
     fn path(&self, waiting: Waiting) -> Netns<'static> {
         Netns { algorithms: &Instances, path: self.path, waiting, bounds: Bounds::widened_to(self.late) }
     }
@@ -61,8 +88,8 @@ impl Backend for Kernel {
         }
     }
 
-    fn max_jobs(&self) -> usize {
-        1
+    fn usual_jobs(&self) -> usize {
+        self.path(Waiting::Sleep).usual_jobs()
     }
 
     fn check(&self, setup: &Setup) -> Result<(), BackendError> {
@@ -70,9 +97,8 @@ impl Backend for Kernel {
     }
 
     fn run(&self, setup: &Setup, seed: u64, watch: &Watch<'_>) -> Result<Outcome, BackendError> {
-        let _turn = wait_for_turn(watch)?;
-        instances::remove_leftovers().map_err(|error| failed(&error))?;
-        let result = self.path(waiting(setup)).run(setup, seed, watch);
+        let _turn = self.turn(watch)?;
+        let result = self.path(self.waiting(setup)).run(setup, seed, watch);
         // Ctrl-C reaches programs that it has started, too: what they say then is no failure.
         watch.pass(0.0).and(result)
     }
@@ -82,17 +108,13 @@ fn setting(name: &str, value: &str) -> BTreeMap<String, String> {
     BTreeMap::from([(name.to_owned(), value.to_owned())])
 }
 
-fn waiting(setup: &Setup) -> Waiting {
+/// Of the links, in bit/s.
+fn fastest(setup: &Setup) -> u64 {
     let rate = |link: &ccctl_lab::scenario::setup::Link| match &link.rate {
         LinkRate::Constant(rate) => *rate,
         LinkRate::Trace { trace, .. } => trace.mean().as_bits_per_s(),
     };
-    let fastest = setup.links.iter().map(rate).max().unwrap_or_default();
-    if fastest <= SLEEPING_BITS_PER_S {
-        Waiting::Sleep
-    } else {
-        Waiting::Busy
-    }
+    setup.links.iter().map(rate).max().unwrap_or_default()
 }
 
 /// Until no other run, and no test of the kernel, has the machine.
