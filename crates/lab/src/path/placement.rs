@@ -43,6 +43,14 @@ impl Placement {
         become_important()
     }
 
+    /// Does `work` in a thread on the endpoints' processors that leaves them to the endpoints of other runs.
+    pub(crate) fn beside_endpoints<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, TestbedError> {
+        thread::scope(|scope| {
+            let inside = scope.spawn(|| pin(&self.endpoints).map(|()| work()));
+            inside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
     /// Does `work` in a thread on the endpoints' processors; threads and programs that it starts stay there.
     pub fn at_endpoints<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, TestbedError> {
         thread::scope(|scope| {

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::path::{NetemPath, Path, PathSpec, QueueSample};
+use crate::path::{NetemPath, Path, PathSpec, Placement, QueueSample};
 use crate::testbed::{Namespace, TestbedError};
 
 /// Which path carries packets.
@@ -47,6 +47,13 @@ impl Road {
         match self {
             Self::Emulated(path) => path.ends().collect(),
             Self::Netem(path) => path.ends().collect(),
+        }
+    }
+
+    pub(super) fn placement(&self) -> &Placement {
+        match self {
+            Self::Emulated(path) => path.placement(),
+            Self::Netem(path) => path.placement(),
         }
     }
 

@@ -31,7 +31,7 @@ impl From<TestbedError> for BackendError {
 
 /// Runs a setup that was checked. Other runs may have the router's processor meanwhile: nothing is done there.
 pub(super) fn run(backend: &Netns<'_>, setup: &Setup, seed: u64, watch: &Watch<'_>) -> Result<Outcome, BackendError> {
-    Placement::of_this_process()?.at_endpoints(|| run_there(backend, setup, seed, watch))?
+    Placement::of_this_process()?.beside_endpoints(|| run_there(backend, setup, seed, watch))?
 }
 
 fn run_there(backend: &Netns<'_>, setup: &Setup, seed: u64, watch: &Watch<'_>) -> Result<Outcome, BackendError> {
@@ -47,7 +47,8 @@ fn run_there(backend: &Netns<'_>, setup: &Setup, seed: u64, watch: &Watch<'_>) -
         path.set_route(end, &route(setup))?;
     }
     threshold::set(&path, setup, &route(setup))?;
-    let (outcome, began) = Run::new(setup, seed, &path, &algorithms)?.carry_out(watch)?;
+    let run = Run::new(setup, seed, &path, &algorithms)?;
+    let (outcome, began) = path.placement().at_endpoints(|| run.carry_out(watch))??;
     let (series, faults) = path.stop(began)?;
     drop(algorithms); // only now does no socket use them
     finish(outcome, &series, faults)
