@@ -24,16 +24,6 @@ pub const TWIN: Twin = Twin {
     answered_by: None,
     rules: &[
         Rule {
-            module: "grows once for each ACK, however many packets it acknowledges",
-            reason: "2^rho - 1 and rho^2 / W are per packet in the paper's model of an ACK for each packet",
-            parameter: "",
-            kind: Kind::Input(|trial| {
-                let applies = trial.call.hook == CALL_CONG_AVOID && trial.before.get("hybla_en") != 0;
-                trial.call.argument = if applies { 1 } else { trial.call.argument };
-                applies
-            }),
-        },
-        Rule {
             module: "is Reno from a state change away from Open until one to it, also in between",
             reason: "the socket's state says the same",
             parameter: "",
