@@ -24,7 +24,7 @@ pub const TWIN: Twin = Twin {
     rules: &[Rule {
         module: "keeps its step for 1/32 s where the window stays the same",
         reason: "a step that is renewed at each ACK costs nothing to speak of",
-        parameter: "",
+        parameter: "none: nobody can see it in a window",
         kind: Kind::Predict(|trial| is_kept(trial) && explains(trial, trial.before.get("cnt") as u32)),
     }],
     other: &[],

@@ -21,7 +21,7 @@ pub const TWIN: Twin = Twin {
         Rule {
             module: "decreases by the row of the last window in congestion avoidance, which after a slow start is an old one",
             reason: "b(W) is a function of the window at the loss (RFC 3649 section 5)",
-            parameter: "",
+            parameter: "none: a defect",
             kind: Kind::Predict(stale_row),
         },
     ],

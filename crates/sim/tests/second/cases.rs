@@ -17,7 +17,6 @@ pub struct Subject {
     pub branches: &'static [(&'static str, u64)],
     /// Wrong values for the second implementation of the first variant, or of the one whose number stands before.
     pub planted: &'static [(usize, &'static str, u32)],
-    pub single_acks: bool,
 }
 
 /// A profile, if any, and what is set beyond it.
@@ -91,7 +90,6 @@ pub const SUBJECTS: [Subject; 12] = [
             ("undo", 3),
         ],
         planted: &[(0, "gamma_pkts", 25), (0, "alpha_shift", 4), (1, "lambda_shift", 3), (1, "burst_control", 0), (3, "c06_loss", 0)],
-        single_acks: false,
     },
     Subject {
         algorithm: "fast",
@@ -110,7 +108,6 @@ pub const SUBJECTS: [Subject; 12] = [
             ("timeout", 5),
         ],
         planted: &[(0, "gamma_pct", 48), (0, "mode0_up_kbytes_per_s", 1300), (1, "alpha_pkts", 98), (1, "every_other_rtt", 0), (2, "every_other_rtt", 0)],
-        single_acks: false,
     },
     Subject {
         algorithm: "africa",
@@ -120,7 +117,6 @@ pub const SUBJECTS: [Subject; 12] = [
         variants: &[profile(""), profile("baiocchi2007")],
         branches: &[("fast", 10_000), ("slow", 10_000), ("less b(W)", 20), ("halved", 50), ("loss", 100), ("timeout", 10)],
         planted: &[(0, "alpha_milli", 1500), (0, "decrease", 1)],
-        single_acks: false,
     },
     Subject {
         algorithm: "libra",
@@ -137,7 +133,6 @@ pub const SUBJECTS: [Subject; 12] = [
             ("timeout", 5),
         ],
         planted: &[(0, "k1_q10", 2560), (0, "t1_us", 950_000), (1, "k2_q8", 192)],
-        single_acks: false,
     },
     Subject {
         algorithm: "highspeed_lp",
@@ -174,7 +169,6 @@ pub const SUBJECTS: [Subject; 12] = [
             (0, "own_queue_pkts", 3),
             (1, "yield", 0),
         ],
-        single_acks: false,
     },
     Subject {
         algorithm: "yeah",
@@ -192,7 +186,6 @@ pub const SUBJECTS: [Subject; 12] = [
             ("timeout", 10),
         ],
         planted: &[(0, "phi", 9), (1, "rho_rtts", 10), (1, "alpha_pkts", 22)],
-        single_acks: false,
     },
     Subject {
         algorithm: "htcp",
@@ -210,7 +203,6 @@ pub const SUBJECTS: [Subject; 12] = [
             ("undo", 1),
         ],
         planted: &[(0, "delta_l_us", 950_000), (0, "delta_b_pct", 60), (0, "adaptive_backoff", 0), (2, "rtt_ref_us", 120_000)],
-        single_acks: false,
     },
     Subject {
         algorithm: "bic",
@@ -231,7 +223,6 @@ pub const SUBJECTS: [Subject; 12] = [
             ("timeout", 10),
         ],
         planted: &[(0, "beta_q10", 810), (0, "smooth_part", 19), (0, "max_step_pkts", 30), (3, "ack_ratio", 0)],
-        single_acks: false,
     },
     Subject {
         algorithm: "cubic",
@@ -257,7 +248,6 @@ pub const SUBJECTS: [Subject; 12] = [
             ("undo", 1),
         ],
         planted: &[(0, "c_q10", 430), (0, "max_step_pkts", 14), (0, "reno_friendly", 0), (4, "beta_q10", 700)],
-        single_acks: false,
     },
     Subject {
         algorithm: "scalable",
@@ -274,7 +264,6 @@ pub const SUBJECTS: [Subject; 12] = [
             ("timeout", 10),
         ],
         planted: &[(0, "acks_per_pkt", 99), (0, "decrease_shift", 4), (2, "low_window_pkts", 55)],
-        single_acks: false,
     },
     Subject {
         algorithm: "highspeed",
@@ -290,7 +279,6 @@ pub const SUBJECTS: [Subject; 12] = [
             ("timeout", 10),
         ],
         planted: &[(0, "low_window_pkts", 38), (1, "high_decrease_pct", 12), (0, "response_line", 0), (3, "per_ack", 0)],
-        single_acks: false,
     },
     Subject {
         algorithm: "reno",
@@ -307,6 +295,5 @@ pub const SUBJECTS: [Subject; 12] = [
             ("undo", 1),
         ],
         planted: &[(0, "abc_limit_pkts", 2), (0, "abc_limit_pkts", 0)],
-        single_acks: false,
     },
 ];
