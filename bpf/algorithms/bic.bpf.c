@@ -9,7 +9,8 @@
  * Why      Steps are large far from the last loss and small near it, so most time is spent close to saturation.
  * Differs  From Linux: S_max is 32 (Linux 16: profile linux), packets are counted once (Linux counts packets and also
  *          divides by the measured ACK ratio: ack_ratio=on), and the step is renewed at each ACK, not each 1/32 s. Undo
- *          restores last_max and the window. 2.6.6 to 2.6.10 computed fast convergence as 3.75 W; that is not reproduced.
+ *          restores last_max and the window. 2.6.6 to 2.6.10 computed fast convergence as 3.75 W; that is not
+ *          reproduced.
  * State    12 bytes of 104.
  * Range    exact for windows up to 2^20 packets: window * smooth_part < 2^27, window * (1024 + beta) < 2^31.
  */

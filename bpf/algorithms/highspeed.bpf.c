@@ -7,10 +7,10 @@
  * Why      A response function of W = 0.12 / p^0.835 makes 10 Gbit/s reachable at loss rates that real paths have,
  *          and leaves the behaviour at loss rates above 10^-3, where Reno lives, as it was.
  * Differs  From Linux: a(W) is earned per packet acked. Linux adds it per ACK (per_ack=on), so that with delayed ACKs it
- *          grows at half the speed (12, 6, 3 packets a round trip at W = 2000 for 1, 2, 4 packets an ACK). Linux also drops what an
- *          ACK has left over after slow start, and decreases by the row of the last window in congestion avoidance, which
- *          after a slow start is an old one: often half. The rows are computed from the parameters when these change (Linux has
- *          72 fixed ones, and the default parameters give the same).
+ *          grows at half the speed (12, 6, 3 packets a round trip at W = 2000 for 1, 2, 4 packets an ACK). Linux also
+ *          drops what an ACK has left over after slow start, and decreases by the row of the last window in congestion
+ *          avoidance, which after a slow start is an old one: often half. The rows are computed from the parameters when
+ *          these change (Linux has 72 fixed ones, and the default parameters give the same).
  * State    16 bytes of 104.
  * Range    windows up to 2^20 packets; above 1.2 high_window_pkts a and b stay what they are there.
  */

@@ -8,9 +8,9 @@
  *          3 RTT; at one within these W = 1
  * Why      What is left over on a fast and long path is worth little to a flow that regains it by one packet a round trip.
  * Differs  Indications as in lp, and for the same reasons: kept delay range, lowered ssthresh, RTT where time stamps do
- *          not serve, nothing of delayed ACKs, nothing of less than two own packets in the queue. The decrease at an indication is Reno's half; yield=hstcp makes it b(W). The response function is
- *          the table of RFC 3649. Indications count outside recovery only, and drop the credit of growth. Linux has no
- *          HSTCP-LP.
+ *          not serve, nothing of delayed ACKs, nothing of less than two own packets in the queue. The decrease at an
+ *          indication is Reno's half; yield=hstcp makes it b(W). The response function is the table of RFC 3649.
+ *          Indications count outside recovery only, and drop the credit of growth. Linux has no HSTCP-LP.
  * State    56 bytes of 104.
  * Range    windows up to 2^20 packets, delays up to 268 s.
  */

@@ -9,26 +9,27 @@
  *            begins anew; one reaction an RTT at most
  * Range      d_min and d_max are those of the connection, as in the paper. relearn_range=on (Linux): after an indication
  *            d_min is the smoothed delay of that moment and d_max twice that.
- * Once       The average needs more than an RTT to follow a window that was halved: each further ACK would indicate, and W = 1
- *            come at once. reaction_rtts=0 (Linux) has it so.
- * Delayed    The paper has an ACK for each packet. Of a peer that delays ACKs the last of an odd window waits, by 40 ms and
- *            more, and at W = 1 all do: where the path's own range is smaller each would indicate, and the window stay there.
- *            So the delay is that of the newest packet of an ACK, which has not waited (the echo is the oldest's); and that
- *            of an ACK for a single packet counts only if it lowers the average, as the path's is no longer than it.
- *            delayed_acks=on (Linux): all of it counts.
+ * Once       The average needs more than an RTT to follow a window that was halved: each further ACK would indicate, and
+ *            W = 1 come at once. So there is one reaction an RTT, as RFC 3168 section 6.1.2 has it for marks.
+ *            reaction_rtts=0 (Linux): at each.
+ * Delayed    The paper does not speak of them. Of a peer that delays ACKs the last of an odd window waits, by 40 ms
+ *            and more, and at W = 1 all do: where the path's own range is smaller each would indicate, and the window
+ *            stay there. So the delay is that of the newest packet of an ACK, which has not waited (the echo is the
+ *            oldest's); and that of an ACK for a single packet counts only if it lowers the average, as the path's is no
+ *            longer than it. delayed_acks=on (Linux): all of it counts.
  * Own        Delayed ACKs let packets go in pairs, of which the second waits for the first. While d_max is that of such
- *            pairs, 15 % of the range are always exceeded, and the paper's rule keeps the window between 1 and 3 for good. A
- *            queue that holds less than two packets of this flow (delay times W / RTT) therefore indicates nothing:
- *            without them it would be there as well. Nor does one below the peer's tick. own_queue_pkts=0 (paper,
- *            Linux): all do.
+ *            pairs, 15 % of the range are always exceeded, and the paper's rule keeps the window between 1 and 3 for
+ *            good. A queue that holds less than two packets of this flow (delay times W / RTT) therefore indicates
+ *            nothing: without them it would be there as well. Nor does one below the peer's tick. own_queue_pkts=0
+ *            (paper, Linux): all do.
  * Weak       Beside a flow that fills a queue of B packets it keeps some 2 / B of the path, and at W = 1 it learns of a queue
  *            only where a delayed ACK hides none of it.
  *
  * The delay from here to the peer is the peer's time stamp minus the time at which the packet was sent, where the
- * difference of the two clocks does not matter, only their pace: the peer's tick is measured and taken for one of the nominal ones, so that
- * no error of the estimate passes for delay. Ticks that are long for the RTT tell nothing; then, and without time
- * stamps, the RTT stands for the delay. A clock that is slower than ours would lead to a negative delay: then all is
- * learned anew.
+ * difference of the two clocks does not matter, only their pace: the peer's tick is measured and taken for one of the
+ * nominal ones, so that no error of the estimate passes for delay. Ticks that are long for the RTT tell nothing; then,
+ * and without time stamps, the RTT stands for the delay. A clock that is slower than ours would lead to a negative
+ * delay: then all is learned anew.
  */
 #ifndef CCCTL_LP_H
 #define CCCTL_LP_H
