@@ -8,9 +8,10 @@
  *          above: the mirror image (max probing); loss: last_max = W, W = beta W
  * Why      Steps are large far from the last loss and small near it, so most time is spent close to saturation.
  * Differs  From Linux: S_max is 32 (Linux 16: profile linux), packets are counted once (Linux counts packets and also
- *          divides by the measured ACK ratio), and the step is renewed at each ACK, not each 1/32 s. Undo restores
- *          last_max and the window. 2.6.6 to 2.6.10 computed fast convergence as 3.75 W; that is not reproduced.
- * State    8 bytes of 104.
+ *          divides by the measured ACK ratio: ack_ratio=on), and the step is renewed at each ACK, not each 1/32 s. Undo
+ *          restores last_max and the window. 2.6.6 to 2.6.10 computed fast convergence as 3.75 W; that is not
+ *          reproduced.
+ * State    12 bytes of 104.
  * Range    exact for windows up to 2^20 packets: window * smooth_part < 2^27, window * (1024 + beta) < 2^31.
  */
 #include "cc.h"
@@ -23,11 +24,13 @@ CC_PARAMS(bic,
 	CC_PARAM(low_window_pkts, 14, 0, 1000, "pkts", "at and below this window: Reno"),
 	CC_SWITCH(fast_convergence, 1, "a flow that lost before it reached last_max leaves room for others"),
 	CC_PARAM(start_divisor, 20, 1, 100, "", "before the first loss: at least one packet per this many acked"),
+	CC_SWITCH(ack_ratio, 0, "steps are larger by the measured packets per ACK, as in Linux (31/16 where each packet has its ACK)"),
 );
 
 struct bic_state {
 	u32 last_max_pkts; /* window at the last loss; 0: none yet */
 	u32 undo_last_max_pkts;
+	u32 ack_ratio_q4; /* packets per ACK; 0: none measured yet */
 };
 CC_STATE_STRUCT(bic);
 
@@ -55,6 +58,19 @@ CC_INLINE u32 bic_probe_divisor(const struct bic_params *p, u32 cwnd, u32 last_m
 	return cwnd / p->max_step_pkts;
 }
 
+#define BIC_START_RATIO_Q4 (2 << 4) /* delayed ACKs */
+#define BIC_MAX_RATIO_Q4 (1 << 20)
+
+/* Linux means to make up for ACKs that are delayed: d = d / ratio */
+CC_INLINE u32 bic_scaled_by_acks(const struct bic_params *p, const struct bic_state *ca, u32 divisor)
+{
+	u32 ratio_q4 = ca->ack_ratio_q4 ? ca->ack_ratio_q4 : BIC_START_RATIO_Q4;
+
+	if (!p->ack_ratio)
+		return divisor;
+	return cc_max(cc_div((u64)divisor << 4, ratio_q4), 1);
+}
+
 CC_INLINE u32 bic_divisor(const struct bic_params *p, const struct bic_state *ca, u32 cwnd)
 {
 	u32 divisor;
@@ -65,7 +81,9 @@ CC_INLINE u32 bic_divisor(const struct bic_params *p, const struct bic_state *ca
 		divisor = bic_search_divisor(p, cwnd, ca->last_max_pkts);
 	else
 		divisor = bic_probe_divisor(p, cwnd, ca->last_max_pkts);
-	return ca->last_max_pkts ? divisor : cc_min(divisor, p->start_divisor);
+	if (!ca->last_max_pkts)
+		divisor = cc_min(divisor, p->start_divisor);
+	return bic_scaled_by_acks(p, ca, divisor);
 }
 
 void CC_HOOK(bic_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
@@ -98,8 +116,27 @@ u32 CC_HOOK(bic_ssthresh, struct sock *sk)
 /* After a timeout nothing is known of the path: search from anew. */
 void CC_HOOK(bic_set_state, struct sock *sk, u8 new_state)
 {
-	if (new_state == TCP_CA_Loss)
-		CC_STATE(bic, sk)->last_max_pkts = 0;
+	struct bic_state *ca = CC_STATE(bic, sk);
+
+	if (new_state != TCP_CA_Loss)
+		return;
+	ca->last_max_pkts = 0;
+	ca->ack_ratio_q4 = BIC_START_RATIO_Q4;
+}
+
+/*
+ * Linux: ratio = 15/16 ratio + packets of this ACK. The sixteenth that goes is rounded down, so where every packet has
+ * its own ACK the ratio stops at 31/16 on its way from 2 to 1.
+ */
+void CC_HOOK(bic_pkts_acked, struct sock *sk, const struct ack_sample *sample)
+{
+	struct bic_state *ca = CC_STATE(bic, sk);
+	u32 ratio_q4;
+
+	if (!bic_params()->ack_ratio || CC_BITFIELD(inet_csk(sk), icsk_ca_state) != TCP_CA_Open)
+		return;
+	ratio_q4 = ca->ack_ratio_q4 ? ca->ack_ratio_q4 : BIC_START_RATIO_Q4;
+	ca->ack_ratio_q4 = cc_min((u64)ratio_q4 - (ratio_q4 >> 4) + sample->pkts_acked, BIC_MAX_RATIO_Q4);
 }
 
 u32 CC_HOOK(bic_undo_cwnd, struct sock *sk)
@@ -114,5 +151,6 @@ CC_ALGORITHM(bic,
 	.cong_avoid = CC_FN(bic_cong_avoid),
 	.ssthresh = CC_FN(bic_ssthresh),
 	.set_state = CC_FN(bic_set_state),
+	.pkts_acked = CC_FN(bic_pkts_acked),
 	.undo_cwnd = CC_FN(bic_undo_cwnd),
 );

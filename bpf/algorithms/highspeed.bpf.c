@@ -6,11 +6,11 @@
  * Law      each window acked: W += a(W); loss: W -= b(W) W; Reno (a = 1, b = 1/2) up to low_window_pkts
  * Why      A response function of W = 0.12 / p^0.835 makes 10 Gbit/s reachable at loss rates that real paths have,
  *          and leaves the behaviour at loss rates above 10^-3, where Reno lives, as it was.
- * Differs  From Linux: a(W) is earned per packet acked. Linux adds it per ACK, so that with delayed ACKs it grows at half
- *          the speed (12, 6, 3 packets a round trip at W = 2000 for 1, 2, 4 packets an ACK). Linux also drops what an
- *          ACK has left over after slow start, and decreases by the row of the last window in congestion avoidance, which
- *          after a slow start is an old one: often half. The rows are computed from the parameters when these change (Linux has
- *          72 fixed ones, and the default parameters give the same).
+ * Differs  From Linux: a(W) is earned per packet acked. Linux adds it per ACK (per_ack=on), so that with delayed ACKs it
+ *          grows at half the speed (12, 6, 3 packets a round trip at W = 2000 for 1, 2, 4 packets an ACK). Linux also
+ *          drops what an ACK has left over after slow start, and decreases by the row of the last window in congestion
+ *          avoidance, which after a slow start is an old one: often half. The rows are computed from the parameters when
+ *          these change (Linux has 72 fixed ones, and the default parameters give the same).
  * State    16 bytes of 104.
  * Range    windows up to 2^20 packets; above 1.2 high_window_pkts a and b stay what they are there.
  */
@@ -22,6 +22,7 @@ CC_PARAMS(highspeed,
 	CC_PARAM(high_loss_ppb, 100, 1, 1000000, "ppb", "High_P: loss rate at high_window_pkts, in 10^-9 (exact line only)"),
 	CC_PARAM(high_decrease_pct, 10, 2, 50, "%", "High_Decrease: b at high_window_pkts"),
 	CC_CHOICE(response_line, 0, 1, "rfc|exact", "p(W): the RFC's rounded line, or one exactly through both end points"),
+	CC_SWITCH(per_ack, 0, "a(W) / W for each ACK, however many packets it acknowledges (Linux: on)"),
 );
 
 struct highspeed_derived {
@@ -56,6 +57,8 @@ void CC_HOOK(highspeed_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 	acked_pkts = cc_slow_start_first(sk, acked_pkts);
 	if (!acked_pkts)
 		return;
+	if (highspeed_params()->per_ack)
+		acked_pkts = 1;
 	ca->row = hstcp_row(&highspeed_derived()->table, tp->snd_cwnd);
 	cc_additive_increase_q10(tp, &ca->credit_q10, (ca->row + 1ULL) << 10, acked_pkts);
 }

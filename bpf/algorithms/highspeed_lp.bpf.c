@@ -8,10 +8,10 @@
  *          3 RTT; at one within these W = 1
  * Why      What is left over on a fast and long path is worth little to a flow that regains it by one packet a round trip.
  * Differs  Indications as in lp, and for the same reasons: kept delay range, lowered ssthresh, RTT where time stamps do
- *          not serve. The decrease at an indication is Reno's half; yield=hstcp makes it b(W). The response function is
- *          the table of RFC 3649. Indications count outside recovery only, and drop the credit of growth. Linux has no
- *          HSTCP-LP.
- * State    48 bytes of 104.
+ *          not serve, nothing of delayed ACKs, nothing of less than two own packets in the queue. The decrease at an
+ *          indication is Reno's half; yield=hstcp makes it b(W). The response function is the table of RFC 3649.
+ *          Indications count outside recovery only, and drop the credit of growth. Linux has no HSTCP-LP.
+ * State    56 bytes of 104.
  * Range    windows up to 2^20 packets, delays up to 268 s.
  */
 #include "hstcp.h"
@@ -63,7 +63,7 @@ void CC_HOOK(highspeed_lp_pkts_acked, struct sock *sk, const struct ack_sample *
 	struct highspeed_lp_state *ca = CC_STATE(highspeed_lp, sk);
 	u32 cwnd = tcp_sk(sk)->snd_cwnd;
 
-	if (!lowprio_indicates(&ca->delay, sk, &law, sample->rtt_us))
+	if (!lowprio_indicates(&ca->delay, sk, &law, sample))
 		return;
 	ca->credit_q10 = 0;
 	lowprio_yield(&ca->delay, sk, &law, p->yield ? highspeed_lp_kept_pkts(cwnd) : cwnd >> 1);

@@ -9,7 +9,8 @@
  * Why      Reno's rate falls with the square of the RTT; rho^2 per window and 2^rho undo exactly that.
  * Differs  The connection starts with the kernel's window (Linux: rho packets) and the kernel's limit (Linux: 65,535).
  *          rho follows the smallest RTT, Linux's the smallest smoothed RTT. Only in Open does it grow so, else as Reno.
- *          One ACK at most doubles the window in congestion avoidance; pacing is advised for long paths.
+ *          Growth is per packet acked; Linux's is per ACK (per_ack=on), so that with delayed ACKs it is half as fast. One
+ *          ACK at most doubles the window in congestion avoidance; pacing is advised for long paths.
  * State    24 bytes of 104.
  * Range    rho up to 400 (RTT 10 s): rho^2 < 2^18; exponent of slow start held at 16.
  */
@@ -17,6 +18,7 @@
 
 CC_PARAMS(hybla,
 	CC_PARAM(rtt0_us, 25000, 1000, 1000000, "us", "RTT_0: the RTT whose growth is the aim"),
+	CC_SWITCH(per_ack, 0, "growth for each ACK as for one packet, however many it acknowledges (Linux: on)"),
 );
 
 struct hybla_state {
@@ -74,9 +76,13 @@ void CC_HOOK(hybla_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 
 	if (!cc_cwnd_limited(sk))
 		return;
-	if (CC_BITFIELD(inet_csk(sk), icsk_ca_state) != TCP_CA_Open)
+	if (CC_BITFIELD(inet_csk(sk), icsk_ca_state) != TCP_CA_Open) {
 		cc_reno_grow(tp, acked_pkts);
-	else if (cc_in_slow_start(tp))
+		return;
+	}
+	if (hybla_params()->per_ack)
+		acked_pkts = 1;
+	if (cc_in_slow_start(tp))
 		hybla_slow_start(ca, tp, acked_pkts);
 	else /* rho^2: Q3 times Q3 is Q6 */
 		cc_additive_increase_q10(tp, &ca->credit_q10, (u64)ca->rho_q3 * ca->rho_q3 << 4, acked_pkts);

@@ -8,12 +8,14 @@
  *          indication: smoothed one-way delay > d_min + 0.15 (d_max - d_min)
  * Why      Delay rises before packets are lost. Who gives way then, and waits whether that helped, leaves the path to
  *          flows that only know losses; who finds the path still busy gives way entirely.
- * Differs  From the paper: a range of delays below min_range_us indicates nothing (min_range_us=0: as in the paper). From
- *          Linux: d_min and d_max are kept after an indication (relearn_range=on: as in Linux); ssthresh is
- *          lowered with the window (lower_ssthresh=off: as in Linux, where the window climbs back by slow start); the
- *          phase lasts 3 RTT of the smoothed RTT; the peer's tick is rounded to a nominal one; without time stamps, or
- *          where these are too coarse, the RTT stands for the one-way delay.
- * State    40 bytes of 104.
+ * Differs  From the paper: what delayed ACKs add is left out, a queue with less than two of its own packets indicates
+ *          nothing, nor does a range below min_range_us (delayed_acks=on, own_queue_pkts=0, min_range_us=0: as in the
+ *          paper). From Linux: the same; one reaction an RTT at most (reaction_rtts=0: any); d_min and d_max are kept
+ *          after an indication (relearn_range=on: as in Linux); ssthresh is lowered with the window (lower_ssthresh=off:
+ *          as in Linux, where the window climbs back by slow start); the phase lasts 3 RTT of the smoothed RTT; the
+ *          peer's tick is rounded to a nominal one; without time stamps, or where these are too coarse, the RTT stands
+ *          for the one-way delay.
+ * State    48 bytes of 104.
  * Range    delays up to 268 s.
  */
 #include "lp.h"
@@ -37,7 +39,7 @@ void CC_HOOK(lp_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 	struct lowprio_law law = LOWPRIO_LAW(lp_params());
 	struct lp_state *ca = CC_STATE(lp, sk);
 
-	if (lowprio_indicates(&ca->delay, sk, &law, sample->rtt_us))
+	if (lowprio_indicates(&ca->delay, sk, &law, sample))
 		lowprio_yield(&ca->delay, sk, &law, tcp_sk(sk)->snd_cwnd >> 1);
 }
 

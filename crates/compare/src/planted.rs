@@ -50,6 +50,7 @@ pub const PLANTED: &[Planted] = planted! {
     "scalable" "cc.h": "credit -= pkts * divisor;" => "credit = 0;";
     "highspeed": "(ca->row + 1ULL) << 10" => "(ca->row + 2ULL) << 10";
     "highspeed": "table->decrease_q8[row] >> 8" => "table->decrease_q8[row] >> 7";
+    "highspeed": "if (highspeed_params()->per_ack)" => "if (!highspeed_params()->per_ack)";
     "highspeed" "hstcp.h": "cwnd_pkts > table->cwnd_pkts[trial - 1]" => "cwnd_pkts >= table->cwnd_pkts[trial - 1]";
     "highspeed" "cc.h": "credit -= pkts * cost_q10;" => "credit = 0;";
     "bic": "(u64)cwnd * p->beta_q10 >> 10" => "(u64)cwnd * (p->beta_q10 + 8) >> 10";
@@ -58,7 +59,9 @@ pub const PLANTED: &[Planted] = planted! {
     "bic": "return cwnd * (p->search_divisor - 1) / beyond;" => "return cwnd * p->search_divisor / beyond;";
     "bic": "if (step > p->max_step_pkts)" => "if (step >= 2 * p->max_step_pkts)";
     "bic": "cwnd <= p->low_window_pkts)\n\t\treturn cwnd;" => "cwnd < p->low_window_pkts)\n\t\treturn cwnd;";
-    "bic": "new_state == TCP_CA_Loss" => "new_state == TCP_CA_Recovery";
+    "bic": "if (new_state != TCP_CA_Loss)" => "if (new_state != TCP_CA_Recovery)";
+    "bic": "ratio_q4 - (ratio_q4 >> 4)" => "ratio_q4 - (ratio_q4 >> 5)";
+    "bic": "(u64)divisor << 4, ratio_q4" => "(u64)divisor << 4, ratio_q4 + 1";
     "cubic": "(u64)cwnd * p->beta_q10 >> 10" => "(u64)cwnd * (p->beta_q10 - 16) >> 10";
     "cubic": "(1024 + p->beta_q10) / 2048" => "(1024 + p->beta_q10) / 1024";
     "cubic": "ca->origin_pkts + delta, limit" => "ca->origin_pkts + delta / 2, limit";
@@ -100,6 +103,7 @@ pub const PLANTED: &[Planted] = planted! {
     "illinois": "earned >= tp->snd_cwnd" => "earned > tp->snd_cwnd";
     "illinois": "average >= high || high <= low" => "average > 2 * high || high <= low";
     "hybla": "(u64)rtt_us << 3, hybla" => "(u64)rtt_us << 2, hybla";
+    "hybla": "if (hybla_params()->per_ack)" => "if (!hybla_params()->per_ack)";
     "hybla": "- 128;" => "- 127;";
     "hybla": "(u64)ca->rho_q3 * ca->rho_q3 << 4" => "(u64)ca->rho_q3 * ca->rho_q3 << 5";
     "hybla": "cc_min(ca->rho_q3 >> 3, 16)" => "cc_min(ca->rho_q3 >> 3, 3)";
@@ -108,6 +112,9 @@ pub const PLANTED: &[Planted] = planted! {
     "lp" "lp.h": "lowprio_is_inferring(d, sk) ? 1 : cwnd_pkts" => "cwnd_pkts";
     "lp" "lp.h": "* law->delta_pct / 100" => "* law->delta_pct / 90";
     "lp" "lp.h": "d->max_us = d->smooth_q3us >> 2;" => "d->max_us = d->smooth_q3us >> 1;";
+    "lp" "lp.h": "!law->delayed_acks && lowprio_may" => "law->delayed_acks || lowprio_may";
+    "lp" "lp.h": "(u64)law->own_queue_pkts * cc" => "(u64)(law->own_queue_pkts + 1) * cc";
+    "lp" "lp.h": "cc_now_us(sk) < d->reaction_end_us" => "cc_now_us(sk) <= d->phase_end_us";
     "nv": "excess_pkts > 2)" => "excess_pkts > 3)";
     "nv": "cc_min(p->decrease_q7, 128) >> 7" => "cc_min(p->decrease_q7, 128) >> 6";
     "nv": "ca->calls < p->increase_calls" => "ca->calls <= p->increase_calls";

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::coverage::Branch;
 use crate::planted::Planted;
 use crate::replay::Tally;
-use crate::twins::Twin;
+use crate::twins::{Rule, Twin, NO_PARAMETER};
 use crate::untaken;
 
 /// What was found for one algorithm.
@@ -88,7 +88,7 @@ fn section(text: &mut String, finding: &Finding) {
     if !twin.rules.is_empty() {
         text.push_str("| the module | calls | why ours does not | parameter |\n| --- | --- | --- | --- |\n");
         for (rule, count) in twin.rules.iter().zip(&finding.tally.intended) {
-            let parameter = if rule.parameter.is_empty() { String::new() } else { format!("`{}`", rule.parameter) };
+            let parameter = parameter(rule);
             let _ = writeln!(text, "| {} | {count} | {} | {parameter} |", rule.module, rule.reason);
         }
         text.push('\n');
@@ -104,6 +104,15 @@ fn section(text: &mut String, finding: &Finding) {
     }
     for example in &finding.tally.examples {
         let _ = writeln!(text, "\n```text\n{example}\n```");
+    }
+}
+
+/// Its name, or why there is none
+fn parameter(rule: &Rule) -> String {
+    if rule.parameter.starts_with(NO_PARAMETER) {
+        rule.parameter.to_owned()
+    } else {
+        format!("`{}`", rule.parameter)
     }
 }
 

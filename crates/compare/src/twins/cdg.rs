@@ -47,13 +47,13 @@ pub const TWIN: Twin = Twin {
         Rule {
             module: "sums gradients of any size",
             reason: "those of a round are held within 32.7 ms, to fit into the socket's state",
-            parameter: "",
+            parameter: "none: a limit of the socket's state",
             kind: Kind::Predict(sums_larger),
         },
         Rule {
             module: "counts to 255 and on",
             reason: "the count ends at 255 backoffs without effect",
-            parameter: "",
+            parameter: "none: a limit of 8 bits",
             kind: Kind::Predict(|trial| trial.after.get("backoff_cnt") > 255 && trial.equal_but(&["backoffs"])),
         },
     ],

@@ -24,13 +24,13 @@ pub const TWIN: Twin = Twin {
             module: "takes the smallest RTT for the target one RTT ahead, in whole jiffies; renews the step once a jiffy, \
                      and not for 1/32 s where the window stays the same",
             reason: "RFC 9438 section 4.2: the smoothed RTT; at each ACK",
-            parameter: "",
+            parameter: "none: times in jiffies",
             kind: Kind::Predict(|trial| curve(trial, false)),
         },
         Rule {
             module: "counts W_est in whole packets, with 8/15 for alpha and without the faster growth beyond the prior window",
             reason: "RFC 9438 section 4.3",
-            parameter: "",
+            parameter: "none: what RFC 9438 has replaced",
             kind: Kind::Predict(|trial| curve(trial, true)),
         },
         Rule {
@@ -43,7 +43,7 @@ pub const TWIN: Twin = Twin {
         Rule {
             module: "allows a train of ACKs the time of four of the device's largest packets, which in the guest are one segment",
             reason: "four of 64 KiB, as on any device with segmentation: at most 0.5 ms later",
-            parameter: "",
+            parameter: "none: 0.5 ms of one train",
             kind: Kind::Predict(train_is_shorter),
         },
     ],

@@ -28,7 +28,7 @@ pub const TWIN: Twin = Twin {
         Rule {
             module: "becomes dctcp-reno where ECN was not negotiated",
             reason: "the same hooks, with alpha = 1, are Reno",
-            parameter: "",
+            parameter: "none: the same law by another name",
             kind: Kind::Predict(|trial| {
                 trial.call.hook == CALL_INIT
                     && trial.ours.tp.ecn_flags & 1 == 0
@@ -40,7 +40,7 @@ pub const TWIN: Twin = Twin {
         Rule {
             module: "ends its window with the ACK of the last byte sent before it",
             reason: "a round ends with the first ACK beyond it, as everywhere else here",
-            parameter: "",
+            parameter: "none: one ACK earlier or later",
             kind: Kind::Input(|trial| {
                 let end = trial.ours.get("window_end_seq") as u32;
                 let applies = trial.call.hook == CALL_IN_ACK_EVENT && end == trial.ours.tp.snd_una;
@@ -53,7 +53,7 @@ pub const TWIN: Twin = Twin {
         Rule {
             module: "counts a loss that comes after a mark from the window that the reduction has reached",
             reason: "RFC 8257 section 3.5: half, once a window, of the window before it",
-            parameter: "",
+            parameter: "none: what RFC 8257 forbids",
             kind: Kind::Input(|trial| {
                 let applies = [CALL_SET_STATE, CALL_CWND_EVENT].contains(&trial.call.hook);
                 trial.ours.set("prior_cwnd_pkts", trial.ours.tp.snd_cwnd);
@@ -63,7 +63,7 @@ pub const TWIN: Twin = Twin {
         Rule {
             module: "goes on with its window after a pause",
             reason: "the packets before a pause and after it are of different windows",
-            parameter: "",
+            parameter: "none: a defect",
             kind: Kind::Predict(|trial| {
                 trial.call.hook == CALL_CWND_EVENT
                     && [TX_START, CWND_RESTART].contains(&trial.call.argument)
@@ -74,7 +74,7 @@ pub const TWIN: Twin = Twin {
         Rule {
             module: "lets a small alpha fall to 0 even while there are marks",
             reason: "with a gain below 1/32 it could not rise from there",
-            parameter: "",
+            parameter: "none: a defect",
             kind: Kind::Predict(|trial| {
                 trial.call.hook == CALL_IN_ACK_EVENT
                     && trial.ours.get("alpha_q10") < 16

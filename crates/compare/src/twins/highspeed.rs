@@ -17,21 +17,11 @@ pub const TWIN: Twin = Twin {
     skip: all,
     answered_by: None,
     rules: &[
-        Rule {
-            module: "adds a(W) for each ACK, however many packets it acknowledges",
-            reason: "growth is per packet (RFC 3649 section 5); with delayed ACKs the module grows at half the speed",
-            parameter: "",
-            kind: Kind::Input(|trial| {
-                let applies = super::slow_start(trial).is_none() && trial.call.argument != 1;
-                trial.call.argument = if applies { 1 } else { trial.call.argument };
-                applies
-            }),
-        },
         DROPPED_LEFTOVER,
         Rule {
             module: "decreases by the row of the last window in congestion avoidance, which after a slow start is an old one",
             reason: "b(W) is a function of the window at the loss (RFC 3649 section 5)",
-            parameter: "",
+            parameter: "none: a defect",
             kind: Kind::Predict(stale_row),
         },
     ],

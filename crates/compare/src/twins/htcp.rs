@@ -33,19 +33,19 @@ pub const TWIN: Twin = Twin {
         Rule {
             module: "ends a measurement of throughput only when a window less alpha has been acknowledged in it too",
             reason: "throughput is measured once an RTT",
-            parameter: "",
+            parameter: "none: another time for the same mean",
             kind: Kind::Input(goes_on_measuring),
         },
         Rule {
             module: "takes measurements as they are for up to four RTTs after congestion",
             reason: "for three: later ones are averaged",
-            parameter: "",
+            parameter: "none: one measurement of one kind or the other",
             kind: Kind::Input(takes_the_fourth),
         },
         Rule {
             module: "ignores an RTT more than 20 ms above the largest, and all in Disorder",
             reason: "the largest follows by 20 ms, so that it does not stay where it is after a change of route",
-            parameter: "",
+            parameter: "none: after a change of route a defect",
             kind: Kind::Predict(|trial| trial.call.hook == CALL_PKTS_ACKED && trial.equal_but(&["max_rtt_us"]) && largest_follows(trial)),
         },
     ],

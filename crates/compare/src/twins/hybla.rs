@@ -24,19 +24,9 @@ pub const TWIN: Twin = Twin {
     answered_by: None,
     rules: &[
         Rule {
-            module: "grows once for each ACK, however many packets it acknowledges",
-            reason: "2^rho - 1 and rho^2 / W are per packet in the paper's model of an ACK for each packet",
-            parameter: "",
-            kind: Kind::Input(|trial| {
-                let applies = trial.call.hook == CALL_CONG_AVOID && trial.before.get("hybla_en") != 0;
-                trial.call.argument = if applies { 1 } else { trial.call.argument };
-                applies
-            }),
-        },
-        Rule {
             module: "is Reno from a state change away from Open until one to it, also in between",
             reason: "the socket's state says the same",
-            parameter: "",
+            parameter: "none: the same but for a moment",
             kind: Kind::Input(|trial| {
                 let enabled = trial.before.get("hybla_en") != 0;
                 trial.ours.tp.inet_conn.set_icsk_ca_state(if enabled { OPEN } else { RECOVERY });
@@ -46,13 +36,13 @@ pub const TWIN: Twin = Twin {
         Rule {
             module: "cuts its powers of 2 down to 1/128",
             reason: "they are rounded: 2^(1/8), 2^(3/8) and 2^(7/8) are 1/128 more",
-            parameter: "",
+            parameter: "none: rounding",
             kind: Kind::Predict(table_is_cut),
         },
         Rule {
             module: "adds rho^2 / W at an ACK however much that is",
             reason: "one ACK at most doubles the window",
-            parameter: "",
+            parameter: "none: a burst of windows, which nobody wants",
             kind: Kind::Predict(|trial| {
                 let cwnd = u64::from(trial.ours.tp.snd_cwnd);
                 let step_q7 = trial.after.get("rho2_7ls") / cwnd.max(1) + trial.before.get("snd_cwnd_cents");
@@ -65,7 +55,7 @@ pub const TWIN: Twin = Twin {
         Rule {
             module: "begins a connection with a window of rho packets",
             reason: "the kernel's initial window (RFC 6928); init writes no window",
-            parameter: "",
+            parameter: "none: the initial window is the route's (`initcwnd`)",
             kind: Kind::Predict(|trial| {
                 trial.call.hook == crate::native::CALL_INIT
                     && u64::from(trial.expected.cwnd) == trial.after.get("rho")
@@ -75,13 +65,13 @@ pub const TWIN: Twin = Twin {
         Rule {
             module: "grows by one packet after a whole window of ACKs where rho^2 / W is below 1/128",
             reason: "the fraction is kept exactly",
-            parameter: "",
+            parameter: "none: rounding",
             kind: Kind::Predict(starved),
         },
         Rule {
             module: "keeps fractions of slow start and congestion avoidance in one sum; limits the window to 65,535",
             reason: "they are of different things",
-            parameter: "",
+            parameter: "none: a limit from before window scaling",
             kind: Kind::Predict(|trial| {
                 trial.call.hook == CALL_CONG_AVOID && trial.expected.cwnd == trial.ours.tp.snd_cwnd_clamp.min(65535)
             }),
@@ -148,7 +138,7 @@ fn starved(trial: &Trial<'_>) -> bool {
 /// Slow start by the formula, with powers cut down in the module's answer and rounded in ours
 fn table_is_cut(trial: &Trial<'_>) -> bool {
     let tp = &trial.ours.tp;
-    if trial.call.hook != CALL_CONG_AVOID || tp.snd_cwnd >= tp.snd_ssthresh || trial.call.argument != 1 {
+    if trial.call.hook != CALL_CONG_AVOID || tp.snd_cwnd >= tp.snd_ssthresh {
         return false;
     }
     let rho_q3 = trial.after.get("rho_3ls");

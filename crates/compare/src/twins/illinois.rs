@@ -31,7 +31,7 @@ pub const TWIN: Twin = Twin {
         Rule {
             module: "takes RTT samples in recovery too",
             reason: "they are of a queue that is being drained, or of retransmissions",
-            parameter: "",
+            parameter: "none: a defect",
             kind: Kind::Input(|trial| {
                 let applies = trial.call.hook == CALL_PKTS_ACKED && trial.before.socket.ca_state > DISORDER;
                 trial.ours.tp.inet_conn.set_icsk_ca_state(0);
@@ -41,7 +41,7 @@ pub const TWIN: Twin = Twin {
         Rule {
             module: "adds to its credit what pkts_acked last told, once, and 1 for each further ACK without",
             reason: "the packets that this ACK delivered, as the core counts them",
-            parameter: "",
+            parameter: "none: a defect",
             kind: Kind::Input(|trial| {
                 let applies = trial.call.hook == CALL_CONG_AVOID && super::slow_start(trial).is_none();
                 if applies {
@@ -54,7 +54,7 @@ pub const TWIN: Twin = Twin {
         Rule {
             module: "holds RTTs at 1.68 s, for its sums of 32 bits",
             reason: "the sums are of 64 bits",
-            parameter: "",
+            parameter: "none: a limit of 32 bits",
             kind: Kind::Input(|trial| {
                 let applies = trial.call.hook == CALL_PKTS_ACKED && trial.call.sample_rtt_us > 1_677_721;
                 trial.call.sample_rtt_us = trial.call.sample_rtt_us.min(1_677_721);

@@ -23,7 +23,7 @@ pub const TWIN: Twin = Twin {
         Rule {
             module: "judges at ACKs without a sample, and in recovery",
             reason: "RTTs of recovery are of a queue that is being drained",
-            parameter: "",
+            parameter: "none: a defect",
             kind: Kind::Input(|trial| {
                 let applies = trial.call.hook == CALL_PKTS_ACKED;
                 if applies {
@@ -41,13 +41,13 @@ pub const TWIN: Twin = Twin {
                      overflows, and what it indicates is chance; so it does where the peer's tick is measured as less than 1 ms, \
                      which counts as 0",
             reason: "delays are counted from the first one on, and are below 268 s",
-            parameter: "",
+            parameter: "none: a defect",
             kind: Kind::Predict(overflows),
         },
         Rule {
             module: "takes a smoothed delay that is just at the threshold for an indication, which in ticks of 1 ms many are",
             reason: "congestion is indicated by a delay above it (paper, section III)",
-            parameter: "",
+            parameter: "none: less than a tick",
             kind: Kind::Predict(at_threshold),
         },
         Rule {

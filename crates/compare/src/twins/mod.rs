@@ -29,13 +29,16 @@ pub enum Kind {
     Predict(fn(&Trial<'_>) -> bool),
 }
 
+/// How a reason for having no parameter begins.
+pub const NO_PARAMETER: &str = "none: ";
+
 /// A difference that is meant.
 pub struct Rule {
     /// What the module does.
     pub module: &'static str,
     /// Why ours does otherwise.
     pub reason: &'static str,
-    /// How to have the module's behaviour, where that can be had.
+    /// How to have the module's behaviour, or [`NO_PARAMETER`] and why nobody wants it.
     pub parameter: &'static str,
     /// How it explains a call.
     pub kind: Kind,
@@ -141,6 +144,6 @@ fn drop_leftover(trial: &mut Trial<'_>) -> bool {
 const DROPPED_LEFTOVER: Rule = Rule {
     module: "drops what an ACK has left over when slow start ends within it",
     reason: "each packet acknowledged counts once (RFC 3465)",
-    parameter: "",
+    parameter: "none: a packet at the end of a slow start",
     kind: Kind::Input(drop_leftover),
 };

@@ -54,20 +54,20 @@ fn other_state(trial: &Trial<'_>) -> bool {
 pub const ONE_MORE_US: Rule = Rule {
     module: "adds 1 us to each RTT sample, so as not to divide by 0",
     reason: "ours divides by no RTT that was not measured",
-    parameter: "",
+    parameter: "none: 1 us",
     kind: Kind::Input(one_more_us),
 };
 
 pub const IN_RECOVERY: Rule = Rule {
     module: "takes RTT samples in recovery too",
     reason: "they are of a queue that is being drained, or of retransmissions",
-    parameter: "",
+    parameter: "none: a defect",
     kind: Kind::Input(sample_in_recovery),
 };
 
 pub const RELEARN: Rule = Rule {
     module: "keeps its base RTT over a timeout",
     reason: "after a timeout nothing is known of the path: the base RTT is learned anew",
-    parameter: "",
+    parameter: "none: after a change of route a defect",
     kind: Kind::Predict(other_state),
 };

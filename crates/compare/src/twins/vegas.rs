@@ -28,7 +28,7 @@ pub const TWIN: Twin = Twin {
         Rule {
             module: "is Reno from the first duplicate ACK on (state Disorder)",
             reason: "reordering is no congestion: the decision goes on until the core reduces the window",
-            parameter: "",
+            parameter: "none: reordering would switch the law off",
             kind: Kind::Input(|trial| {
                 let applies = trial.call.hook == CALL_CONG_AVOID;
                 set_doing(&mut trial.ours, trial.before.get("doing_vegas_now") != 0);
@@ -38,14 +38,14 @@ pub const TWIN: Twin = Twin {
         Rule {
             module: "decides, and grows in slow start, although the window was not filled",
             reason: "an unused window tells nothing of the queue (RFC 2861)",
-            parameter: "",
+            parameter: "none: what RFC 7661 is against",
             kind: Kind::Input(decide_anyway),
         },
         RELEARN,
         Rule {
             module: "takes ssthresh down to one packet, below a window of two",
             reason: "ssthresh is never below two packets (RFC 5681, equation 4)",
-            parameter: "",
+            parameter: "none: what RFC 5681 forbids",
             kind: Kind::Predict(|trial| {
                 trial.call.hook == CALL_CONG_AVOID
                     && (trial.expected.ssthresh, trial.got.ssthresh) == (1, 2)
@@ -55,7 +55,7 @@ pub const TWIN: Twin = Twin {
         Rule {
             module: "goes on with the round of before where it is switched off; ours throws it away",
             reason: "a round with a reduction in it tells nothing",
-            parameter: "",
+            parameter: "none: a defect",
             kind: Kind::Predict(|trial| {
                 trial.call.hook == CALL_SET_STATE
                     && trial.equal_but(&["rtt.round_min_us", "rtt.samples", "rtt.round_end_seq"])

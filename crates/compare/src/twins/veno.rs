@@ -27,13 +27,13 @@ pub const TWIN: Twin = Twin {
         Rule {
             module: "takes the smallest RTT since the last decision, in recovery too, and adds 1 us",
             reason: "the RTT is that of each ACK, as in the paper; the two are the same where each ACK is a decision",
-            parameter: "",
+            parameter: "none: the paper's law is per ACK",
             kind: Kind::Predict(smallest_since),
         },
         Rule {
             module: "is Reno from the first duplicate ACK on (state Disorder)",
             reason: "reordering is no congestion: the decision goes on until the core reduces the window",
-            parameter: "",
+            parameter: "none: reordering would switch the law off",
             kind: Kind::Input(|trial| {
                 let applies = trial.call.hook == CALL_CONG_AVOID;
                 set_doing(&mut trial.ours, trial.before.get("doing_veno_now") != 0);
@@ -43,7 +43,7 @@ pub const TWIN: Twin = Twin {
         Rule {
             module: "takes an ACK without an RTT sample for one with an RTT of 36 minutes",
             reason: "an ACK of retransmitted data tells nothing: the last RTT stands",
-            parameter: "",
+            parameter: "none: a defect",
             kind: Kind::Input(|trial| {
                 let applies = trial.call.hook == CALL_CONG_AVOID && rtt(trial.before.get("minrtt")) == 0;
                 if applies {
@@ -57,7 +57,7 @@ pub const TWIN: Twin = Twin {
         Rule {
             module: "keeps the RTT of before where it is switched off; ours throws it away",
             reason: "an RTT of before a reduction tells nothing after it",
-            parameter: "",
+            parameter: "none: a defect",
             kind: Kind::Predict(|trial| trial.call.hook == CALL_SET_STATE && trial.equal_but(&["rtt.round_min_us"])),
         },
     ],

@@ -22,13 +22,13 @@ pub const TWIN: Twin = Twin {
         Rule {
             module: "counts in whole bytes and jiffies",
             reason: "packets per microsecond in Q24: BWE RTT_min differs by less than one packet, and by one in the rounding",
-            parameter: "",
+            parameter: "none: rounding",
             kind: Kind::Predict(rounding),
         },
         Rule {
             module: "filters bandwidth in whole bytes per jiffy",
             reason: "packets per microsecond in Q24: each step cuts less than one byte per jiffy off there",
-            parameter: "",
+            parameter: "none: rounding",
             kind: Kind::Predict(filter_is_cut),
         },
         Rule {

@@ -42,7 +42,7 @@ pub const TWIN: Twin = Twin {
         Rule {
             module: "ends no round, and keeps its samples, while the window is not filled",
             reason: "RTTs of an unused window say nothing of the queue: the round is thrown away",
-            parameter: "",
+            parameter: "none: RTTs of another load",
             kind: Kind::Predict(|trial| {
                 let tp = &trial.ours.tp;
                 let used = tp.is_cwnd_limited() != 0;
@@ -55,7 +55,7 @@ pub const TWIN: Twin = Twin {
         Rule {
             module: "judges rounds while it recovers from a timeout",
             reason: "as in Vegas: until it is over no round tells anything",
-            parameter: "",
+            parameter: "none: a defect",
             kind: Kind::Input(|trial| {
                 let applies = trial.call.hook == CALL_CONG_AVOID && trial.before.socket.ca_state == 4;
                 if applies {
@@ -68,7 +68,7 @@ pub const TWIN: Twin = Twin {
         Rule {
             module: "goes on with the round of before where it is switched off; ours throws it away",
             reason: "a round with a reduction in it tells nothing",
-            parameter: "",
+            parameter: "none: a defect",
             kind: Kind::Predict(|trial| {
                 trial.call.hook == CALL_SET_STATE
                     && trial.equal_but(&["rtt.round_min_us", "rtt.samples", "rtt.round_end_seq"])

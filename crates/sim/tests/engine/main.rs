@@ -4,6 +4,7 @@
 mod application;
 mod closed_forms;
 mod determinism;
+mod low_priority;
 mod path;
 mod queues;
 mod random;
@@ -12,6 +13,7 @@ mod recovery;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ccctl_catalog::ParameterSet;
 use ccctl_sim::{
     BitRate, FlowId, FlowSpec, FlowView, Instance, Limit, LinkCounters, LinkId, LinkRate, LinkSpec, Loss, Queue,
     Simulation,
@@ -23,6 +25,15 @@ const NO_LIMIT: Limit = Limit::Packets(10_000_000);
 
 fn instance(algorithm: &str) -> Arc<Instance> {
     Arc::new(Instance::with_defaults(algorithm).expect("it exists"))
+}
+
+fn instance_with(algorithm: &str, parameters: &[(&str, &str)]) -> Arc<Instance> {
+    let declared = ccctl_catalog::algorithm(algorithm).expect("it exists").layout();
+    let mut set = ParameterSet::defaults(algorithm, &declared.parameters);
+    for (name, value) in parameters {
+        set.set(name, value).expect("a parameter");
+    }
+    Arc::new(Instance::new(algorithm, &set).expect("it exists"))
 }
 
 fn ms(milliseconds: u64) -> Duration {

@@ -7,7 +7,7 @@ use ccctl_catalog::ParameterSet;
 use ccctl_sim::{Ack, Flow, Instance};
 use proptest::prelude::*;
 
-use crate::history::{any_window, for_algorithm, Event};
+use crate::history::{any_window, for_algorithm};
 
 const RTT: Duration = Duration::from_millis(100);
 
@@ -187,53 +187,4 @@ fn dctcp_alpha_follows_the_marked_share() {
         }
         Ok(())
     });
-}
-
-/// prop-26, after any history: the phase begins with an indication and has its length, as the state tells
-#[test]
-fn low_priority_does_not_grow_while_it_infers() {
-    for algorithm in ["lp", "highspeed_lp"] {
-        let mut phases = 0;
-        for_algorithm(ccctl_catalog::algorithm(algorithm).expect("it exists"), 256, |history| {
-            let mut flow = history.flow(history.instance());
-            for event in &history.events {
-                let before = flow.cwnd_pkts();
-                history.apply(&mut flow, *event);
-                let inferring = (flow.now().as_micros() as i128) < field(&flow, "delay.phase_end_us");
-                if let (true, Event::Ack { .. }) = (inferring, event) {
-                    prop_assert!(flow.cwnd_pkts() <= before, "{before} grew to {}", flow.cwnd_pkts());
-                }
-            }
-            Ok(())
-        });
-        let mut flow = flow(algorithm, &[], 1000);
-        for delay_ms in [0, 100, 100, 100, 100] {
-            flow.acked(&Ack::of(1, Some(RTT + Duration::from_millis(delay_ms))));
-            phases += u32::from(field(&flow, "delay.phase_end_us") > 0);
-        }
-        assert!(phases > 0, "{algorithm}: a queue of one RTT indicates nothing");
-    }
-}
-
-/// A window of 102 packets is halved; ten packets acknowledged after the phase are ten packets of slow start, or no whole
-/// packet of additive increase.
-#[test]
-fn an_indication_lowers_ssthresh_unless_it_is_told_not_to() {
-    for algorithm in ["lp", "highspeed_lp"] {
-        for (switch, ssthresh, after) in [("on", 51, 51), ("off", 1000, 61)] {
-            let known = ccctl_catalog::algorithm(algorithm).expect("it exists");
-            let mut set = ParameterSet::defaults(algorithm, &known.layout().parameters);
-            set.set("lower_ssthresh", switch).expect("a switch");
-            let instance = Instance::new(algorithm, &set).expect("it exists");
-            let mut flow = Flow::new(Arc::new(instance), 100, 1000, Duration::ZERO);
-            flow.set_srtt(RTT);
-            for queue_ms in [0, 100, 100] {
-                flow.acked(&Ack::of(1, Some(RTT + Duration::from_millis(queue_ms))));
-            }
-            assert_eq!((flow.cwnd_pkts(), flow.ssthresh_pkts()), (51, ssthresh), "{algorithm}, {switch}");
-            flow.advance(RTT * 4);
-            flow.acked(&Ack::of(10, None));
-            assert_eq!(flow.cwnd_pkts(), after, "{algorithm}, {switch}");
-        }
-    }
 }

@@ -1,6 +1,6 @@
 //! What holds for every algorithm, whatever happens and whatever its parameters: checked on random histories of all that
 //! the catalogue has. The properties of single laws are in `laws.rs` and, of those that go
-//! by delay, in `delay_laws.rs`. Numbers (prop-0, ...) are those of the vectors.
+//! by delay, in `delay_laws.rs` and `low_priority.rs`. Numbers (prop-0, ...) are those of the vectors.
 //!
 //! prop-2, no intermediate overflows, is held by these tests under the sanitizers: `scripts/test-sanitized`. There every
 //! unsigned wrap in the C code is a failure, but for functions marked `CC_WRAPS`.
@@ -8,6 +8,7 @@
 mod delay_laws;
 mod history;
 mod laws;
+mod low_priority;
 
 use ccctl_sim::native::{CWND_MAX_PKTS, STATE_BYTES};
 use ccctl_sim::Flow;

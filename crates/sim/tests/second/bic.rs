@@ -1,7 +1,10 @@
 //! BIC: Xu, Harfoush, Rhee, INFOCOM 2004, section III: binary search between the window after the last loss and that before
-//! it, in steps of at most `S_max`; beyond it max probing.
+//! it, in steps of at most `S_max`; beyond it max probing. `ack_ratio`: what Linux has made of it since 2.6.13.
 
-use crate::tcp::{Law, Tcp, Values, LOSS};
+use crate::tcp::{Law, Tcp, Values, LOSS, OPEN};
+
+/// Packets for each ACK that delayed ACKs lead to, in sixteenths: where Linux's estimate begins.
+const DELAYED_ACKS: f64 = 32.0;
 
 #[derive(Clone)]
 pub struct Bic {
@@ -12,6 +15,8 @@ pub struct Bic {
     low_window: f64,
     fast_convergence: bool,
     start_divisor: f64,
+    by_ack_ratio: bool,
+    ratio_16ths: f64,
     last_max: f64,
     undo_last_max: f64,
 }
@@ -26,6 +31,8 @@ impl Bic {
             low_window: values.get("low_window_pkts"),
             fast_convergence: values.is_on("fast_convergence"),
             start_divisor: values.get("start_divisor"),
+            by_ack_ratio: values.is_on("ack_ratio"),
+            ratio_16ths: DELAYED_ACKS,
             last_max: 0.0,
             undo_last_max: 0.0,
         }
@@ -75,8 +82,19 @@ impl Law for Bic {
         }
         let left = if tcp.in_slow_start() { tcp.slow_start(acked) } else { acked };
         if left > 0.0 {
-            let pkts = self.pkts_per_increase(tcp).floor().max(1.0);
+            let mut pkts = self.pkts_per_increase(tcp).floor().max(1.0);
+            if self.by_ack_ratio && tcp.cwnd > self.low_window {
+                tcp.took("larger by the ACK ratio");
+                pkts = (pkts * 16.0 / self.ratio_16ths).floor().max(1.0);
+            }
             tcp.grow_each(pkts, left);
+        }
+    }
+
+    /// `bictcp_acked` of Linux 2.6.13 and later: 15/16 of the ratio and 1/16 of this ACK's packets, in whole sixteenths.
+    fn sampled(&mut self, tcp: &mut Tcp, acked: f64, _rtt_s: Option<f64>) {
+        if tcp.state == OPEN {
+            self.ratio_16ths += acked - (self.ratio_16ths / 16.0).floor();
         }
     }
 
@@ -101,6 +119,7 @@ impl Law for Bic {
     fn entered(&mut self, _tcp: &mut Tcp, state: u8) {
         if state == LOSS {
             self.last_max = 0.0;
+            self.ratio_16ths = DELAYED_ACKS;
         }
     }
 }

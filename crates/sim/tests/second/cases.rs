@@ -17,7 +17,6 @@ pub struct Subject {
     pub branches: &'static [(&'static str, u64)],
     /// Wrong values for the second implementation of the first variant, or of the one whose number stands before.
     pub planted: &'static [(usize, &'static str, u32)],
-    pub single_acks: bool,
 }
 
 /// A profile, if any, and what is set beyond it.
@@ -91,7 +90,6 @@ pub const SUBJECTS: [Subject; 12] = [
             ("undo", 3),
         ],
         planted: &[(0, "gamma_pkts", 25), (0, "alpha_shift", 4), (1, "lambda_shift", 3), (1, "burst_control", 0), (3, "c06_loss", 0)],
-        single_acks: false,
     },
     Subject {
         algorithm: "fast",
@@ -110,7 +108,6 @@ pub const SUBJECTS: [Subject; 12] = [
             ("timeout", 5),
         ],
         planted: &[(0, "gamma_pct", 48), (0, "mode0_up_kbytes_per_s", 1300), (1, "alpha_pkts", 98), (1, "every_other_rtt", 0), (2, "every_other_rtt", 0)],
-        single_acks: false,
     },
     Subject {
         algorithm: "africa",
@@ -120,7 +117,6 @@ pub const SUBJECTS: [Subject; 12] = [
         variants: &[profile(""), profile("baiocchi2007")],
         branches: &[("fast", 10_000), ("slow", 10_000), ("less b(W)", 20), ("halved", 50), ("loss", 100), ("timeout", 10)],
         planted: &[(0, "alpha_milli", 1500), (0, "decrease", 1)],
-        single_acks: false,
     },
     Subject {
         algorithm: "libra",
@@ -137,7 +133,6 @@ pub const SUBJECTS: [Subject; 12] = [
             ("timeout", 5),
         ],
         planted: &[(0, "k1_q10", 2560), (0, "t1_us", 950_000), (1, "k2_q8", 192)],
-        single_acks: false,
     },
     Subject {
         algorithm: "highspeed_lp",
@@ -148,17 +143,32 @@ pub const SUBJECTS: [Subject; 12] = [
             with(&[("delay_source", "timestamps"), ("peer_tick_us", "1")]),
             with(&[("delay_source", "rtt"), ("yield", "hstcp")]),
             with(&[("delay_source", "rtt"), ("relearn_range", "on"), ("delta_pct", "40")]),
+            with(&[
+                ("delay_source", "timestamps"),
+                ("peer_tick_us", "1"),
+                ("delayed_acks", "on"),
+                ("reaction_rtts", "0"),
+                ("own_queue_pkts", "0"),
+            ]),
         ],
         branches: &[
             ("first indication", 500),
             ("indication in the inference phase", 1000),
             ("no growth in the inference phase", 1000),
+            ("ACK that may have been held back", 500),
+            ("so soon after a reaction", 1000),
             ("growth", 10_000),
             ("loss", 20),
             ("timeout", 10),
         ],
-        planted: &[(0, "delta_pct", 16), (0, "inference_rtts", 4), (1, "yield", 0)],
-        single_acks: true,
+        planted: &[
+            (0, "delta_pct", 16),
+            (0, "inference_rtts", 4),
+            (0, "delayed_acks", 1),
+            (0, "reaction_rtts", 0),
+            (0, "own_queue_pkts", 3),
+            (1, "yield", 0),
+        ],
     },
     Subject {
         algorithm: "yeah",
@@ -176,7 +186,6 @@ pub const SUBJECTS: [Subject; 12] = [
             ("timeout", 10),
         ],
         planted: &[(0, "phi", 9), (1, "rho_rtts", 10), (1, "alpha_pkts", 22)],
-        single_acks: false,
     },
     Subject {
         algorithm: "htcp",
@@ -194,14 +203,13 @@ pub const SUBJECTS: [Subject; 12] = [
             ("undo", 1),
         ],
         planted: &[(0, "delta_l_us", 950_000), (0, "delta_b_pct", 60), (0, "adaptive_backoff", 0), (2, "rtt_ref_us", 120_000)],
-        single_acks: false,
     },
     Subject {
         algorithm: "bic",
         source: "Xu, Harfoush, Rhee 2004, section III; Weigle et al. 2006; Even et al. 2006",
         tolerance: EXACT,
         why: ALL_WHOLE,
-        variants: &[profile("even2006"), profile("weigle2006"), profile("munir2007")],
+        variants: &[profile("even2006"), profile("weigle2006"), profile("munir2007"), profile("linux")],
         branches: &[
             ("additive increase", 100),
             ("binary search", 10_000),
@@ -210,11 +218,11 @@ pub const SUBJECTS: [Subject; 12] = [
             ("max probing", 1000),
             ("fast probing", 100),
             ("fast convergence", 50),
+            ("larger by the ACK ratio", 10_000),
             ("loss", 300),
             ("timeout", 10),
         ],
-        planted: &[(0, "beta_q10", 810), (0, "smooth_part", 19), (0, "max_step_pkts", 30)],
-        single_acks: false,
+        planted: &[(0, "beta_q10", 810), (0, "smooth_part", 19), (0, "max_step_pkts", 30), (3, "ack_ratio", 0)],
     },
     Subject {
         algorithm: "cubic",
@@ -240,7 +248,6 @@ pub const SUBJECTS: [Subject; 12] = [
             ("undo", 1),
         ],
         planted: &[(0, "c_q10", 430), (0, "max_step_pkts", 14), (0, "reno_friendly", 0), (4, "beta_q10", 700)],
-        single_acks: false,
     },
     Subject {
         algorithm: "scalable",
@@ -257,17 +264,21 @@ pub const SUBJECTS: [Subject; 12] = [
             ("timeout", 10),
         ],
         planted: &[(0, "acks_per_pkt", 99), (0, "decrease_shift", 4), (2, "low_window_pkts", 55)],
-        single_acks: false,
     },
     Subject {
         algorithm: "highspeed",
         source: "RFC 3649, sections 5 and 6, appendix B; Even et al. 2006, Table II",
         tolerance: EXACT,
         why: "a(W) is whole packets; b(W) is rounded down to 1/256 in both",
-        variants: &[profile("even2006"), profile("rfc"), profile("weigle2006")],
-        branches: &[("up to Low_Window", 1000), ("beyond Low_Window", 10_000), ("loss", 200), ("timeout", 10)],
-        planted: &[(0, "low_window_pkts", 38), (1, "high_decrease_pct", 12), (0, "response_line", 0)],
-        single_acks: false,
+        variants: &[profile("even2006"), profile("rfc"), profile("weigle2006"), profile("linux")],
+        branches: &[
+            ("up to Low_Window", 1000),
+            ("beyond Low_Window", 10_000),
+            ("once for an ACK", 10_000),
+            ("loss", 200),
+            ("timeout", 10),
+        ],
+        planted: &[(0, "low_window_pkts", 38), (1, "high_decrease_pct", 12), (0, "response_line", 0), (3, "per_ack", 0)],
     },
     Subject {
         algorithm: "reno",
@@ -284,6 +295,5 @@ pub const SUBJECTS: [Subject; 12] = [
             ("undo", 1),
         ],
         planted: &[(0, "abc_limit_pkts", 2), (0, "abc_limit_pkts", 0)],
-        single_acks: false,
     },
 ];

@@ -104,11 +104,13 @@ impl Response {
 #[derive(Clone)]
 pub struct HighSpeed {
     response: Response,
+    /// a(W) / W for an ACK, as in the RFC's section 5 where there are no delayed ones, and in Linux always.
+    by_acks: bool,
 }
 
 impl HighSpeed {
     pub fn new(values: &Values) -> Self {
-        Self { response: Response::new(values) }
+        Self { response: Response::new(values), by_acks: values.is_on("per_ack") }
     }
 }
 
@@ -122,7 +124,10 @@ impl Law for HighSpeed {
             return;
         }
         tcp.took(if self.response.is_low(tcp.cwnd) { "up to Low_Window" } else { "beyond Low_Window" });
-        tcp.grow_by(self.response.increase(tcp.cwnd), left);
+        if self.by_acks {
+            tcp.took("once for an ACK");
+        }
+        tcp.grow_by(self.response.increase(tcp.cwnd), if self.by_acks { 1.0 } else { left });
     }
 
     fn ssthresh(&mut self, tcp: &mut Tcp) -> f64 {

@@ -69,7 +69,7 @@ impl Subject {
     }
 
     fn find(&self) -> Findings {
-        let runs = if self.single_acks { runs::weather_without_delayed_acks() } else { runs::weather() };
+        let runs = runs::weather();
         let mut findings = Findings { outcome: Outcome::default(), planted: vec![None; self.planted.len()] };
         for (number, variant) in self.variants.iter().enumerate() {
             let parameters = variant.parameters(self.algorithm);

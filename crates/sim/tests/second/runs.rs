@@ -117,15 +117,6 @@ fn changing() -> LinkRate {
     LinkRate::Trace(Arc::new(RateTrace::parse(&times.join("\n")).unwrap()))
 }
 
-/// Each packet acknowledged at once, as delays are to be the path's own.
-pub fn weather_without_delayed_acks() -> Vec<Run> {
-    let mut runs = weather();
-    for run in &mut runs {
-        run.ack_every_pkts = 1;
-    }
-    runs
-}
-
 /// All of them.
 pub fn weather() -> Vec<Run> {
     let mut marked = Run::of(20_000, 30, 0).beside(1, 0).lasting(20);

@@ -59,6 +59,7 @@ pub struct Tcp {
     pub echoed_stamp: u32,
     pub flight_was_limited: bool,
     pub max_packets_out: f64,
+    pub packets_out: f64,
     /// A decision was closer than what the C code can tell apart.
     pub is_on_edge: bool,
     /// Decides such a case the other way.
@@ -79,6 +80,7 @@ impl Tcp {
         (self.peer_stamp, self.echoed_stamp) = (socket.rcv_tsval, socket.rcv_tsecr);
         self.flight_was_limited = socket.is_cwnd_limited;
         self.max_packets_out = f64::from(socket.max_packets_out);
+        self.packets_out = f64::from(socket.packets_out);
     }
 
     /// A branch that the law has taken.
