@@ -92,7 +92,7 @@ fn no_bounds() -> Bounds {
 }
 
 fn run(setup: &Setup, algorithms: &ByCommand, bounds: Bounds) -> Result<Outcome, BackendError> {
-    let backend = Netns { algorithms, path: PathKind::Emulator, waiting: Waiting::Sleep, bounds };
+    let backend = Netns { algorithms, path: PathKind::Emulator, waiting: Waiting::Sleep, bounds: Some(bounds) };
     backend.check(setup).unwrap();
     backend.run(setup, 1, &Watch { cancel: &AtomicBool::new(false), progress: &|_| () })
 }

@@ -8,6 +8,12 @@ use crate::testbed::TestbedError;
 
 /// Senders have addresses with a byte of their own.
 const MOST_SENDERS: usize = 250;
+/// Lateness does little harm as long as it is a small part of the time in which the queue drains, or else bursts after a stall
+/// overflow it, and of the RTT.
+const DRAIN_TIME_SHARE: u32 = 8;
+const RTT_SHARE: u32 = 20;
+/// Beyond this, whatever the path: algorithms take notice of delays by milliseconds.
+const MOST_LATE: Duration = Duration::from_millis(10);
 /// What every IPv4 host accepts (RFC 791), and the largest that an IPv4 header can tell.
 const MTU_BYTES: std::ops::RangeInclusive<u32> = 576..=65_535;
 /// Of a TUN device.
@@ -96,6 +102,14 @@ impl Bounds {
         let times = late.as_secs_f64() / usual.late.as_secs_f64();
         Self { late, very_late: usual.very_late.mul_f64(times), rate_error: usual.rate_error * times, ..usual }
     }
+
+    /// Those that a path asks for: an eighth of the time in which its queue drains, a twentieth of its shortest RTT, whichever
+    /// is shorter; not less than the usual ones, which a machine can keep, nor more than 10 ms.
+    #[must_use]
+    pub fn of(spec: &PathSpec) -> Self {
+        let allowed = (spec.drain_time() / DRAIN_TIME_SHARE).min(spec.shortest_rtt() / RTT_SHARE);
+        Self::widened_to(allowed.clamp(Self::default().late, MOST_LATE))
+    }
 }
 
 impl PathSpec {
@@ -156,16 +170,35 @@ impl PathSpec {
 
     /// What the longest path and the queue hold at most: what a connection can have in flight.
     pub(crate) fn in_flight_bytes(&self) -> u64 {
-        let delay = |(there, back): (Duration, Duration)| there + back;
-        let rtt = self.delays().into_iter().zip(self.delays_back()).map(delay).max().unwrap_or_default();
+        let rtt = self.rtts().max().unwrap_or_default();
         let rate = self.forward.rate.mean().as_bits_per_s();
         let bdp_bytes = u128::from(rate) * rtt.as_nanos() / 8_000_000_000;
-        let queue_bytes = match &self.forward.queue {
+        bdp_bytes as u64 + self.queue_bytes()
+    }
+
+    /// Base RTTs of the senders.
+    fn rtts(&self) -> impl Iterator<Item = Duration> {
+        self.delays().into_iter().zip(self.delays_back()).map(|(there, back)| there + back)
+    }
+
+    fn shortest_rtt(&self) -> Duration {
+        self.rtts().min().unwrap_or_default()
+    }
+
+    /// What the bottleneck's queue holds at most.
+    fn queue_bytes(&self) -> u64 {
+        match &self.forward.queue {
             Queue::DropTail(limit) | Queue::Threshold { limit, .. } => limit_bytes(*limit, self.mtu_bytes),
             Queue::Red(red) => limit_bytes(Limit::Packets(red.limit_pkts), self.mtu_bytes),
             Queue::Codel(codel) => limit_bytes(Limit::Packets(codel.limit_pkts), self.mtu_bytes),
-        };
-        bdp_bytes as u64 + queue_bytes
+        }
+    }
+
+    /// How long a full queue takes to drain.
+    fn drain_time(&self) -> Duration {
+        let rate = u128::from(self.forward.rate.mean().as_bits_per_s().max(1));
+        let ns = u128::from(self.queue_bytes()) * 8_000_000_000 / rate;
+        Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
     }
 }
 
@@ -199,6 +232,21 @@ mod tests {
         assert_eq!(bounds.very_late, Duration::from_millis(50));
         assert!((bounds.rate_error - 0.01).abs() < 1e-12);
         assert_eq!(Bounds::widened_to(Duration::from_millis(1)), Bounds::default());
+    }
+
+    /// 100 packets of 1500 bytes at 100 Mbit/s: 12 ms, of which an eighth is 1.5 ms; 80 ms / 20 = 4 ms. Shorter and longer ones
+    /// end at 1 and 10 ms.
+    #[test]
+    fn lateness_is_held_against_queue_and_rtt() {
+        let late_us = |rtt_ms: u64, pkts: u32| {
+            let rate = BitRate::mbit_per_s(100);
+            let spec = PathSpec::new(rate, Duration::from_millis(rtt_ms), Limit::Packets(pkts));
+            Bounds::of(&spec).late.as_micros()
+        };
+        assert_eq!(late_us(80, 100), 1500);
+        assert_eq!(late_us(80, 1000), 4000);
+        assert_eq!((late_us(10, 1000), late_us(80, 10)), (1000, 1000));
+        assert_eq!(late_us(400, 10_000), 10_000);
     }
 
     #[test]

@@ -98,7 +98,7 @@ fn the_kernel_stands_beside_the_simulator() {
     has(&text, said);
     has(
         &text,
-        "; what is later than 7ms is late. Not as in the simulator: link.l.rate = 10 Mbit/s instead of 5 Mbit/s.\n",
+        "; bound of lateness: 7ms. Not as in the simulator: link.l.rate = 10 Mbit/s instead of 5 Mbit/s.\n",
     );
     has(&text, "| by 1 of 5 places: algorithm = cubic, buffer = 20 % BDP: utilisation:l 45 ± 5 > 10 | not decided |\n");
     let place = "algorithm = cubic, buffer = 20 % BDP: utilisation:l";

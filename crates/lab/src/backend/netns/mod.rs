@@ -38,8 +38,8 @@ pub struct Netns<'a> {
     pub path: PathKind,
     /// How the router waits.
     pub waiting: Waiting,
-    /// What a run must keep.
-    pub bounds: Bounds,
+    /// What a run must keep; without it, what its path asks for ([`Bounds::of`]).
+    pub bounds: Option<Bounds>,
 }
 
 impl Backend for Netns<'_> {

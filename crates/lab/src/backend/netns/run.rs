@@ -12,7 +12,7 @@ use super::flow::{FlowPlan, RunningFlow};
 use super::plan::{path_spec, route, sysctls};
 use super::road::Road;
 use super::{threshold, KernelAlgorithm, Netns};
-use crate::path::{sender_v4, DirectionSample, PathSpec, Placement, QueueSample, RECEIVER_V4};
+use crate::path::{sender_v4, Bounds, DirectionSample, PathSpec, Placement, QueueSample, RECEIVER_V4};
 use crate::scenario::setup::{Application, Group, Schedule};
 use crate::scenario::Setup;
 use crate::seed;
@@ -35,7 +35,8 @@ pub(super) fn run(backend: &Netns<'_>, setup: &Setup, seed: u64, watch: &Watch<'
 }
 
 fn run_there(backend: &Netns<'_>, setup: &Setup, seed: u64, watch: &Watch<'_>) -> Result<Outcome, BackendError> {
-    let spec = PathSpec { waiting: backend.waiting, bounds: backend.bounds, ..path_spec(setup, seed) };
+    let mut spec = PathSpec { waiting: backend.waiting, ..path_spec(setup, seed) };
+    spec.bounds = backend.bounds.unwrap_or_else(|| Bounds::of(&spec));
     let algorithms = provide(backend, setup)?;
     let path = Road::start(backend.path, &spec)?;
     for end in path.ends() {

@@ -37,7 +37,7 @@ pub(super) fn description(kernel: &KernelEntry) -> String {
     );
     // Writing to a text cannot fail.
     if let Some(late) = summary.versions.settings.get("late") {
-        let _ = write!(text, "; what is later than {late} is late");
+        let _ = write!(text, "; bound of lateness: {late}");
     }
     if !summary.invalid.is_empty() {
         let _ = write!(text, "; {} more came to no result, as the path was late too often", summary.invalid.len());

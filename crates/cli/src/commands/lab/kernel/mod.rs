@@ -15,6 +15,7 @@ use ccctl_lab::path::{Bounds, Waiting};
 use ccctl_lab::scenario::setup::LinkRate;
 use ccctl_lab::scenario::Setup;
 use ccctl_lab::testbed::Turn;
+use humantime::format_duration;
 use nix::sys::utsname::uname;
 
 use crate::exit;
@@ -30,15 +31,15 @@ const LONG: Duration = Duration::from_secs(1);
 
 /// Instances and namespaces of a run are there while it lasts, and the machine is others' between runs.
 pub struct Kernel {
-    late: Duration,
+    late: Option<Duration>,
     path: PathKind,
     is_shared: bool,
     turn: Mutex<Weak<Turn>>, // of all runs at once
 }
 
 impl Kernel {
-    /// What is later than `late` is late. `is_shared`: by several runs at once.
-    pub fn new(late: Duration, path: PathKind, is_shared: bool) -> Self {
+    /// What is later than `late` is late; without it each path says by itself. `is_shared`: by several runs at once.
+    pub fn new(late: Option<Duration>, path: PathKind, is_shared: bool) -> Self {
         Self { late, path, is_shared, turn: Mutex::new(Weak::new()) }
     }
 
@@ -64,7 +65,7 @@ impl Kernel {
     }
 
     fn path(&self, waiting: Waiting) -> Netns<'static> {
-        Netns { algorithms: &Instances, path: self.path, waiting, bounds: Bounds::widened_to(self.late) }
+        Netns { algorithms: &Instances, path: self.path, waiting, bounds: self.late.map(Bounds::widened_to) }
     }
 }
 
@@ -83,7 +84,7 @@ impl Backend for Kernel {
 
     fn settings(&self) -> BTreeMap<String, String> {
         match self.path {
-            PathKind::Emulator => setting("late", &humantime::format_duration(self.late).to_string()),
+            PathKind::Emulator => setting("late", &self.late.map_or_else(by_path, |late| format_duration(late).to_string())),
             PathKind::Netem => setting("path", "netem"), // which nothing measures
         }
     }
@@ -102,6 +103,10 @@ impl Backend for Kernel {
         // Ctrl-C reaches programs that it has started, too: what they say then is no failure.
         watch.pass(0.0).and(result)
     }
+}
+
+fn by_path() -> String {
+    "auto".to_owned()
 }
 
 fn setting(name: &str, value: &str) -> BTreeMap<String, String> {
