@@ -29,9 +29,12 @@ struct hybla_state {
 };
 CC_STATE_STRUCT(hybla);
 
+/* The ACK of the SYN has come before: its RTT may stay the smallest for long, and rho is that of it. */
 void CC_HOOK(hybla_init, struct sock *sk)
 {
-	CC_STATE(hybla, sk)->rho_q3 = 1 << 3;
+	struct hybla_state *ca = CC_STATE(hybla, sk);
+
+	ca->rho_q3 = cc_max(ca->rho_q3, 1 << 3);
 }
 
 void CC_HOOK(hybla_pkts_acked, struct sock *sk, const struct ack_sample *sample)

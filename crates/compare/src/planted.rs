@@ -104,6 +104,7 @@ pub const PLANTED: &[Planted] = planted! {
     "illinois": "average >= high || high <= low" => "average > 2 * high || high <= low";
     "hybla": "(u64)rtt_us << 3, hybla" => "(u64)rtt_us << 2, hybla";
     "hybla": "if (hybla_params()->per_ack)" => "if (!hybla_params()->per_ack)";
+    "hybla": "cc_max(ca->rho_q3, 1 << 3);" => "1 << 3;";
     "hybla": "- 128;" => "- 127;";
     "hybla": "(u64)ca->rho_q3 * ca->rho_q3 << 4" => "(u64)ca->rho_q3 * ca->rho_q3 << 5";
     "hybla": "cc_min(ca->rho_q3 >> 3, 16)" => "cc_min(ca->rho_q3 >> 3, 3)";

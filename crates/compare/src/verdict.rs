@@ -64,30 +64,16 @@ const EPOCHS: usize = 4;
 /// Differences that are meant: whose, how they all begin, and the reason; on all paths.
 const MEANT: &[(&str, &str, &str)] = &[
     (
-        "highspeed",
-        "",
-        "the module grows once for each ACK, ours for each packet (RFC 3649, section 5): with delayed ACKs twice as fast",
-    ),
-    (
         "cubic",
         "with loss",
         "beyond the window before the loss ours grows by a packet a round trip (RFC 9438, section 4.3), the module by 8/15 of one",
     ),
     (
-        "bic",
-        "",
-        "the module divides its step by the ratio of packets to ACKs, although it counts packets: with delayed ACKs it is twice as fast",
-    ),
-    (
-        "hybla",
-        "",
-        "the module grows once for each ACK, ours for each packet: with delayed ACKs up to twice as fast",
-    ),
-    (
         "lp",
         "",
-        "delayed ACKs keep both at one packet, until the module measures the peer's tick as less than 1 ms: it counts as 0, and from then \
-         on the module is Reno, with hardly an indication while its own queue doubles the delay; ours measures 1 ms",
+        "delayed ACKs keep the module at one packet, until it measures the peer's tick as less than 1 ms: it counts as 0, and from then \
+         on the module is Reno, with hardly an indication while its own queue doubles the delay; ours, with its own parameters, \
+         halves its window when two packets of it seem to be in the queue",
     ),
     (
         "illinois",

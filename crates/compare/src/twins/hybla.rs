@@ -1,7 +1,7 @@
 //! `tcp_hybla.c`: fractions of a packet in Q7, of which ours in congestion avoidance is credit in Q10 packets times window.
 
 use super::{all, Kind, Rule, Twin};
-use crate::native::{call, CALL_CONG_AVOID, CALL_PKTS_ACKED, CALL_SET_STATE};
+use crate::native::{call, CALL_CONG_AVOID, CALL_INIT, CALL_PKTS_ACKED, CALL_SET_STATE};
 use crate::replay::{Module, Ours, Trial};
 
 const OPEN: u8 = 0;
@@ -11,7 +11,7 @@ const RECOVERY: u8 = 3;
 pub const TWIN: Twin = Twin {
     name: "hybla",
     map,
-    law: Some(|trial| slow_start_is_the_formula(trial) && rho_is_ours(trial)),
+    law: Some(|trial| slow_start_is_the_formula(trial) && rho_is_ours(trial) && init_keeps_rho(trial)),
     feed: Some(|trial| {
         // rho comes from srtt in the module, and is renewed before growth; ours from each RTT sample.
         if trial.call.hook == CALL_CONG_AVOID {
@@ -57,7 +57,7 @@ pub const TWIN: Twin = Twin {
             reason: "the kernel's initial window (RFC 6928); init writes no window",
             parameter: "none: the initial window is the route's (`initcwnd`)",
             kind: Kind::Predict(|trial| {
-                trial.call.hook == crate::native::CALL_INIT
+                trial.call.hook == CALL_INIT
                     && u64::from(trial.expected.cwnd) == trial.after.get("rho")
                     && trial.got.cwnd == trial.ours.tp.snd_cwnd
             }),
@@ -123,6 +123,19 @@ fn rho_is_ours(trial: &Trial<'_>) -> bool {
     let (after, _) = trial.run(probe, &call { hook: CALL_PKTS_ACKED, sample_rtt_us, sample_pkts: 1, ..trial.call });
     let (ours, theirs) = (after.get("rho_q3"), i128::from(trial.after.get("rho_3ls")));
     ours == theirs || (ours + 1 == theirs && rtt_q3us % RTT0_US < 8)
+}
+
+/// The ACK of the SYN comes before `init`. Of an RTT of 100 ms rho is 4, and stays so.
+fn init_keeps_rho(trial: &Trial<'_>) -> bool {
+    if trial.call.hook != CALL_INIT {
+        return true;
+    }
+    let mut probe = trial.ours.clone();
+    probe.set("rho_q3", 0_u64);
+    probe.set("min_rtt_us", 0_u64);
+    let of_syn = call { hook: CALL_PKTS_ACKED, sample_rtt_us: 100_000, sample_pkts: 1, ..trial.call };
+    let (begun, _) = trial.run(trial.run(probe, &of_syn).0, &trial.call);
+    begun.get("rho_q3") == 4 * 8
 }
 
 fn starved(trial: &Trial<'_>) -> bool {
