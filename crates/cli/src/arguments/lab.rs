@@ -67,8 +67,8 @@ pub struct LabChoice {
     /// Tries again of a run that the netns backend calls invalid
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub retries: u32,
-    /// On the netns backend: what is later than this is late, and too much of it makes a run invalid [default: by RTT and
-    /// queue of each path, 1ms to 10ms]
+    /// On the netns backend: what is later than this is late, and too much of it makes a run invalid [default: a
+    /// twentieth of each path's RTT, 1ms to 10ms]
     #[arg(long, value_name = "TIME", value_parser = lateness)]
     pub late: Option<Duration>,
     /// On the netns backend: what carries packets
@@ -223,5 +223,5 @@ pub enum LabSeries {
 /// Of 0 all runs would be invalid, and of minutes none.
 fn lateness(text: &str) -> Result<Duration, String> {
     let bounds = Duration::from_nanos(1)..=Duration::from_secs(60);
-    duration::within(text, bounds, "from 1ns to 1min; without it, what RTT and queue of each path allow for")
+    duration::within(text, bounds, "from 1ns to 1min; without it, what the RTT of each path allows for")
 }

@@ -88,7 +88,13 @@ fn setup(text: &str) -> Setup {
 
 /// Whether a run is faithful depends on what else the machine does; these bounds let everything pass.
 fn no_bounds() -> Bounds {
-    Bounds { late_windows_share: 1.0, very_late_windows_share: 1.0, rate_error: 1.0, ..Bounds::default() }
+    Bounds {
+        late_windows_share: 1.0,
+        very_late_windows_share: 1.0,
+        rate_error: 1.0,
+        standstill_share: 1.0,
+        ..Bounds::default()
+    }
 }
 
 fn run(setup: &Setup, algorithms: &ByCommand, bounds: Bounds) -> Result<Outcome, BackendError> {

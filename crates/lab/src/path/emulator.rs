@@ -1,15 +1,13 @@
 //! The whole path: namespaces, devices, router, canary.
 
-use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::canary::Canary;
 use super::devices;
-use super::holes::Holes;
 use super::plan::{sender_v4, sender_v6, RECEIVER_V4, RECEIVER_V6};
 use super::precedence::Precedence;
 use super::report::PathReport;
-use super::router::Router;
+use super::router::{Router, Shared};
 use super::routers::RunningRouter;
 use super::spec::PathSpec;
 use super::wire::TunWire;
@@ -34,7 +32,7 @@ pub struct Path {
     spec: PathSpec,
     cpu: CpuTime,
     origin: Instant,
-    holes: Arc<Holes>,
+    shared: Shared,
     router: Option<RunningRouter>,
     canary: Option<Canary>,
     _precedence: Precedence,
@@ -57,12 +55,12 @@ impl Path {
         ends.push(connect(&receiver, &[format!("{RECEIVER_V4}/32"), format!("{RECEIVER_V6}/128")], spec)?);
         let precedence = Precedence::take()?;
         let origin = Instant::now();
-        let holes = Arc::new(Holes::default());
-        let router = Some(RunningRouter::start(Router::new(spec, ends, origin, holes.clone()), &placement)?);
+        let shared = Shared::default();
+        let router = Some(RunningRouter::start(Router::new(spec, ends, origin, shared.clone()), &placement)?);
         let cpu = CpuTime::now()?;
         let canary = Some(Canary::start(spec, &senders, &placement)?);
         let spec = spec.clone();
-        Ok(Self { senders, receiver, placement, spec, cpu, origin, holes, router, canary, _precedence: precedence })
+        Ok(Self { senders, receiver, placement, spec, cpu, origin, shared, router, canary, _precedence: precedence })
     }
 
     /// Namespace of a sender; they are counted from 0.
@@ -97,7 +95,7 @@ impl Path {
     /// From now on every second data packet to the receiver is lost, until `count` are: so many holes for SACK to tell of.
     /// They come before the queue, and are counted apart ([`RouterReport::holes_pkts`]).
     pub fn make_holes(&self, count: u32) {
-        self.holes.ask(count);
+        self.shared.holes.ask(count);
     }
 
     /// Where the endpoints are to run.
@@ -117,9 +115,14 @@ impl Path {
         Ok(PathReport { router, canary, devices, stolen, bounds: self.spec.bounds })
     }
 
-    /// Ends the run; the times of its series are counted from `began`, and what was before is left out.
-    pub fn stop_counted_from(self, began: Instant) -> Result<PathReport, TestbedError> {
-        let before = began.duration_since(self.origin);
+    /// The path's time since it was made: that on the wall, less the time for which the router was kept from its work.
+    #[must_use]
+    pub fn now(&self) -> Duration {
+        self.origin.elapsed().saturating_sub(self.shared.standstill.duration())
+    }
+
+    /// Ends the run; the times of its series are counted from `before`, a time of the path, and what was before is left out.
+    pub fn stop_counted_from(self, before: Duration) -> Result<PathReport, TestbedError> {
         let mut report = self.stop()?;
         report.router.series.retain(|sample| sample.time >= before);
         report.router.series.iter_mut().for_each(|sample| sample.time -= before);

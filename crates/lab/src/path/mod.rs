@@ -7,6 +7,7 @@
 //! the router and by echoes through the whole path; [`PathReport::faults`] says what speaks against a run.
 
 mod canary;
+mod clock;
 mod devices;
 mod direction;
 mod emulator;

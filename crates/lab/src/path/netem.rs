@@ -151,9 +151,14 @@ impl NetemPath {
         ip(&[&route, &attributes[..]].concat()).map(drop)
     }
 
-    /// Ends the run: all looks at the bottleneck, with times counted from `began`.
-    pub fn stop_counted_from(mut self, began: Instant) -> Result<Vec<QueueSample>, TestbedError> {
-        let before = began.saturating_duration_since(self.began);
+    /// Time since it was made.
+    #[must_use]
+    pub fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// Ends the run: all looks at the bottleneck, with times counted from `before`.
+    pub fn stop_counted_from(mut self, before: Duration) -> Result<Vec<QueueSample>, TestbedError> {
         let mut series = self.stop_looking().unwrap_or_else(|| Ok(Vec::new()))?;
         series.retain(|sample| sample.time >= before);
         for sample in &mut series {

@@ -53,6 +53,14 @@ pub enum Fault {
         /// Over this time.
         time: Duration,
     },
+    /// The router was kept from its work.
+    #[error("the path's clock stood still for {stood:?} of {run:?}")]
+    Standstill {
+        /// So long.
+        stood: Duration,
+        /// Of this.
+        run: Duration,
+    },
     /// Echoes are missing.
     #[error("{lost} of {sent} echoes did not come back")]
     Echoes {
@@ -107,6 +115,9 @@ impl PathReport {
         faults.extend(self.late("echoes came", &self.canary.excess));
         if router.rate_time >= LEAST_RATE_TIME && router.rate_error.abs() > self.bounds.rate_error {
             faults.push(Fault::Rate { error_pct: router.rate_error * 100.0, time: router.rate_time });
+        }
+        if router.standstill > router.run.mul_f64(self.bounds.standstill_share) {
+            faults.push(Fault::Standstill { stood: router.standstill, run: router.run });
         }
         faults.extend(self.losses());
         faults

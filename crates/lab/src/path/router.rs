@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use nix::poll::{PollFd, PollFlags};
 
 use super::canary;
+use super::clock::{Clock, Standstill};
 use super::direction::{Arrival, Direction, DirectionReport, DirectionSample, Due};
 use super::flow::{mark, FlowKey, Header};
 use super::holes::Holes;
@@ -54,13 +55,21 @@ pub struct QueueSample {
     pub reverse: DirectionSample,
 }
 
+/// What a path and its router tell each other.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Shared {
+    pub(super) holes: Arc<Holes>,
+    pub(super) standstill: Standstill,
+}
+
 /// The router with its devices: those of the senders, then the receiver's.
 pub(super) struct Router<W> {
     ends: Vec<W>,
     lanes: [Lane; 4],
     ready: Vec<Box<[u8]>>,
     origin: Instant,
-    began_ns: u64, // the first turn; 0: not yet
+    clock: Clock,
+    began_ns: u64, // the first turn, on the wall; 0: not yet
     waiting: Waiting,
     releases: Lateness,
     polls: Lateness,
@@ -80,11 +89,13 @@ pub(super) struct Router<W> {
 pub struct RouterReport {
     /// How long it ran.
     pub run: Duration,
+    /// How much of that the path's clock stood still.
+    pub standstill: Duration,
     /// From the senders to the receiver.
     pub forward: DirectionReport,
     /// From the receiver to the senders.
     pub reverse: DirectionReport,
-    /// How late packets were handed over.
+    /// How late packets were handed over, by the path's clock.
     pub releases: LatenessReport,
     /// How long it did not look for packets, of a router that is always busy: they are stamped so much too late.
     pub polls: Option<LatenessReport>,
@@ -108,7 +119,7 @@ pub struct RouterReport {
 
 impl<W: Wire> Router<W> {
     /// Times are counted from `origin`.
-    pub(super) fn new(spec: &PathSpec, ends: Vec<W>, origin: Instant, holes: Arc<Holes>) -> Self {
+    pub(super) fn new(spec: &PathSpec, ends: Vec<W>, origin: Instant, shared: Shared) -> Self {
         let ns = |delays: Vec<Duration>| -> Vec<u64> { delays.iter().map(|delay| delay.as_nanos() as u64).collect() };
         let (there, back) = (ns(spec.delays()), ns(spec.delays_back()));
         let (forward, reverse) = spec.ends();
@@ -130,6 +141,7 @@ impl<W: Wire> Router<W> {
             lanes,
             ready: (0..ready_pkts).map(|_| buffer(mtu_bytes)).collect(),
             origin,
+            clock: Clock::new(shared.standstill),
             began_ns: 0,
             waiting: spec.waiting,
             releases: Lateness::new(&spec.bounds),
@@ -141,20 +153,20 @@ impl<W: Wire> Router<W> {
             mtu_bytes,
             strays_pkts: 0,
             refused_pkts: 0,
-            holes,
+            holes: shared.holes,
             holes_pkts: 0,
         }
     }
 
     /// Takes and hands over what is there, within bounds: others may have the same thread. Whether there was anything.
     pub(super) fn turn(&mut self) -> io::Result<bool> {
-        let now_ns = self.now_ns();
+        let wall_ns = self.wall_ns();
         if self.began_ns == 0 {
-            (self.began_ns, self.polled_ns) = (now_ns, now_ns);
+            (self.began_ns, self.polled_ns) = (wall_ns, wall_ns);
         }
-        self.polls.note(now_ns, now_ns - self.polled_ns);
-        self.polled_ns = now_ns;
-        self.sample(now_ns);
+        self.polls.note(wall_ns, wall_ns - self.polled_ns);
+        self.polled_ns = wall_ns;
+        self.sample();
         let mut has_worked = false;
         for end in 0..self.ends.len() {
             has_worked |= self.take_in(end)?;
@@ -172,10 +184,12 @@ impl<W: Wire> Router<W> {
         self.idle += idle;
     }
 
-    /// Until something is due; none if nothing is.
-    pub(super) fn until_due(&self) -> Option<Duration> {
-        let due_ns = self.lanes.iter().filter_map(|lane| lane.direction.next_due_ns()).min()?;
-        Some(Duration::from_nanos(due_ns.saturating_sub(self.now_ns())))
+    /// Its thread is about to sleep. Until something is due; none if nothing is.
+    pub(super) fn until_due(&mut self) -> Option<Duration> {
+        let now_ns = self.now_ns();
+        let due_ns = self.lanes.iter().filter_map(|lane| lane.direction.next_due_ns()).min();
+        self.clock.sleep_until(due_ns);
+        Some(Duration::from_nanos(due_ns?.saturating_sub(now_ns)))
     }
 
     /// Where packets come from.
@@ -183,8 +197,14 @@ impl<W: Wire> Router<W> {
         self.ends.iter().map(|end| PollFd::new(end.fd(), PollFlags::POLLIN))
     }
 
-    fn now_ns(&self) -> u64 {
+    fn wall_ns(&self) -> u64 {
         self.origin.elapsed().as_nanos() as u64
+    }
+
+    /// The path's time.
+    fn now_ns(&mut self) -> u64 {
+        let wall_ns = self.wall_ns();
+        self.clock.at(wall_ns)
     }
 
     fn take_in(&mut self, end: usize) -> io::Result<bool> {
@@ -251,7 +271,8 @@ impl<W: Wire> Router<W> {
         self.ready.push(bytes);
     }
 
-    fn sample(&mut self, now_ns: u64) {
+    fn sample(&mut self) {
+        let now_ns = self.now_ns();
         let next_ns = self.series.last().map_or(0, |last| last.time.as_nanos() as u64 + self.sampling_ns);
         if now_ns < next_ns {
             return;
@@ -263,11 +284,12 @@ impl<W: Wire> Router<W> {
 
     /// What it has seen, and why it has stopped before it was told to.
     pub(super) fn report(self, failure: Option<String>) -> RouterReport {
-        let run = Duration::from_nanos(self.now_ns() - self.began_ns);
+        let run = Duration::from_nanos(self.wall_ns() - self.began_ns);
         let is_busy = self.is_busy();
         let (rate_error, rate_time) = self.lanes[FORWARD].rate.report();
         RouterReport {
             run,
+            standstill: self.clock.stood_still(),
             forward: self.lanes[FORWARD].direction.report(),
             reverse: self.lanes[REVERSE].direction.report(),
             releases: self.releases.report(run),

@@ -159,8 +159,8 @@ fn pass(members: &mut [Member]) {
 }
 
 /// Until a packet comes or is due.
-fn sleep(members: &[Member]) -> io::Result<()> {
-    let longest = members.iter().filter_map(|member| member.router.until_due()).fold(LONGEST_SLEEP, Duration::min);
+fn sleep(members: &mut [Member]) -> io::Result<()> {
+    let longest = members.iter_mut().filter_map(|member| member.router.until_due()).fold(LONGEST_SLEEP, Duration::min);
     let mut fds: Vec<PollFd> = members.iter().flat_map(|member| member.router.fds()).collect();
     match ppoll(&mut fds, Some(TimeSpec::from_duration(longest)), None) {
         Ok(_) | Err(Errno::EINTR) => Ok(()),

@@ -8,9 +8,7 @@ use crate::testbed::TestbedError;
 
 /// Senders have addresses with a byte of their own.
 const MOST_SENDERS: usize = 250;
-/// Lateness does little harm as long as it is a small part of the time in which the queue drains, or else bursts after a stall
-/// overflow it, and of the RTT.
-const DRAIN_TIME_SHARE: u32 = 8;
+/// A stall adds to an RTT: it does little harm as long as it is a small part of it.
 const RTT_SHARE: u32 = 20;
 /// Beyond this, whatever the path: algorithms take notice of delays by milliseconds.
 const MOST_LATE: Duration = Duration::from_millis(10);
@@ -80,6 +78,8 @@ pub struct Bounds {
     pub very_late_windows_share: f64,
     /// Largest relative error of the rate, over all the time in which packets waited for the link.
     pub rate_error: f64,
+    /// Largest share of time for which the path's clock stood still.
+    pub standstill_share: f64,
 }
 
 impl Default for Bounds {
@@ -90,6 +90,7 @@ impl Default for Bounds {
             very_late: Duration::from_millis(5),
             very_late_windows_share: 0.01,
             rate_error: 0.001,
+            standstill_share: 0.05,
         }
     }
 }
@@ -103,11 +104,11 @@ impl Bounds {
         Self { late, very_late: usual.very_late.mul_f64(times), rate_error: usual.rate_error * times, ..usual }
     }
 
-    /// Those that a path asks for: an eighth of the time in which its queue drains, a twentieth of its shortest RTT, whichever
-    /// is shorter; not less than the usual ones, which a machine can keep, nor more than 10 ms.
+    /// Those that a path asks for: a twentieth of its shortest RTT; not less than the usual ones, which a machine can keep, nor
+    /// more than 10 ms.
     #[must_use]
     pub fn of(spec: &PathSpec) -> Self {
-        let allowed = (spec.drain_time() / DRAIN_TIME_SHARE).min(spec.shortest_rtt() / RTT_SHARE);
+        let allowed = spec.rtts().min().unwrap_or_default() / RTT_SHARE;
         Self::widened_to(allowed.clamp(Self::default().late, MOST_LATE))
     }
 }
@@ -181,10 +182,6 @@ impl PathSpec {
         self.delays().into_iter().zip(self.delays_back()).map(|(there, back)| there + back)
     }
 
-    fn shortest_rtt(&self) -> Duration {
-        self.rtts().min().unwrap_or_default()
-    }
-
     /// What the bottleneck's queue holds at most.
     fn queue_bytes(&self) -> u64 {
         match &self.forward.queue {
@@ -192,13 +189,6 @@ impl PathSpec {
             Queue::Red(red) => limit_bytes(Limit::Packets(red.limit_pkts), self.mtu_bytes),
             Queue::Codel(codel) => limit_bytes(Limit::Packets(codel.limit_pkts), self.mtu_bytes),
         }
-    }
-
-    /// How long a full queue takes to drain.
-    fn drain_time(&self) -> Duration {
-        let rate = u128::from(self.forward.rate.mean().as_bits_per_s().max(1));
-        let ns = u128::from(self.queue_bytes()) * 8_000_000_000 / rate;
-        Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
     }
 }
 
@@ -234,19 +224,15 @@ mod tests {
         assert_eq!(Bounds::widened_to(Duration::from_millis(1)), Bounds::default());
     }
 
-    /// 100 packets of 1500 bytes at 100 Mbit/s: 12 ms, of which an eighth is 1.5 ms; 80 ms / 20 = 4 ms. Shorter and longer ones
-    /// end at 1 and 10 ms.
+    /// 80 ms / 20 = 4 ms, of the sender that is nearest; 1 and 10 ms are the ends.
     #[test]
-    fn lateness_is_held_against_queue_and_rtt() {
-        let late_us = |rtt_ms: u64, pkts: u32| {
-            let rate = BitRate::mbit_per_s(100);
-            let spec = PathSpec::new(rate, Duration::from_millis(rtt_ms), Limit::Packets(pkts));
-            Bounds::of(&spec).late.as_micros()
+    fn lateness_is_held_against_the_rtt() {
+        let late_ms = |rtts_ms: &[u64]| {
+            let senders = rtts_ms.iter().map(|ms| SenderSpec::with_rtt(Duration::from_millis(*ms))).collect();
+            Bounds::of(&PathSpec { senders, ..spec() }).late.as_millis()
         };
-        assert_eq!(late_us(80, 100), 1500);
-        assert_eq!(late_us(80, 1000), 4000);
-        assert_eq!((late_us(10, 1000), late_us(80, 10)), (1000, 1000));
-        assert_eq!(late_us(400, 10_000), 10_000);
+        assert_eq!(late_ms(&[300, 80]), 4);
+        assert_eq!((late_ms(&[10]), late_ms(&[400])), (1, 10));
     }
 
     #[test]

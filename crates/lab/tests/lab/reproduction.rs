@@ -96,10 +96,7 @@ fn the_kernel_stands_beside_the_simulator() {
     has(&text, "| **all** | **3** | **3** | **0** | **0** | **10** | **0** | **1** | **1** | **1** | **2** |\n");
     let said = "Kernel: 2 runs at 1 of 5 points, Linux 1.2.3, ccctl ";
     has(&text, said);
-    has(
-        &text,
-        "; bound of lateness: 7ms. Not as in the simulator: link.l.rate = 10 Mbit/s instead of 5 Mbit/s.\n",
-    );
+    has(&text, "; bound of lateness: 7ms. Not as in the simulator: link.l.rate = 10 Mbit/s instead of 5 Mbit/s.\n");
     has(&text, "| by 1 of 5 places: algorithm = cubic, buffer = 20 % BDP: utilisation:l 45 ± 5 > 10 | not decided |\n");
     let place = "algorithm = cubic, buffer = 20 % BDP: utilisation:l";
     has(&text, &format!("| Fig. 1 | {place} 90 ± 0 > 50 | holds | {place} 45 ± 5 > 50 | **does not hold** |\n"));

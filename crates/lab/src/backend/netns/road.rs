@@ -1,6 +1,6 @@
 //! What carries the packets of a run: the emulated path, or the kernel's netem.
 
-use std::time::Instant;
+use std::time::Duration;
 
 use crate::path::{NetemPath, Path, PathSpec, Placement, QueueSample};
 use crate::testbed::{Namespace, TestbedError};
@@ -64,8 +64,16 @@ impl Road {
         }
     }
 
+    /// The path's time.
+    pub(super) fn now(&self) -> Duration {
+        match self {
+            Self::Emulated(path) => path.now(),
+            Self::Netem(path) => path.now(),
+        }
+    }
+
     /// Ends the run: the bottleneck's series since `began`, and what speaks against the run.
-    pub(super) fn stop(self, began: Instant) -> Result<(Vec<QueueSample>, Vec<String>), TestbedError> {
+    pub(super) fn stop(self, began: Duration) -> Result<(Vec<QueueSample>, Vec<String>), TestbedError> {
         match self {
             Self::Emulated(path) => {
                 let report = path.stop_counted_from(began)?;

@@ -77,7 +77,8 @@ struct Run<'a> {
     states: TcpStates,
     flows: Vec<Planned>,
     outcome: Outcome,
-    began: Instant,
+    began: Duration, // by the path's clock
+    began_wall: Instant,
 }
 
 impl<'a> Run<'a> {
@@ -102,16 +103,17 @@ impl<'a> Run<'a> {
             }
         }
         let states = TcpStates::load()?;
-        Ok(Self { setup, path, algorithms, layouts, states, flows, outcome, began: Instant::now() })
+        let (began, began_wall) = (path.now(), Instant::now());
+        Ok(Self { setup, path, algorithms, layouts, states, flows, outcome, began, began_wall })
     }
 
     /// To the end; also tells when it began.
-    fn carry_out(mut self, watch: &Watch<'_>) -> Result<(Outcome, Instant), BackendError> {
+    fn carry_out(mut self, watch: &Watch<'_>) -> Result<(Outcome, Duration), BackendError> {
         let duration = self.setup.duration;
         self.sample(Duration::ZERO)?;
         let mut next = self.setup.sample_interval.min(duration);
         loop {
-            let now = self.began.elapsed();
+            let now = self.now();
             self.begin_and_end(now)?;
             watch.pass((now.as_secs_f64() / duration.as_secs_f64()).min(1.0))?;
             if now >= next {
@@ -129,11 +131,16 @@ impl<'a> Run<'a> {
         Ok((self.outcome, self.began))
     }
 
+    /// Since it began.
+    fn now(&self) -> Duration {
+        self.path.now().saturating_sub(self.began)
+    }
+
     /// Until something is to be done.
     fn pause(&self, next_sample: Duration) -> Duration {
         let starts = self.flows.iter().filter(|flow| flow.running.is_none()).map(|flow| flow.schedule.start);
         let next = starts.fold(next_sample, Duration::min);
-        next.saturating_sub(self.began.elapsed()).min(LOOK)
+        next.saturating_sub(self.now()).min(LOOK)
     }
 
     fn begin_and_end(&mut self, now: Duration) -> Result<(), BackendError> {
@@ -208,7 +215,7 @@ impl<'a> Run<'a> {
             let Some(finished) = planned.running.as_ref().and_then(RunningFlow::finished) else { continue };
             let pkts = bytes.div_ceil(u64::from(group.tcp.mss_bytes).max(1)) as u32;
             let started = self.outcome.flows[number].start;
-            let finished = finished.duration_since(self.began);
+            let finished = finished.duration_since(self.began_wall);
             self.outcome.transfers.push(Transfer { flow: number, pkts, started, finished });
         }
         self.outcome.transfers.sort_by_key(|transfer| transfer.finished);

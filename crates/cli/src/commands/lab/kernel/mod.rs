@@ -84,7 +84,9 @@ impl Backend for Kernel {
 
     fn settings(&self) -> BTreeMap<String, String> {
         match self.path {
-            PathKind::Emulator => setting("late", &self.late.map_or_else(by_path, |late| format_duration(late).to_string())),
+            PathKind::Emulator => {
+                setting("late", &self.late.map_or_else(by_path, |late| format_duration(late).to_string()))
+            }
             PathKind::Netem => setting("path", "netem"), // which nothing measures
         }
     }
