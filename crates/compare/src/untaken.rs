@@ -3,7 +3,10 @@
 /// What is in the line, and the reason.
 const REASONS: &[(&str, &str, &str)] = &[
     ("scalable", "scalable_low", "in profile `linux` there is no low window, and growth is never slower than Reno's"),
+    ("highspeed", "per_ack", FIXED),
     ("bic", "p->fast_convergence", FIXED),
+    ("bic", "ca->ack_ratio_q4", "the module's ratio is there from the beginning"),
+    ("bic", "ack_ratio", FIXED),
     ("cubic", "p->c_q10", FIXED),
     ("cubic", "p->max_step_pkts", FIXED),
     ("cubic", "p->reno_friendly", FIXED),
@@ -26,6 +29,7 @@ const REASONS: &[(&str, &str, &str)] = &[
     ("veno", "relearn_base", FIXED),
     ("westwood", "->filter", FIXED),
     ("westwood", "!ca->min_rtt_us", "the module begins with an RTT of 20 s, where ours has none"),
+    ("hybla", "per_ack", FIXED),
     ("hybla", "rtt_us", "the count takes rho from the module; ours is held against it in the replay"),
     ("nv", "p->decrease_q7", FIXED),
     ("nv", "speedup_rtts", FIXED),

@@ -1,4 +1,4 @@
-//! Laws of lp and highspeed_lp: when delays indicate congestion, and what then.
+//! Laws of lp and `highspeed_lp`: when delays indicate congestion, and what then.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -12,6 +12,7 @@ use crate::tcp::{Law, Tcp, Values, TICK_S};
 const BY_RTT: u32 = 2;
 
 #[derive(Clone)]
+#[allow(clippy::struct_excessive_bools)] // the switches among the parameters
 pub struct HighSpeedLp {
     response: Response,
     delta: f64,
