@@ -101,7 +101,13 @@ impl Bounds {
     pub fn widened_to(late: Duration) -> Self {
         let usual = Self::default();
         let times = late.as_secs_f64() / usual.late.as_secs_f64();
-        Self { late, very_late: usual.very_late.mul_f64(times), rate_error: usual.rate_error * times, ..usual }
+        Self {
+            late,
+            very_late: usual.very_late.mul_f64(times),
+            rate_error: usual.rate_error * times,
+            standstill_share: (usual.standstill_share * times).min(1.0),
+            ..usual
+        }
     }
 
     /// Those that a path asks for: a twentieth of its shortest RTT; not less than the usual ones, which a machine can keep, nor
@@ -215,12 +221,13 @@ mod tests {
         assert_eq!(spec().in_flight_bytes(), 1_000_000 + 150_000);
     }
 
-    /// Ten times the usual 1 ms, 5 ms and 0.1 %; shares stay.
+    /// Ten times the usual 1 ms, 5 ms, 0.1 % and 5 % of standing still; shares of windows stay.
     #[test]
     fn bounds_widen_together() {
         let bounds = Bounds::widened_to(Duration::from_millis(10));
         assert_eq!(bounds.very_late, Duration::from_millis(50));
-        assert!((bounds.rate_error - 0.01).abs() < 1e-12);
+        assert!((bounds.rate_error - 0.01).abs() < 1e-12 && (bounds.standstill_share - 0.5).abs() < 1e-12);
+        assert!(Bounds::widened_to(Duration::from_secs(1)).standstill_share <= 1.0);
         assert_eq!(Bounds::widened_to(Duration::from_millis(1)), Bounds::default());
     }
 

@@ -20,6 +20,8 @@ use crate::testbed::{TcpState, TcpStates, TestbedError};
 
 /// Between two looks at a flow.
 const LOOK: Duration = Duration::from_millis(10);
+/// Between two samples.
+const SHORTEST: Duration = Duration::from_millis(1);
 /// RFC 5681 allows no less than 2 segments; more than the largest window in packets is no window.
 const POSSIBLE_SSTHRESH_PKTS: std::ops::RangeInclusive<u32> = 1..=1 << 24;
 
@@ -177,7 +179,9 @@ impl<'a> Run<'a> {
     }
 
     fn sample(&mut self, now: Duration) -> Result<(), BackendError> {
-        self.outcome.times.push(now);
+        // During a stall the path's time goes on for those who ask, and is taken back when the router notices.
+        let earliest = self.outcome.times.last().map_or(Duration::ZERO, |last| *last + SHORTEST);
+        self.outcome.times.push(now.max(earliest));
         let states = self.read_states()?;
         for (planned, flow) in self.flows.iter_mut().zip(&mut self.outcome.flows) {
             let running = planned.running.as_mut();
