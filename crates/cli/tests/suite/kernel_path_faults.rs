@@ -28,7 +28,8 @@ fn late_pct(report: &PathReport) -> u64 {
     polls.late_windows * 100 / polls.windows
 }
 
-/// A spinning router has to share its processor half and half, in slices of milliseconds.
+/// A spinning router has to share its processor half and half, in slices of milliseconds. Meanwhile the path's clock stands still:
+/// packets leave as they should by it, and that it stood is a fault as well.
 #[test]
 fn a_busy_loop_beside_the_router_makes_a_run_invalid() {
     test("a planted fault", 60, || {
@@ -36,13 +37,21 @@ fn a_busy_loop_beside_the_router_makes_a_run_invalid() {
         let beside = run(Waiting::Busy, true);
         println!("alone: {:?}\nbeside: {:?}", alone.faults(), beside.faults());
         assert!(!beside.is_valid());
-        for late in ["packets were handed over", "packets were taken in", "echoes came"] {
+        let is_late = |late: &str| {
             let is_it = |fault: &Fault| matches!(fault, Fault::Late { what, .. } if *what == late);
-            assert!(beside.faults().iter().any(is_it), "{late}: {:?}", beside.faults());
+            beside.faults().iter().any(is_it)
+        };
+        for (what, late) in
+            [("packets were handed over", false), ("packets were taken in", true), ("echoes came", true)]
+        {
+            assert_eq!(is_late(what), late, "{what}: {:?}", beside.faults());
         }
+        let stands_still = |fault: &Fault| matches!(fault, Fault::Standstill { .. });
+        assert!(beside.faults().iter().any(stands_still), "{:?}", beside.faults());
         let (alone_pct, beside_pct) = (late_pct(&alone), late_pct(&beside));
         assert!(beside_pct > 50 && beside_pct > alone_pct, "late windows: {alone_pct} % alone, {beside_pct} % beside");
-        let is_noise = |fault: &Fault| matches!(fault, Fault::Late { .. } | Fault::Rate { .. });
+        let is_noise =
+            |fault: &Fault| matches!(fault, Fault::Late { .. } | Fault::Rate { .. } | Fault::Standstill { .. });
         assert!(alone.faults().iter().all(is_noise), "{:?}", alone.faults());
         // Late as it is, no packet is missing.
         all_packets_are_accounted_for(&alone);

@@ -138,7 +138,8 @@ fn losses_and_timeouts_are_those_of_the_kernel() {
         assert!(timeouts == by_kernel || timeouts + 1 == by_kernel, "{timeouts} of {by_kernel}");
         let entered = traced.of_socket("recovery", cookie).iter().filter(|row| row["recovery"] == "recovery").count();
         let by_kernel = recoveries.get("TcpExtTCPSackRecovery") + recoveries.get("TcpExtTCPRenoRecovery");
-        assert_eq!(entered as u64, by_kernel, "fast recoveries");
+        let entered = entered as u64;
+        assert!(entered == by_kernel || entered + 1 == by_kernel, "{entered} of {by_kernel} fast recoveries");
         assert!(entered > 0, "no recovery");
     });
 }

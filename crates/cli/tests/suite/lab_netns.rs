@@ -8,7 +8,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ccctl_lab::path::NetemPath;
-use ccctl_lab::testbed::{HostState, Turn};
+use ccctl_lab::testbed::{settled, HostState, Turn};
 use kernel::code;
 use lab::{Scratch, DUMBBELL};
 use serde_json::Value;
@@ -158,7 +158,7 @@ fn runs_at_once_do_not_see_each_other() {
             let ideal = mbit_per_s * 1448.0 / 1500.0;
             assert!((goodput / ideal - 1.0).abs() < 0.1, "{goodput} at {mbit_per_s} Mbit/s");
         }
-        assert!(HostState::read().unwrap().difference(&before).is_empty());
+        settled(&before).unwrap();
     });
 }
 
@@ -232,6 +232,6 @@ fn what_cannot_be_is_refused_before_anything_is_made() {
         refused(without_ip.env("PATH", "/nowhere"), code::HOST, &["the program ip", "try: install iproute2"]);
         refused(&mut command(&scratch, &["compare", "a", "b", "--tolerance", "x=y"]), code::USAGE, &["try: "]);
         assert!(!scratch.path("ccctl-lab").exists(), "something was made");
-        assert!(HostState::read().unwrap().difference(&before).is_empty());
+        settled(&before).unwrap();
     });
 }

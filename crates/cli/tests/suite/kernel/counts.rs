@@ -11,6 +11,13 @@ pub struct Beside {
 }
 
 impl Beside {
+    /// Of what also depends on when something happened.
+    pub fn at_least(&mut self, what: &str, ours: u64, least: u64) {
+        if ours < least {
+            self.short.push(format!("{what}: {ours} counted, of at least {least}"));
+        }
+    }
+
     #[track_caller]
     pub fn same(&mut self, what: &str, ours: u64, kernels: u64) {
         assert!(ours <= kernels, "{what}: {ours} counted, the kernel has {kernels}");
