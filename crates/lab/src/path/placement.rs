@@ -45,19 +45,24 @@ impl Placement {
 
     /// Does `work` in a thread on the endpoints' processors that leaves them to the endpoints of other runs.
     pub(crate) fn beside_endpoints<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, TestbedError> {
-        thread::scope(|scope| {
-            let inside = scope.spawn(|| pin(&self.endpoints).map(|()| work()));
-            inside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })
+        in_place(|| pin(&self.endpoints), work)
     }
 
     /// Does `work` in a thread on the endpoints' processors; threads and programs that it starts stay there.
     pub fn at_endpoints<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, TestbedError> {
-        thread::scope(|scope| {
-            let inside = scope.spawn(|| self.become_endpoint().map(|()| work()));
-            inside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })
+        in_place(|| self.become_endpoint(), work)
     }
+}
+
+/// Does `work` in a thread that has taken its place first.
+fn in_place<T: Send>(
+    take_place: impl FnOnce() -> Result<(), TestbedError> + Send,
+    work: impl FnOnce() -> T + Send,
+) -> Result<T, TestbedError> {
+    thread::scope(|scope| {
+        let inside = scope.spawn(|| take_place().map(|()| work()));
+        inside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 fn pin(cpus: &[usize]) -> Result<(), TestbedError> {
