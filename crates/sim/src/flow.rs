@@ -226,12 +226,21 @@ impl Flow {
         self.tell(Hook::Init, Instance::init);
     }
 
-    /// Time stamps of the last segment: the peer's, and our own that it echoes, both in us.
-    pub fn set_time_stamps(&mut self, peer_us: u32, echoed_us: u32) {
-        self.socket.rx_opt.rcv_tsval = peer_us;
-        self.socket.rx_opt.rcv_tsecr = echoed_us;
+    /// Time stamps of the last segment: the peer's, and our own that it echoes, both in ms, as Linux has them.
+    pub fn set_time_stamps(&mut self, peer_ms: u32, echoed_ms: u32) {
+        self.set_ticks(peer_ms, echoed_ms, 0);
+    }
+
+    /// The same in us: a route may ask for them (`RTAX_FEATURE_TCP_USEC_TS`).
+    pub fn set_fine_time_stamps(&mut self, peer_us: u32, echoed_us: u32) {
+        self.set_ticks(peer_us, echoed_us, 1);
+    }
+
+    fn set_ticks(&mut self, peer: u32, echoed: u32, in_us: u8) {
+        self.socket.rx_opt.rcv_tsval = peer;
+        self.socket.rx_opt.rcv_tsecr = echoed;
         self.socket.rx_opt.set_saw_tstamp(1);
-        self.socket.set_tcp_usec_ts(1);
+        self.socket.set_tcp_usec_ts(in_us);
     }
 
     /// The next ACK is the first beyond what was sent when this round began.

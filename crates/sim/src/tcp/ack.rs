@@ -6,6 +6,9 @@ use super::Sender;
 use crate::network::Network;
 use crate::packet::{Packet, Sack, ECHO};
 
+/// The clocks of two hosts have nothing to do with each other: what the peer's time stamps are ahead.
+const PEER_CLOCK_MS: u32 = 1_000_000_000;
+
 /// What has been learned of one ACK: the flags of `tcp_ack` and `struct tcp_sacktag_state`.
 #[derive(Debug, Default)]
 #[allow(clippy::struct_excessive_bools)] // the kernel's flags
@@ -81,7 +84,9 @@ impl Sender {
 
     fn ack_state(&mut self, packet: &Packet) -> AckState {
         if self.spec.time_stamps {
-            self.flow.set_time_stamps(packet.stamp_us, packet.echo_us);
+            self.echoed_us = packet.echo_us;
+            let [peer_ms, echoed_ms] = [packet.stamp_us, packet.echo_us].map(|stamp_us| self.in_ms(stamp_us));
+            self.flow.set_time_stamps(peer_ms.wrapping_add(PEER_CLOCK_MS), echoed_ms);
         }
         AckState {
             prior_una: self.una,
@@ -93,6 +98,13 @@ impl Sender {
             prior_in_flight_pkts: self.flow.in_flight_pkts(),
             ..AckState::default()
         }
+    }
+
+    /// A time stamp in the ticks that Linux puts into segments. It is of the past, in us modulo 2^32.
+    fn in_ms(&self, stamp_us: u32) -> u32 {
+        let now_us = self.tp().tcp_mstamp;
+        let age_us = (now_us as u32).wrapping_sub(stamp_us);
+        (now_us.saturating_sub(u64::from(age_us)) / 1000) as u32
     }
 
     fn advance_una(&mut self, ack: u32, state: &mut AckState) {

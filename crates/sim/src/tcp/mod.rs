@@ -71,6 +71,7 @@ pub(crate) struct Sender {
     undo_marker: Option<u32>,
     undo_retrans: Option<u32>,
     retrans_stamp_us: Option<u32>,
+    echoed_us: u32, // our time stamp in the last ACK
     prr_delivered: u32,
     prr_out: u32,
     reordering: u32,
@@ -131,6 +132,7 @@ impl Sender {
             undo_marker: None,
             undo_retrans: None,
             retrans_stamp_us: None,
+            echoed_us: 0,
             prr_delivered: 0,
             prr_out: 0,
             reordering: rack::DUPLICATES,

@@ -8,7 +8,7 @@ impl Sender {
     /// `tcp_packet_delayed`: the ACK was on its way before the retransmission.
     pub(super) fn packet_delayed(&self) -> bool {
         let Some(stamp_us) = self.retrans_stamp_us else { return false };
-        self.spec.time_stamps && is_before(self.tp().rx_opt.rcv_tsecr, stamp_us)
+        self.spec.time_stamps && is_before(self.echoed_us, stamp_us)
     }
 
     /// `tcp_may_undo`

@@ -140,12 +140,12 @@ pub const SUBJECTS: [Subject; 12] = [
         tolerance: EXACT,
         why: "whole packets, delays in whole us: the same",
         variants: &[
-            with(&[("delay_source", "timestamps"), ("peer_tick_us", "1")]),
+            with(&[("delay_source", "timestamps"), ("peer_tick_us", "1000")]),
             with(&[("delay_source", "rtt"), ("yield", "hstcp")]),
             with(&[("delay_source", "rtt"), ("relearn_range", "on"), ("delta_pct", "40")]),
             with(&[
                 ("delay_source", "timestamps"),
-                ("peer_tick_us", "1"),
+                ("peer_tick_us", "1000"),
                 ("delayed_acks", "on"),
                 ("reaction_rtts", "0"),
                 ("own_queue_pkts", "0"),

@@ -4,7 +4,7 @@
 //! without growth; one more in it leaves a window of one packet. Not in the papers, whose receivers acknowledge each packet:
 //! the delay is that of the newest packet; of a packet whose ACK may have been held back it is an upper bound, which tells
 //! something only below the average; fewer of the flow's own packets in the queue than `own_queue_pkts` (Little's law:
-//! delay times rate) indicate nothing; after a reaction there is none for some RTTs.
+//! delay times rate) indicate nothing, beyond the tick to which stamps are cut down; after a reaction there is none for some RTTs.
 
 use crate::highspeed::Response;
 use crate::tcp::{Law, Tcp, Values, TICK_S};
@@ -62,7 +62,7 @@ impl HighSpeedLp {
         let mut margin_s = self.delta * range_s;
         if self.own_queue > 0.0 {
             let tick_s = if self.by_rtt { 0.0 } else { self.tick_s };
-            margin_s = margin_s.max(self.own_queue * tcp.srtt_s / tcp.cwnd).max(tick_s);
+            margin_s = margin_s.max(self.own_queue * tcp.srtt_s / tcp.cwnd) + tick_s;
         }
         let limit_s = self.smallest_s + margin_s;
         let Some(average_s) = self.average_s.filter(|_| range_s > self.least_range_s - 0.5e-6) else { return false };
@@ -115,8 +115,8 @@ impl Law for HighSpeedLp {
         }
         let is_bound = !self.counts_all && self.may_be_held_back(tcp, acked);
         let Some(rtt_s) = rtt_s else { return };
-        let of_echo_s = f64::from(tcp.peer_stamp.wrapping_sub(tcp.echoed_stamp) as i32) / 1e6;
-        let of_newest_s = f64::from(tcp.peer_stamp) / 1e6 - (tcp.now_s - rtt_s); // one clock, which starts at zero
+        let of_echo_s = f64::from(tcp.peer_stamp.wrapping_sub(tcp.echoed_stamp) as i32) / 1e3;
+        let of_newest_s = f64::from(tcp.peer_stamp) / 1e3 - (tcp.now_s - rtt_s); // one clock, which starts at zero
         let one_way_s = if self.counts_all { of_echo_s } else { of_newest_s };
         let delay_s = if self.by_rtt { rtt_s } else { one_way_s };
         if is_bound && !self.average_s.is_some_and(|average_s| tcp.is_below(delay_s, average_s, 1e-6)) {

@@ -278,7 +278,7 @@ impl OneWayDelay {
         flow.advance(Duration::from_micros(self.dt_us));
         flow.set_srtt(rtt);
         let echoed_us = (flow.now().as_micros() as u32).wrapping_sub(self.rtt_us as u32);
-        flow.set_time_stamps(echoed_us.wrapping_add(self.owd_us), echoed_us);
+        flow.set_fine_time_stamps(echoed_us.wrapping_add(self.owd_us), echoed_us);
         flow.sampled(&Ack::of(1, Some(rtt)));
     }
 }
