@@ -104,7 +104,11 @@ compare-ns3 *ARGS:
 reproduce *ARGS:
     scripts/reproduce {{ ARGS }}
 
-# every algorithm in the simulator and on this kernel, and docs/cross-validation.md out of both (hours; root; goes on where it was stopped)
+# a scenario on a kernel of Debian's in virtual time, as on a machine that does nothing else (minutes a run)
+lab-in-guests *ARGS:
+    scripts/lab-in-guests {{ ARGS }}
+
+# every algorithm in the simulator and on this kernel, or with --guests in virtual time, and docs/cross-validation.md out of both (hours; root; goes on where it was stopped)
 cross-validate *ARGS:
     scripts/cross-validate {{ ARGS }}
 
