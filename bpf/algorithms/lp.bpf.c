@@ -9,12 +9,12 @@
  * Why      Delay rises before packets are lost. Who gives way then, and waits whether that helped, leaves the path to
  *          flows that only know losses; who finds the path still busy gives way entirely.
  * Differs  From the paper: what delayed ACKs add is left out, a queue with less than two of its own packets indicates
- *          nothing, nor does a range below min_range_us, and a tick is added (delayed_acks=on, own_queue_pkts=0, min_range_us=0: as in the
- *          paper). From Linux: the same; one reaction an RTT at most (reaction_rtts=0: any); d_min and d_max are kept
- *          after an indication (relearn_range=on: as in Linux); ssthresh is lowered with the window (lower_ssthresh=off:
- *          as in Linux, where the window climbs back by slow start); the phase lasts 3 RTT of the smoothed RTT; the
- *          peer's tick is rounded to a nominal one; without time stamps, or where these are too coarse, the RTT stands
- *          for the one-way delay.
+ *          nothing, nor does a range below min_range_us, and a tick is added (delayed_acks=on, own_queue_pkts=0,
+ *          min_range_us=0: as in the paper). From Linux: the same; one reaction an RTT at most (reaction_rtts=0: any);
+ *          d_min and d_max are kept after an indication (relearn_range=on: as in Linux); ssthresh is lowered with the
+ *          window (lower_ssthresh=off: as in Linux, where the window climbs back by slow start); the phase lasts 3 RTT
+ *          of the smoothed RTT; the peer's tick is rounded to a nominal one; without time stamps, or where these are
+ *          too coarse, the RTT stands for the one-way delay.
  * State    48 bytes of 104.
  * Range    delays up to 268 s.
  */

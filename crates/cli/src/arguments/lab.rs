@@ -179,8 +179,11 @@ pub struct LabCompare {
 #[derive(Debug, Args)]
 pub struct LabReproduction {
     /// Folders that `ccctl lab run` has made
-    #[arg(required = true, value_name = "DIR")]
+    #[arg(required_unless_present = "record", value_name = "DIR")]
     pub folders: Vec<PathBuf>,
+    /// What earlier runs gave: the page has it, too, but for what the folders have, which is written there
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
     /// What was tried where a statement does not hold, by its id
     #[arg(long, value_name = "FILE")]
     pub notes: Option<PathBuf>,

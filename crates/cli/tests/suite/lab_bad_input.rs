@@ -51,6 +51,7 @@ const CASES: &[Case] = &[
     (&["merge", "merged", "strange/small"], 2, &["no runs of ccctl", "try: a folder"]),
     (&["compare", "strange/small", "strange/small"], 2, &["no runs of ccctl", "try: a folder"]),
     (&["reproduction", "strange/small"], 2, &["no runs of ccctl", "try: a folder"]),
+    (&["reproduction", "--record", "no.toml"], 2, &["no.toml: ", "try: a file that `ccctl lab reproduction --record`"]),
 ];
 
 #[test]

@@ -165,6 +165,9 @@ fn the_reproduction_has_every_statement() {
     );
     assert!(text.contains("**T-2** does not hold. Not explained yet."), "{text}");
     assert!(text.contains("| `goodput:a` | algorithm = cubic, buffer = 20 % BDP | nowhere | Mbit/s | 50 |"), "{text}");
+    assert_eq!(scratch.done(&["reproduction", "--record", "record.json", "ccctl-lab/small"]), text);
+    fs::remove_dir_all(scratch.path("ccctl-lab")).unwrap();
+    assert_eq!(scratch.done(&["reproduction", "--record", "record.json"]), text);
 }
 
 /// `--open` hands the page to whatever opens pages here: `xdg-open` on a Linux desktop.

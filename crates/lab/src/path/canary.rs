@@ -27,8 +27,10 @@ use crate::testbed::{Namespace, TestbedError};
 /// Ten in a window of lateness.
 const INTERVAL: Duration = Duration::from_millis(10);
 const TICK_MS: u16 = 20;
-/// What is left to the last echoes beyond the delay of the path.
-const GRACE: Duration = Duration::from_millis(100);
+/// What the last echoes may be late beyond the delay of the path: a run that ends beside others, whose namespaces come and go.
+const GRACE: Duration = Duration::from_secs(2);
+/// How often it is asked whether all are back.
+const ASKED: Duration = Duration::from_millis(10);
 
 const IPV4_HEADER_BYTES: usize = 20;
 const ICMP: u8 = 1;
@@ -57,6 +59,7 @@ pub(super) struct Canary {
     sending: JoinHandle<()>,
     receiving: JoinHandle<Lateness>,
     sent: Arc<AtomicU64>,
+    came: Arc<AtomicU64>,
     grace: Duration,
     started: Instant,
 }
@@ -86,15 +89,16 @@ impl Canary {
         let rtts: Vec<Duration> = both.map(|(there, back)| there + back).collect();
         let grace = rtts.iter().max().copied().unwrap_or_default() + GRACE;
         let [no_more, stop] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
-        let sent = Arc::new(AtomicU64::new(0));
+        let [sent, came] = [(); 2].map(|()| Arc::new(AtomicU64::new(0)));
         let started = Instant::now();
         let receiving = {
-            let (sockets, stop, placement) = (sockets.clone(), stop.clone(), placement.clone());
+            let (sockets, stop, came, placement) = (sockets.clone(), stop.clone(), came.clone(), placement.clone());
             let mut lateness = Lateness::new(&spec.bounds);
             thread::spawn(move || {
                 place(&placement);
                 while !stop.load(Ordering::Relaxed) {
                     receive(&sockets, &rtts, started, &mut lateness);
+                    came.store(lateness.count(), Ordering::Relaxed);
                 }
                 lateness
             })
@@ -106,7 +110,7 @@ impl Canary {
                 send_until(&no_more, &sockets, &sent);
             })
         };
-        Ok(Self { no_more, stop, sending, receiving, sent, grace, started })
+        Ok(Self { no_more, stop, sending, receiving, sent, came, grace, started })
     }
 
     /// Waits for the last echoes.
@@ -114,7 +118,10 @@ impl Canary {
         self.no_more.store(true, Ordering::Relaxed);
         let run = self.started.elapsed();
         let _ = self.sending.join(); // a panic there leaves echoes out, and too few are a fault of the run
-        thread::sleep(self.grace);
+        let asked_until = Instant::now() + self.grace;
+        while self.came.load(Ordering::Relaxed) < self.sent.load(Ordering::Relaxed) && Instant::now() < asked_until {
+            thread::sleep(ASKED);
+        }
         self.stop.store(true, Ordering::Relaxed);
         let lateness = self.receiving.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         CanaryReport { excess: lateness.report(run), sent: self.sent.load(Ordering::Relaxed) }

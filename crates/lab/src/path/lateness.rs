@@ -61,6 +61,11 @@ impl Lateness {
         self.very_late.note(now_ns, late_ns);
     }
 
+    /// So many things were noted.
+    pub(super) fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
     pub(super) fn report(&self, run: Duration) -> LatenessReport {
         let at = |share| Duration::from_nanos(self.histogram.value_at_quantile(share));
         let windows = (run.as_nanos() as u64).div_ceil(WINDOW_NS).max(1);

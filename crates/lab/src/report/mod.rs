@@ -27,7 +27,7 @@ use crate::scenario::Scenario;
 
 pub use compare::{compare, compare_page, Comparison, Difference, Side, Verdict};
 pub use number::estimate;
-pub use reproduction::{read_notes, reproduction, statement_ids, Note, NotesError};
+pub use reproduction::{read_notes, reproduction, statement_ids, Note, NotesError, Record};
 pub use side_by_side::side_by_side;
 pub use tolerance::Tolerances;
 

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use ccctl_lab::backend::{Backend, BackendError, Outcome, Sim, Watch};
-use ccctl_lab::report::{reproduction, Note};
-use ccctl_lab::run::{run, Options};
+use ccctl_lab::report::{reproduction, Note, Record};
+use ccctl_lab::run::{run, Options, RunError};
 use ccctl_lab::scenario::{Override, Scenario, Setup};
+use ccctl_lab::shipped::shipped;
 
 use crate::running::{Scratch, SMALL};
 
@@ -61,12 +62,18 @@ impl Backend for Kernel {
     }
 }
 
-/// A folder of runs whose utilisation is this, by repeat.
-fn made_up(out: PathBuf, backend: &dyn Backend, set: &[(&str, &str)], utilisation: [f64; 2]) -> PathBuf {
+/// Runs a scenario.
+fn run_text(file: &str, text: &str, out: PathBuf, backend: &dyn Backend, set: &[(&str, &str)]) -> PathBuf {
     let set: Vec<Override> = set.iter().map(|(path, value)| ((*path).to_owned(), (*value).to_owned())).collect();
-    let scenario = Scenario::of_text(Path::new("small.toml"), &format!("{SMALL}{MORE}"), &set).unwrap();
+    let scenario = Scenario::of_text(Path::new(file), text, &set).unwrap();
     let options = Options { out: out.clone(), jobs: 2, shard: None, series: None, retries: 0 };
     run(&scenario, backend, &options, &|_| (), &AtomicBool::new(false)).unwrap();
+    out
+}
+
+/// A folder of runs whose utilisation is this, by repeat.
+fn made_up(out: PathBuf, backend: &dyn Backend, set: &[(&str, &str)], utilisation: [f64; 2]) -> PathBuf {
+    let out = run_text("small.toml", &format!("{SMALL}{MORE}"), out, backend, set);
     for unit in fs::read_dir(out.join("units")).unwrap().flatten() {
         let mut record: serde_json::Value = serde_json::from_slice(&fs::read(unit.path()).unwrap()).unwrap();
         let repeat = record["repeat"].as_u64().unwrap() as usize;
@@ -74,6 +81,17 @@ fn made_up(out: PathBuf, backend: &dyn Backend, set: &[(&str, &str)], utilisatio
         fs::write(unit.path(), record.to_string()).unwrap();
     }
     out
+}
+
+/// The page of these folders alone.
+fn page(folders: &[&PathBuf], notes: &BTreeMap<String, Note>) -> Result<String, RunError> {
+    Ok(reproduction(&record_of(folders)?, notes))
+}
+
+fn record_of(folders: &[&PathBuf]) -> Result<Record, RunError> {
+    let mut record = Record::default();
+    record.take(&folders.iter().copied().cloned().collect::<Vec<_>>())?;
+    Ok(record)
 }
 
 const ONE_POINT: (&str, &str) = ("run.only", "[{ algorithm = \"cubic\", buffer = \"20 % BDP\" }]");
@@ -90,14 +108,20 @@ fn the_kernel_stands_beside_the_simulator() {
     let sim = made_up(scratch.folder("small"), &Sim, &[], [90.0, 90.0]);
     let set = [ONE_POINT, ("link.l.rate", "10 Mbit/s")];
     let kernel = made_up(scratch.folder("small-netns"), &Kernel, &set, [40.0, 50.0]);
-    let text = reproduction(&[kernel, sim.clone()], &BTreeMap::new()).unwrap();
+    let text = page(&[&kernel, &sim], &BTreeMap::new()).unwrap();
     // Three statements, all hold in ten simulated runs; on the kernel T-2 does not, T-1 has one place of five, T-3 none.
-    has(&text, "| [small](#small) | 3 | 3 | 0 | 0 | 10 | 0 | 1 | 1 | 1 | 2 |\n");
-    has(&text, "| **all** | **3** | **3** | **0** | **0** | **10** | **0** | **1** | **1** | **1** | **2** |\n");
+    has(&text, "| [small](#small) | 3 | 3 | 0 | 0 | 10 | 0 | 1 | 1 | 0 | 1 | 2 |\n");
+    has(
+        &text,
+        "| **all** | **3** | **3** | **0** | **0** | **10** | **0** | **1** | **1** | **0** | **1** | **2** |\n",
+    );
     let said = "Kernel: 2 runs at 1 of 5 points, Linux 1.2.3, ccctl ";
     has(&text, said);
     has(&text, "; bound of lateness: 7ms. Not as in the simulator: link.l.rate = 10 Mbit/s instead of 5 Mbit/s.\n");
-    has(&text, "| by 1 of 5 places: algorithm = cubic, buffer = 20 % BDP: utilisation:l 45 ± 5 > 10 | not decided |\n");
+    has(
+        &text,
+        "| by 1 of 5 places: algorithm = cubic, buffer = 20 % BDP: utilisation:l 45 ± 5 > 10 | holds where run |\n",
+    );
     let place = "algorithm = cubic, buffer = 20 % BDP: utilisation:l";
     has(&text, &format!("| Fig. 1 | {place} 90 ± 0 > 50 | holds | {place} 45 ± 5 > 50 | **does not hold** |\n"));
     has(&text, " 90 ± 0 > 50 | holds | not run | - |\n");
@@ -106,10 +130,9 @@ fn the_kernel_stands_beside_the_simulator() {
     has(&text, "| % | 50 | 90 ± 0 | +80.0 | 45 ± 64 | -10.0 |\n");
 
     let note = Note { kernel: "half of the link is other work".to_owned(), ..Note::default() };
-    let noted =
-        reproduction(&[sim.clone(), scratch.folder("small-netns")], &BTreeMap::from([("T-2".to_owned(), note)]));
+    let noted = page(&[&sim, &kernel], &BTreeMap::from([("T-2".to_owned(), note)]));
     has(&noted.unwrap(), "**T-2** on the kernel does not hold. half of the link is other work.\n");
-    let alone = reproduction(&[sim], &BTreeMap::new()).unwrap();
+    let alone = page(&[&sim], &BTreeMap::new()).unwrap();
     assert!(!alone.contains("ernel"), "{alone}");
 }
 
@@ -119,7 +142,7 @@ fn a_place_that_contradicts_decides() {
     let scratch = Scratch::new("contradicts");
     let sim = made_up(scratch.folder("small"), &Sim, &[], [90.0, 90.0]);
     let kernel = made_up(scratch.folder("small-netns"), &Kernel, &[ONE_POINT], [9.0, 9.0]);
-    let text = reproduction(&[sim, kernel], &BTreeMap::new()).unwrap();
+    let text = page(&[&sim, &kernel], &BTreeMap::new()).unwrap();
     has(
         &text,
         "by 1 of 5 places: algorithm = cubic, buffer = 20 % BDP: utilisation:l 9 ± 0 > 10 | **does not hold** |\n",
@@ -131,10 +154,7 @@ fn folders_that_do_not_fit_are_refused() {
     let scratch = Scratch::new("unfit");
     let sim = made_up(scratch.folder("small"), &Sim, &[], [90.0, 90.0]);
     let kernel = made_up(scratch.folder("small-netns"), &Kernel, &[ONE_POINT], [9.0, 9.0]);
-    let refused = |folders: &[&PathBuf]| {
-        let folders: Vec<PathBuf> = folders.iter().copied().cloned().collect();
-        reproduction(&folders, &BTreeMap::new()).unwrap_err().to_string()
-    };
+    let refused = |folders: &[&PathBuf]| page(folders, &BTreeMap::new()).unwrap_err().to_string();
     assert!(refused(&[&kernel]).contains("a result of small on the kernel and none of the simulator; "));
     assert!(refused(&[&sim, &sim]).contains("a second result of small; "));
     assert!(refused(&[&sim, &kernel, &kernel]).contains("a second result of small; "));
@@ -145,6 +165,54 @@ fn folders_that_do_not_fit_are_refused() {
 fn what_only_leaves_out_is_missing() {
     let scratch = Scratch::new("left-out");
     let part = made_up(scratch.folder("small"), &Sim, &[ONE_POINT], [90.0, 90.0]);
-    let text = reproduction(&[part], &BTreeMap::new()).unwrap();
+    let text = page(&[&part], &BTreeMap::new()).unwrap();
     has(&text, "| [small](#small) | 3 | 1 | 0 | 2 | 2 |\n");
+}
+
+/// Folders do not last as long as what is known of them: each takes the place of its scenario and backend alone.
+#[test]
+fn what_was_known_stays_beside_what_is_new() {
+    let scratch = Scratch::new("record");
+    let sim = made_up(scratch.folder("small"), &Sim, &[], [90.0, 90.0]);
+    let kernel = made_up(scratch.folder("small-netns"), &Kernel, &[ONE_POINT], [40.0, 50.0]);
+    let file = scratch.folder("record.json");
+    assert_eq!(Record::read(&file).unwrap(), Record::default());
+    record_of(&[&sim, &kernel]).unwrap().write(&file).unwrap();
+    let both = page(&[&sim, &kernel], &BTreeMap::new()).unwrap();
+    assert_eq!(reproduction(&Record::read(&file).unwrap(), &BTreeMap::new()), both);
+
+    let later = made_up(scratch.folder("later/small"), &Sim, &[], [20.0, 20.0]);
+    let mut record = Record::read(&file).unwrap();
+    record.take(&[later]).unwrap();
+    let text = reproduction(&record, &BTreeMap::new());
+    let place = "algorithm = cubic, buffer = 20 % BDP: utilisation:l";
+    let row = format!("| {place} 20 ± 0 > 50 | **does not hold** | {place} 45 ± 5 > 50 | **does not hold** |\n");
+    has(&text, &row);
+
+    fs::write(&file, "{\"small\": 1}").unwrap();
+    let refused = Record::read(&file).unwrap_err().to_string();
+    assert!(refused.contains("record.json: ") && refused.contains("--record"), "{refused}");
+}
+
+/// The simulated results of a scenario of this repository are known; its statements are judged on the kernel without their folder.
+#[test]
+fn the_kernel_alone_stands_beside_what_is_known() {
+    let scratch = Scratch::new("alone");
+    let shipped = shipped().into_iter().find(|it| it.name == "s4-same-start").unwrap();
+    let run_it = |out, backend: &dyn Backend, pair: &str| {
+        let set = [
+            ("run.duration", "2 s"),
+            ("run.window", "[\"1 s\", \"2 s\"]"),
+            ("link.bottleneck.rate", "5 Mbit/s"),
+            ("run.repeats", "1"),
+            ("run.only", pair),
+        ];
+        run_text("s4-same-start.toml", shipped.text, out, backend, &set)
+    };
+    let sim = run_it(scratch.folder("s4"), &Sim, "[{ first = \"cubic\", second = \"cubic\" }]");
+    let kernel = run_it(scratch.folder("s4-netns"), &Kernel, "[{ first = \"fast\", second = \"fast\" }]");
+    let mut record = record_of(&[&sim]).unwrap();
+    record.take(std::slice::from_ref(&kernel)).unwrap();
+    has(&reproduction(&record, &BTreeMap::new()), "Kernel: 1 runs at 1 of 10 points, Linux 1.2.3");
+    assert!(record_of(&[&kernel]).unwrap_err().to_string().contains("none of the simulator"));
 }

@@ -32,6 +32,18 @@ fn alone_it_has_most_of_the_path_although_acks_are_delayed() {
     }
 }
 
+/// 10 ms are less than 16 ticks of a time stamp: the RTT, with what delayed ACKs add to it, stands for the one-way delay. Of the
+/// window that grows faster this costs more.
+#[test]
+fn where_ticks_are_too_coarse_the_rtt_serves() {
+    for (algorithm, least) in [("lp", 0.6), ("highspeed_lp", 0.4)] {
+        let mut dumbbell = path(100, ms(10)).with(algorithm, ms(10), |_| {});
+        dumbbell.run_until(seconds(20));
+        let used = dumbbell.utilisation_until(seconds(100));
+        assert!(used > least, "{algorithm} has {used:.2}");
+    }
+}
+
 /// What other flows fill it leaves, but for two packets of its own in their queue, of some 67; and takes when they are gone.
 #[test]
 fn beside_reno_it_leaves_the_path_and_has_it_back_afterwards() {

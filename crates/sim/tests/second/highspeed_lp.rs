@@ -4,7 +4,8 @@
 //! without growth; one more in it leaves a window of one packet. Not in the papers, whose receivers acknowledge each packet:
 //! the delay is that of the newest packet; of a packet whose ACK may have been held back it is an upper bound, which tells
 //! something only below the average; fewer of the flow's own packets in the queue than `own_queue_pkts` (Little's law:
-//! delay times rate) indicate nothing, beyond the tick to which stamps are cut down; after a reaction there is none for some RTTs.
+//! delay times rate) indicate nothing, beyond the tick to which stamps are cut down; after a reaction there is none for
+//! some RTTs.
 
 use crate::highspeed::Response;
 use crate::tcp::{Law, Tcp, Values, TICK_S};

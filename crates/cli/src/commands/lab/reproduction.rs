@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write as _;
 
-use ccctl_lab::report::{read_notes, reproduction, statement_ids};
+use ccctl_lab::report::{read_notes, reproduction, statement_ids, Record};
 
 use super::fault;
 use crate::arguments::LabReproduction as Arguments;
@@ -18,7 +18,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             UsageError::new(cause, remedy)
         })?,
     };
-    let text = reproduction(&arguments.folders, &notes).map_err(fault::of_run)?;
-    std::io::stdout().lock().write_all(text.as_bytes())?;
+    let mut record = match &arguments.record {
+        None => Record::default(),
+        Some(file) => Record::read(file).map_err(fault::of_run)?,
+    };
+    record.take(&arguments.folders).map_err(fault::of_run)?;
+    if let Some(file) = &arguments.record {
+        record.write(file).map_err(fault::of_run)?;
+    }
+    std::io::stdout().lock().write_all(reproduction(&record, &notes).as_bytes())?;
     Ok(Exit::Done)
 }

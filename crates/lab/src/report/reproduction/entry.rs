@@ -1,19 +1,23 @@
 //! A scenario's results: the simulator's, and the running kernel's where there are some.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::changes::changes;
-use crate::run::{load, summarise, PaperRow, RunError, Summary};
+use super::record::Record;
+use crate::run::{load, summarise, RunError, Summary};
 use crate::scenario::{Axis, Scenario};
-use crate::statements::Judged;
+use crate::shipped::shipped;
 
 /// Backend of the results that all others stand beside.
 const SIMULATOR: &str = "sim";
 
-/// What there is of a scenario.
+/// What folders have of a scenario.
 pub(super) struct Entry {
+    /// Its name.
+    pub(super) name: String,
     /// The simulator's.
-    pub(super) sim: Summary,
+    pub(super) sim: Option<Summary>,
     /// The running kernel's.
     pub(super) kernel: Option<KernelEntry>,
 }
@@ -24,21 +28,6 @@ pub(super) struct KernelEntry {
     pub(super) summary: Summary,
     /// What was set otherwise than in the simulator's scenario.
     pub(super) changes: Vec<String>,
-}
-
-impl KernelEntry {
-    /// What became of a statement there.
-    pub(super) fn judged(&self, id: &str) -> Option<&Judged> {
-        self.summary.statements.iter().find(|judged| judged.id == id)
-    }
-
-    /// The same row of the paper's values.
-    pub(super) fn paper(&self, row: &PaperRow) -> Option<&PaperRow> {
-        self.summary
-            .paper
-            .iter()
-            .find(|it| it.measure == row.measure && it.place == row.place && it.stands == row.stands)
-    }
 }
 
 struct Loaded {
@@ -63,26 +52,38 @@ impl Loaded {
     }
 }
 
-/// All scenarios of these folders, by name.
-pub(super) fn entries(folders: &[PathBuf]) -> Result<Vec<Entry>, RunError> {
+/// All scenarios of these folders, by name. A record knows of simulated results that have no folder.
+pub(super) fn entries(folders: &[PathBuf], record: &Record) -> Result<Vec<Entry>, RunError> {
     let all = folders.iter().map(|folder| Loaded::of(folder)).collect::<Result<Vec<_>, _>>()?;
-    let (mut sims, mut kernels): (Vec<_>, Vec<_>) =
-        all.into_iter().partition(|it| it.summary.versions.backend == SIMULATOR);
-    for list in [&mut sims, &mut kernels] {
-        list.sort_by(|a, b| a.name().cmp(b.name()));
-        if let Some(pair) = list.windows(2).find(|pair| pair[0].name() == pair[1].name()) {
-            return Err(pair[1].wrong("a second result of NAME; one folder of each scenario and backend"));
-        }
-    }
-    if let Some(alone) = kernels.iter().find(|it| sims.iter().all(|sim| sim.name() != it.name())) {
-        return Err(alone.wrong("a result of NAME on the kernel and none of the simulator; its folder, too"));
-    }
-    let entry = |sim: Loaded| {
-        let kernel = kernels.iter().find(|it| it.name() == sim.name());
-        let kernel = kernel.map(|kernel| kernel_entry(kernel, &sim.scenario)).transpose()?;
-        Ok(Entry { sim: sim.summary, kernel })
+    let (sims, kernels): (Vec<_>, Vec<_>) = all.into_iter().partition(|it| it.summary.versions.backend == SIMULATOR);
+    let (mut sims, mut kernels) = (by_name(sims)?, by_name(kernels)?);
+    let names: BTreeSet<String> = sims.keys().chain(kernels.keys()).cloned().collect();
+    let entry = |name: String| {
+        let (sim, kernel) = (sims.remove(&name), kernels.remove(&name));
+        let shipped = || if record.knows(&name) { shipped_scenario(&name) } else { None };
+        let kernel = kernel.map(|kernel| match sim.as_ref().map(|sim| sim.scenario.clone()).or_else(shipped) {
+            Some(scenario) => kernel_entry(&kernel, &scenario),
+            None => Err(kernel.wrong("a result of NAME on the kernel and none of the simulator; its folder, too")),
+        });
+        Ok(Entry { name, sim: sim.map(|sim| sim.summary), kernel: kernel.transpose()? })
     };
-    sims.into_iter().map(entry).collect()
+    names.into_iter().map(entry).collect()
+}
+
+fn by_name(all: Vec<Loaded>) -> Result<BTreeMap<String, Loaded>, RunError> {
+    let mut found = BTreeMap::new();
+    for one in all {
+        if found.contains_key(one.name()) {
+            return Err(one.wrong("a second result of NAME; one folder of each scenario and backend"));
+        }
+        found.insert(one.name().to_owned(), one);
+    }
+    Ok(found)
+}
+
+fn shipped_scenario(name: &str) -> Option<Scenario> {
+    let shipped = shipped().into_iter().find(|it| it.name == name)?;
+    Scenario::of_text(&Path::new(name).with_extension("toml"), shipped.text, &[]).ok()
 }
 
 /// What a folder of the kernel says of the simulator's scenario: places that were not run are missing, and not left out.

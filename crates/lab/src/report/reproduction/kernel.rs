@@ -2,27 +2,10 @@
 
 use std::fmt::Write as _;
 
+use super::cells::places_text;
 use super::entry::KernelEntry;
-use super::found;
-use crate::report::number::estimate_or_dash;
-use crate::run::PaperRow;
+use super::record::{Found, Outcome};
 use crate::statements::{Judged, JudgedPlace, Verdict};
-
-/// How many statements hold, do not, are not decided, and were not run.
-pub(super) fn counts(kernel: Option<&KernelEntry>, statements: usize) -> [usize; 4] {
-    let Some(kernel) = kernel else { return [0, 0, 0, statements] };
-    let mut counts = [0; 4];
-    for judged in &kernel.summary.statements {
-        let place = match judged.verdict {
-            Verdict::Holds => 0,
-            Verdict::DoesNotHold => 1,
-            Verdict::NotEnoughData if was_run(judged) => 2,
-            Verdict::NotEnoughData => 3,
-        };
-        counts[place] += 1;
-    }
-    counts
-}
 
 /// What was run, where, and how it differs from the simulator's.
 pub(super) fn description(kernel: &KernelEntry) -> String {
@@ -48,37 +31,26 @@ pub(super) fn description(kernel: &KernelEntry) -> String {
     text + "."
 }
 
-/// Our numbers and the verdict, by the places that were run.
-pub(super) fn cells(judged: Option<&Judged>) -> [String; 2] {
-    let Some(judged) = judged.filter(|judged| was_run(judged)) else {
-        return ["not run".to_owned(), "-".to_owned()];
-    };
+/// What became of a statement by the places that were run, by its id; nothing where none were.
+pub(super) fn found(judged: &Judged) -> Option<(String, Found)> {
     let all: Vec<&JudgedPlace> = judged.checks.iter().flat_map(|check| &check.places).collect();
     let run: Vec<&JudgedPlace> = all.iter().copied().filter(|place| is_run(place)).collect();
-    let text = if run.len() == all.len() {
-        found(&run)
-    } else {
-        format!("by {} of {} places: {}", run.len(), all.len(), found(&run))
-    };
+    if run.is_empty() {
+        return None;
+    }
+    let mut text = places_text(&run);
+    if run.len() < all.len() {
+        text = format!("by {} of {} places: {text}", run.len(), all.len());
+    }
     let verdict = match judged.verdict {
-        Verdict::Holds => "holds",
-        Verdict::DoesNotHold => "**does not hold**",
-        Verdict::NotEnoughData => "not decided",
+        Verdict::Holds => Outcome::Holds,
+        Verdict::DoesNotHold => Outcome::DoesNotHold,
+        Verdict::NotEnoughData if run.iter().all(|place| place.verdict == Verdict::Holds) => Outcome::HoldsWhereRun,
+        Verdict::NotEnoughData => Outcome::Undecided,
     };
-    [text, verdict.to_owned()]
-}
-
-/// A paper's value beside the kernel's.
-pub(super) fn paper_cells(row: Option<&PaperRow>) -> [String; 2] {
-    let ours = row.and_then(|row| row.ours.as_ref());
-    let off = row.and_then(|row| row.off_pct);
-    [estimate_or_dash(ours), off.map_or_else(|| "-".to_owned(), |off| format!("{off:+.1}"))]
+    Some((judged.id.clone(), Found { text, verdict }))
 }
 
 fn is_run(place: &JudgedPlace) -> bool {
     place.verdict != Verdict::NotEnoughData
-}
-
-fn was_run(judged: &Judged) -> bool {
-    judged.checks.iter().flat_map(|check| &check.places).any(is_run)
 }

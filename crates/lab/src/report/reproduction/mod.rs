@@ -1,24 +1,21 @@
 //! The table of what papers state and what came out here, as Markdown.
 
+mod cells;
 mod changes;
 mod entry;
 mod kernel;
 mod notes;
+mod record;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::number::{estimate_or_dash, number, unit};
-use crate::run::{PaperRow, RunError, Summary};
 use crate::scenario::Scenario;
 use crate::shipped::shipped;
-use crate::statements::{Judged, JudgedPlace, Verdict};
-use entry::Entry;
 pub use notes::{read_notes, Note, NotesError};
-
-/// So many places of a statement have their numbers in the table; of more, those that matter.
-const MAX_PLACES: usize = 3;
+pub use record::Record;
+use record::{Found, Known, Outcome, Side, Stated};
 
 /// The ids of all statements of the shipped scenarios.
 #[must_use]
@@ -27,13 +24,10 @@ pub fn statement_ids() -> BTreeSet<String> {
     scenarios.flat_map(|scenario| scenario.statements.into_iter().map(|statement| statement.id)).collect()
 }
 
-/// The whole page: the simulator's results, and the running kernel's beside them where there are folders of both.
-pub fn reproduction(folders: &[PathBuf], notes: &BTreeMap<String, Note>) -> Result<String, RunError> {
-    Ok(page(&entry::entries(folders)?, notes))
-}
-
-fn page(entries: &[Entry], notes: &BTreeMap<String, Note>) -> String {
-    let has_kernel = entries.iter().any(|entry| entry.kernel.is_some());
+/// The whole page: the simulator's results, and the running kernel's beside them where there are some.
+#[must_use]
+pub fn reproduction(record: &Record, notes: &BTreeMap<String, Note>) -> String {
+    let has_kernel = record.scenarios.values().any(|known| known.kernel.is_some());
     let mut out = String::from(
         "# Reproduction of published results\n\n\
          Written by `scripts/reproduce`; do not edit. Every statement of the papers that can be checked, our numbers, and \
@@ -41,7 +35,7 @@ fn page(entries: &[Entry], notes: &BTreeMap<String, Note>) -> String {
          single statement. Numbers are means over repeats ± standard error; in the tables of the papers' values ± is half \
          of the 95 % confidence interval.\n\n",
     );
-    write_counts(entries, has_kernel, &mut out);
+    write_counts(record, has_kernel, &mut out);
     out.push_str(
         "The simulator gives the same numbers on every machine: `scripts/reproduce` runs everything and writes this page \
          again, `ccctl lab run NAME` repeats one row and draws its page, and `ccctl lab show NAME` prints what is run.\n",
@@ -50,165 +44,156 @@ fn page(entries: &[Entry], notes: &BTreeMap<String, Note>) -> String {
         out.push_str(
             "\nThe running kernel's column is made by `scripts/reproduce --backend netns` out of the points in \
              `configs/reproduction-netns.txt`: those that two processors carry faithfully. Runs that the path calls invalid are in \
-             no number. A statement is not decided where points that it needs are missing, and not run where all are.\n",
+             no number. A statement holds where run if places that it needs are missing and all others bear it out, is not \
+             decided if only some do, and is not run where all are missing.\n",
         );
     }
-    for entry in entries {
-        write_scenario(entry, has_kernel, notes, &mut out);
+    for (name, known) in &record.scenarios {
+        write_scenario(name, known, has_kernel, notes, &mut out);
     }
     out
 }
 
-fn count(summary: &Summary, verdict: Verdict) -> usize {
-    summary.statements.iter().filter(|judged| judged.verdict == verdict).count()
-}
+/// Columns of the simulator, and of both.
+const COUNTS: [usize; 2] = [5, 11];
 
-fn write_counts(entries: &[Entry], has_kernel: bool, out: &mut String) {
+fn write_counts(record: &Record, has_kernel: bool, out: &mut String) {
     let (heads, line) = if has_kernel {
-        (" kernel: hold | do not hold | not decided | not run | runs |", " ---: | ---: | ---: | ---: | ---: |")
+        (
+            " kernel: hold | hold where run | do not hold | not decided | not run | runs |",
+            " ---: | ---: | ---: | ---: | ---: | ---: |",
+        )
     } else {
         ("", "")
     };
+    let columns = COUNTS[usize::from(has_kernel)];
     let _ = writeln!(out, "| scenario | statements | hold | do not hold | not enough data | runs |{heads}");
     let _ = writeln!(out, "| --- | ---: | ---: | ---: | ---: | ---: |{line}");
-    let mut totals = [0; 10];
-    for entry in entries {
-        let numbers = row_of_counts(entry);
-        let summary = &entry.sim;
-        let runs = if summary.runs_done == summary.runs {
-            summary.runs.to_string()
-        } else {
-            format!("{} of {}", summary.runs_done, summary.runs)
-        };
-        let name = &summary.versions.scenario;
+    let mut totals = [0; COUNTS[1]];
+    for (name, known) in &record.scenarios {
+        let numbers = row_of_counts(known);
         let mut cells: Vec<String> = numbers.iter().map(usize::to_string).collect();
-        cells[4] = runs;
-        cells.truncate(if has_kernel { 10 } else { 5 });
-        let _ = writeln!(out, "| [{name}](#{name}) | {} |", cells.join(" | "));
+        if known.sim.runs_done < known.sim.runs {
+            cells[4] = format!("{} of {}", known.sim.runs_done, known.sim.runs);
+        }
+        let _ = writeln!(out, "| [{name}](#{name}) | {} |", cells[..columns].join(" | "));
         for (total, value) in totals.iter_mut().zip(numbers) {
             *total += value;
         }
     }
-    let totals = &totals[..if has_kernel { 10 } else { 5 }];
-    let bold: Vec<String> = totals.iter().map(|total| format!("**{total}**")).collect();
+    let bold: Vec<String> = totals[..columns].iter().map(|total| format!("**{total}**")).collect();
     let _ = writeln!(out, "| **all** | {} |\n", bold.join(" | "));
 }
 
 /// Statements, the simulator's verdicts and runs, the kernel's verdicts and runs.
-fn row_of_counts(entry: &Entry) -> [usize; 10] {
-    let summary = &entry.sim;
-    let all = summary.statements.len();
-    let verdicts = [Verdict::Holds, Verdict::DoesNotHold, Verdict::NotEnoughData];
-    let [hold, not, unknown] = verdicts.map(|verdict| count(summary, verdict));
-    let [kernel_hold, kernel_not, undecided, not_run] = kernel::counts(entry.kernel.as_ref(), all);
-    let kernel_runs = entry.kernel.as_ref().map_or(0, |kernel| kernel.summary.runs_done);
-    [all, hold, not, unknown, summary.runs_done, kernel_hold, kernel_not, undecided, not_run, kernel_runs]
+fn row_of_counts(known: &Known) -> [usize; COUNTS[1]] {
+    let count = |side: Option<&Side>, verdict: Option<Outcome>| {
+        let of = |stated: &&Stated| found(side, stated).map(|found| found.verdict) == verdict;
+        known.statements.iter().filter(of).count()
+    };
+    let (sim, kernel) = (Some(&known.sim), known.kernel.as_ref());
+    let [holds, where_run, not, undecided] =
+        [Outcome::Holds, Outcome::HoldsWhereRun, Outcome::DoesNotHold, Outcome::Undecided].map(Some);
+    [
+        known.statements.len(),
+        count(sim, holds),
+        count(sim, not),
+        count(sim, undecided),
+        known.sim.runs_done,
+        count(kernel, holds),
+        count(kernel, where_run),
+        count(kernel, not),
+        count(kernel, undecided),
+        count(kernel, None),
+        kernel.map_or(0, |kernel| kernel.runs_done),
+    ]
 }
 
-fn write_scenario(entry: &Entry, has_kernel: bool, notes: &BTreeMap<String, Note>, out: &mut String) {
-    let summary = &entry.sim;
-    let versions = &summary.versions;
-    let _ = writeln!(out, "\n## {}\n\n{}. {}\n", versions.scenario, summary.title, summary.source);
-    if !summary.notes.is_empty() {
-        let _ = writeln!(out, "{}\n", summary.notes.trim());
-    }
-    let repeats = summary.runs / summary.points.len().max(1);
-    let _ = writeln!(
-        out,
-        "{} points, {repeats} repeats, seed {}, {} backend, ccctl {}.\n",
-        summary.points.len(),
-        versions.seed,
-        versions.backend,
-        versions.ccctl
-    );
-    if let Some(kernel) = &entry.kernel {
-        let _ = writeln!(out, "{}\n", kernel::description(kernel));
-    }
-    write_statements(entry, has_kernel, out);
-    for judged in &summary.statements {
-        let of_kernel = entry.kernel.as_ref().and_then(|kernel| kernel.judged(&judged.id));
-        write_note(judged, of_kernel, notes.get(&judged.id), out);
-    }
-    write_paper(entry, out);
+fn found<'a>(side: Option<&'a Side>, stated: &Stated) -> Option<&'a Found> {
+    side?.found.get(&stated.id)
 }
 
-fn write_statements(entry: &Entry, has_kernel: bool, out: &mut String) {
-    if entry.sim.statements.is_empty() {
+fn write_scenario(name: &str, known: &Known, has_kernel: bool, notes: &BTreeMap<String, Note>, out: &mut String) {
+    let _ = writeln!(out, "\n## {name}\n\n{}. {}\n", known.title, known.source);
+    let descriptions = [&known.sim].into_iter().chain(&known.kernel).map(|side| &side.description);
+    for paragraph in [&known.notes].into_iter().chain(descriptions).filter(|text| !text.is_empty()) {
+        let _ = writeln!(out, "{paragraph}\n");
+    }
+    write_statements(known, has_kernel, out);
+    for stated in &known.statements {
+        write_note(stated, known, notes.get(&stated.id), out);
+    }
+    write_paper(known, out);
+}
+
+fn write_statements(known: &Known, has_kernel: bool, out: &mut String) {
+    if known.statements.is_empty() {
         return;
     }
     let (heads, line) = if has_kernel { (" kernel | verdict |", " --- | --- |") } else { ("", "") };
     let _ = writeln!(out, "| id | statement | where | here | verdict |{heads}");
     let _ = writeln!(out, "| --- | --- | --- | --- | --- |{line}");
-    for judged in &entry.sim.statements {
-        let places: Vec<&JudgedPlace> = judged.checks.iter().flat_map(|check| &check.places).collect();
-        let mut cells = vec![judged.id.clone(), judged.text.clone(), judged.stands.clone(), found(&places)];
-        cells.push(verdict(judged).to_owned());
+    for stated in &known.statements {
+        let [text, verdict] = found_cells(found(Some(&known.sim), stated), "not enough data");
+        let mut cells = vec![stated.id.clone(), stated.text.clone(), stated.stands.clone(), text, verdict];
         if has_kernel {
-            cells.extend(kernel::cells(entry.kernel.as_ref().and_then(|kernel| kernel.judged(&judged.id))));
+            cells.extend(found_cells(found(known.kernel.as_ref(), stated), "not decided"));
         }
-        let cells: Vec<String> = cells.iter().map(|cell| cell_text(cell)).collect();
-        let _ = writeln!(out, "| {} |", cells.join(" | "));
+        write_row(&cells, out);
     }
     out.push('\n');
 }
 
-fn verdict(judged: &Judged) -> &'static str {
-    match judged.verdict {
-        Verdict::Holds => "holds",
-        Verdict::DoesNotHold => "**does not hold**",
-        Verdict::NotEnoughData => "not enough data",
-    }
-}
-
-/// The numbers of a few places: of all, or of those that decide against it.
-fn found(places: &[&JudgedPlace]) -> String {
-    let text = |place: &&JudgedPlace| match place.place.as_str() {
-        "" => place.found.clone(),
-        at => format!("{at}: {}", place.found),
+fn found_cells(found: Option<&Found>, undecided: &str) -> [String; 2] {
+    let Some(found) = found else { return ["not run".to_owned(), "-".to_owned()] };
+    let verdict = match found.verdict {
+        Outcome::Holds => "holds",
+        Outcome::HoldsWhereRun => "holds where run",
+        Outcome::DoesNotHold => "**does not hold**",
+        Outcome::Undecided => undecided,
     };
-    if places.len() <= MAX_PLACES {
-        return places.iter().map(text).collect::<Vec<_>>().join("; ");
-    }
-    let holding = places.iter().filter(|place| place.verdict == Verdict::Holds).count();
-    let against: Vec<&JudgedPlace> = places.iter().copied().filter(|place| place.verdict != Verdict::Holds).collect();
-    let shown = if against.is_empty() { &places[..1] } else { &against[..against.len().min(MAX_PLACES)] };
-    let which = if against.is_empty() { "such as" } else { "not" };
-    let shown = shown.iter().map(text).collect::<Vec<_>>().join("; ");
-    let more = against.len().saturating_sub(MAX_PLACES);
-    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-    format!("at {holding} of {} places; {which} {shown}{more}", places.len())
+    [found.text.clone(), verdict.to_owned()]
 }
 
 /// Bars would end a cell.
-fn cell_text(text: &str) -> String {
-    text.replace('|', "\\|").replace('\n', " ")
+fn write_row(cells: &[String], out: &mut String) {
+    let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|").replace('\n', " ")).collect();
+    let _ = writeln!(out, "| {} |", cells.join(" | "));
 }
 
-fn write_note(judged: &Judged, on_kernel: Option<&Judged>, note: Option<&Note>, out: &mut String) {
-    let id = &judged.id;
-    let text = match (note.filter(|note| !note.tried.is_empty()), judged.verdict) {
-        (Some(note), _) => format!("Tried: {} {}", sentence(&note.tried), sentence(&note.why)),
-        (None, Verdict::DoesNotHold) => "Not explained yet.".to_owned(),
-        (None, _) => String::new(),
+fn write_note(stated: &Stated, known: &Known, note: Option<&Note>, out: &mut String) {
+    let id = &stated.id;
+    let verdict = |side| found(side, stated).map_or(Outcome::Undecided, |found| found.verdict);
+    let (on_sim, on_kernel) = (verdict(Some(&known.sim)), verdict(known.kernel.as_ref()));
+    let text = match note.filter(|note| !note.tried.is_empty()) {
+        Some(note) => format!("Tried: {} {}", sentence(&note.tried), sentence(&note.why)),
+        None if on_sim == Outcome::DoesNotHold => "Not explained yet.".to_owned(),
+        None => String::new(),
     };
     if !text.is_empty() {
-        let _ = writeln!(out, "**{id}** {}. {text}\n", says(judged.verdict));
+        let _ = writeln!(out, "**{id}** {}. {text}\n", says(on_sim));
     }
-    let Some(on_kernel) = on_kernel else { return };
-    let differs = on_kernel.verdict != Verdict::NotEnoughData && on_kernel.verdict != judged.verdict;
+    if found(known.kernel.as_ref(), stated).is_none() {
+        return;
+    }
+    let is_contrary = |verdicts: [Outcome; 2]| {
+        let holds = |verdict| matches!(verdict, Outcome::Holds | Outcome::HoldsWhereRun);
+        verdicts[0] == Outcome::DoesNotHold && holds(verdicts[1])
+    };
     let text = match note.filter(|note| !note.kernel.is_empty()) {
         Some(note) => sentence(&note.kernel),
-        None if differs => "Not explained yet.".to_owned(),
+        None if is_contrary([on_sim, on_kernel]) || is_contrary([on_kernel, on_sim]) => "Not explained yet.".to_owned(),
         None => return,
     };
-    let _ = writeln!(out, "**{id}** on the kernel {}. {text}\n", says(on_kernel.verdict));
+    let _ = writeln!(out, "**{id}** on the kernel {}. {text}\n", says(on_kernel));
 }
 
-fn says(verdict: Verdict) -> &'static str {
+fn says(verdict: Outcome) -> &'static str {
     match verdict {
-        Verdict::DoesNotHold => "does not hold",
-        Verdict::Holds => "holds",
-        Verdict::NotEnoughData => "cannot be judged",
+        Outcome::DoesNotHold => "does not hold",
+        Outcome::Holds => "holds",
+        Outcome::HoldsWhereRun => "holds where run",
+        Outcome::Undecided => "cannot be judged",
     }
 }
 
@@ -221,35 +206,20 @@ fn sentence(text: &str) -> String {
     }
 }
 
-fn write_paper(entry: &Entry, out: &mut String) {
-    let (summary, kernel) = (&entry.sim, entry.kernel.as_ref());
-    if summary.paper.is_empty() {
+fn write_paper(known: &Known, out: &mut String) {
+    if known.paper.is_empty() {
         return;
     }
+    let kernel = known.kernel.as_ref();
     let (heads, line) = if kernel.is_some() { (" kernel | off, % |", " ---: | ---: |") } else { ("", "") };
     let _ = writeln!(out, "| measure | place | where | unit | paper | here | off, % |{heads}");
     let _ = writeln!(out, "| --- | --- | --- | --- | ---: | ---: | ---: |{line}");
-    for row in &summary.paper {
-        let mut cells = paper_cells(summary, row).to_vec();
-        if let Some(kernel) = kernel {
-            cells.extend(kernel::paper_cells(kernel.paper(row)));
-        }
-        let cells: Vec<String> = cells.iter().map(|cell| cell_text(cell)).collect();
-        let _ = writeln!(out, "| {} |", cells.join(" | "));
+    for row in &known.paper {
+        let ours = |side: &Side| side.paper.get(&row.key()).cloned().unwrap_or_else(|| ["-", "-"].map(str::to_owned));
+        let (measure, place) = (format!("`{}`", row.measure), row.place.clone());
+        let mut cells = vec![measure, place, row.stands.clone(), row.unit.clone(), row.value.clone()];
+        cells.extend([&known.sim].into_iter().chain(kernel).flat_map(ours));
+        write_row(&cells, out);
     }
     out.push('\n');
-}
-
-fn paper_cells(summary: &Summary, row: &PaperRow) -> [String; 7] {
-    let place = summary.axes.iter().filter_map(|axis| Some(format!("{} = {}", axis.name, row.place.get(&axis.name)?)));
-    let error = row.error.map_or_else(String::new, |error| format!(" ± {}", number(error)));
-    [
-        format!("`{}`", row.measure),
-        place.collect::<Vec<_>>().join(", "),
-        row.stands.clone(),
-        unit(&row.unit).to_owned(),
-        format!("{}{error}", number(row.paper)),
-        estimate_or_dash(row.ours.as_ref()),
-        row.off_pct.map_or_else(|| "-".to_owned(), |off| format!("{off:+.1}")),
-    ]
 }

@@ -1,0 +1,52 @@
+//! What a summary says of statements and of the papers' values, in words and numbers of the page.
+
+use super::record::{Found, Outcome};
+use crate::report::number::estimate_or_dash;
+use crate::run::{PaperRow, Summary};
+use crate::statements::{Judged, JudgedPlace, Verdict};
+
+/// So many places of a statement have their numbers in the table; of more, those that matter.
+const MAX_PLACES: usize = 3;
+
+/// What was run.
+pub(super) fn description(summary: &Summary) -> String {
+    let (versions, points) = (&summary.versions, summary.points.len());
+    let repeats = summary.runs / points.max(1);
+    let (seed, backend, ccctl) = (versions.seed, &versions.backend, &versions.ccctl);
+    format!("{points} points, {repeats} repeats, seed {seed}, {backend} backend, ccctl {ccctl}.")
+}
+
+/// What became of a statement, by its id.
+pub(super) fn found(judged: &Judged) -> (String, Found) {
+    let places: Vec<&JudgedPlace> = judged.checks.iter().flat_map(|check| &check.places).collect();
+    let verdict = match judged.verdict {
+        Verdict::Holds => Outcome::Holds,
+        Verdict::DoesNotHold => Outcome::DoesNotHold,
+        Verdict::NotEnoughData => Outcome::Undecided,
+    };
+    (judged.id.clone(), Found { text: places_text(&places), verdict })
+}
+
+/// The numbers of a few places: of all, or of those that decide against it.
+pub(super) fn places_text(places: &[&JudgedPlace]) -> String {
+    let text = |place: &&JudgedPlace| match place.place.as_str() {
+        "" => place.found.clone(),
+        at => format!("{at}: {}", place.found),
+    };
+    if places.len() <= MAX_PLACES {
+        return places.iter().map(text).collect::<Vec<_>>().join("; ");
+    }
+    let holding = places.iter().filter(|place| place.verdict == Verdict::Holds).count();
+    let against: Vec<&JudgedPlace> = places.iter().copied().filter(|place| place.verdict != Verdict::Holds).collect();
+    let shown = if against.is_empty() { &places[..1] } else { &against[..against.len().min(MAX_PLACES)] };
+    let which = if against.is_empty() { "such as" } else { "not" };
+    let shown = shown.iter().map(text).collect::<Vec<_>>().join("; ");
+    let more = against.len().saturating_sub(MAX_PLACES);
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    format!("at {holding} of {} places; {which} {shown}{more}", places.len())
+}
+
+/// Our value beside a paper's, and by how many percent it is off.
+pub(super) fn paper(row: &PaperRow) -> [String; 2] {
+    [estimate_or_dash(row.ours.as_ref()), row.off_pct.map_or_else(|| "-".to_owned(), |off| format!("{off:+.1}"))]
+}

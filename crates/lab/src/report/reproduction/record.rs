@@ -1,0 +1,202 @@
+//! What is known of the papers' statements: kept in a file of its own, as the runs behind it take days, and their folders do not
+//! last as long.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::entry::{Entry, KernelEntry};
+use super::{cells, kernel};
+use crate::report::number::{number, unit};
+use crate::report::write_file;
+use crate::run::{PaperRow, RunError, Summary};
+
+/// What is asked for where the file is not what it should be.
+const REMEDY: &str = "a file that `ccctl lab reproduction --record` has written, or none";
+
+/// Of every scenario, by name: what papers say, and what came out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Record {
+    pub(super) scenarios: BTreeMap<String, Known>,
+}
+
+/// A scenario.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Known {
+    pub(super) title: String,
+    pub(super) source: String,
+    pub(super) notes: String,
+    pub(super) statements: Vec<Stated>,
+    pub(super) paper: Vec<PaperValue>,
+    /// The simulator's results.
+    pub(super) sim: Side,
+    /// The running kernel's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) kernel: Option<Side>,
+}
+
+/// A statement of a paper.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Stated {
+    pub(super) id: String,
+    pub(super) text: String,
+    #[serde(rename = "where")]
+    pub(super) stands: String,
+}
+
+/// A value of a paper, as the page has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PaperValue {
+    pub(super) measure: String,
+    pub(super) place: String,
+    #[serde(rename = "where")]
+    pub(super) stands: String,
+    pub(super) unit: String,
+    pub(super) value: String,
+}
+
+/// What came out on one backend, as the page has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Side {
+    /// What was run, where, and how.
+    pub(super) description: String,
+    pub(super) runs_done: usize,
+    pub(super) runs: usize,
+    /// By the statement's id; nothing of it was run where it is missing.
+    pub(super) found: BTreeMap<String, Found>,
+    /// By [`PaperValue::key`]: our value, and by how many percent it is off.
+    pub(super) paper: BTreeMap<String, [String; 2]>,
+}
+
+/// What became of a statement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Found {
+    pub(super) text: String,
+    pub(super) verdict: Outcome,
+}
+
+/// Our verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Outcome {
+    Holds,
+    /// Places are missing; it holds at all others.
+    HoldsWhereRun,
+    DoesNotHold,
+    /// Places are missing, and it holds at some of the others only.
+    Undecided,
+}
+
+impl Record {
+    /// Of a file; nothing is known where there is none.
+    pub fn read(file: &Path) -> Result<Self, RunError> {
+        let data = match fs::read(file) {
+            Ok(data) => data,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(RunError::io("read", file)(error)),
+        };
+        serde_json::from_slice(&data)
+            .map_err(|error| RunError::Unfit { folder: file.to_owned(), what: format!("{error}; {REMEDY}") })
+    }
+
+    /// Writes it, whole or not at all.
+    pub fn write(&self, file: &Path) -> Result<(), RunError> {
+        let mut data = serde_json::to_vec_pretty(self)
+            .map_err(|error| RunError::Unfit { folder: file.to_owned(), what: error.to_string() })?;
+        data.push(b'\n');
+        write_file(file, &data)
+    }
+
+    /// Takes in what folders of runs say: of their scenarios and backends it takes the place of what was known.
+    pub fn take(&mut self, folders: &[PathBuf]) -> Result<(), RunError> {
+        for entry in super::entry::entries(folders, self)? {
+            self.take_entry(entry);
+        }
+        Ok(())
+    }
+
+    fn take_entry(&mut self, entry: Entry) {
+        let Entry { name, sim, kernel } = entry;
+        if let Some(summary) = &sim {
+            let kernel = self.scenarios.remove(&name).and_then(|known| known.kernel);
+            self.scenarios.insert(name.clone(), Known { kernel, ..Known::of(summary) });
+        }
+        if let (Some(known), Some(entry)) = (self.scenarios.get_mut(&name), kernel) {
+            known.kernel = Some(Side::of_kernel(&entry));
+        }
+    }
+
+    /// Has it a scenario's simulated results?
+    pub(super) fn knows(&self, name: &str) -> bool {
+        self.scenarios.contains_key(name)
+    }
+}
+
+impl Known {
+    fn of(summary: &Summary) -> Self {
+        let statements = summary.statements.iter().map(|judged| Stated {
+            id: judged.id.clone(),
+            text: judged.text.clone(),
+            stands: judged.stands.clone(),
+        });
+        Self {
+            title: summary.title.clone(),
+            source: summary.source.clone(),
+            notes: summary.notes.trim().to_owned(),
+            statements: statements.collect(),
+            paper: summary.paper.iter().map(|row| PaperValue::of(summary, row)).collect(),
+            sim: Side::of_sim(summary),
+            kernel: None,
+        }
+    }
+}
+
+impl PaperValue {
+    fn of(summary: &Summary, row: &PaperRow) -> Self {
+        let axes = summary.axes.iter();
+        let place = axes.filter_map(|axis| Some(format!("{} = {}", axis.name, row.place.get(&axis.name)?)));
+        let error = row.error.map_or_else(String::new, |error| format!(" ± {}", number(error)));
+        Self {
+            measure: row.measure.clone(),
+            place: place.collect::<Vec<_>>().join(", "),
+            stands: row.stands.clone(),
+            unit: unit(&row.unit).to_owned(),
+            value: format!("{}{error}", number(row.paper)),
+        }
+    }
+
+    pub(super) fn key(&self) -> String {
+        [self.measure.as_str(), &self.place, &self.stands].join("; ")
+    }
+}
+
+impl Side {
+    fn of_sim(summary: &Summary) -> Self {
+        Self::of(summary, cells::description(summary), summary.statements.iter().map(cells::found))
+    }
+
+    fn of_kernel(entry: &KernelEntry) -> Self {
+        let summary = &entry.summary;
+        Self::of(summary, kernel::description(entry), summary.statements.iter().filter_map(kernel::found))
+    }
+
+    fn of(summary: &Summary, description: String, found: impl Iterator<Item = (String, Found)>) -> Self {
+        let paper = summary.paper.iter().map(|row| (PaperValue::of(summary, row).key(), cells::paper(row)));
+        Self {
+            description,
+            runs_done: summary.runs_done,
+            runs: summary.runs,
+            found: found.collect(),
+            paper: paper.collect(),
+        }
+    }
+}
