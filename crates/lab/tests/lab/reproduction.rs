@@ -213,6 +213,11 @@ fn the_kernel_alone_stands_beside_what_is_known() {
     let kernel = run_it(scratch.folder("s4-netns"), &Kernel, "[{ first = \"fast\", second = \"fast\" }]");
     let mut record = record_of(&[&sim]).unwrap();
     record.take(std::slice::from_ref(&kernel)).unwrap();
-    has(&reproduction(&record, &BTreeMap::new()), "Kernel: 1 runs at 1 of 10 points, Linux 1.2.3");
+    let text = reproduction(&record, &BTreeMap::new());
+    has(&text, "Kernel: 1 runs at 1 of 10 points, Linux 1.2.3");
+    has(
+        &text,
+        "Not as in the scenario's file: link.bottleneck.rate = 5 Mbit/s instead of 622 Mbit/s; run.duration = 2 s",
+    );
     assert!(record_of(&[&kernel]).unwrap_err().to_string().contains("none of the simulator"));
 }

@@ -1,19 +1,25 @@
 //! What a summary says of statements and of the papers' values, in words and numbers of the page.
 
+use super::entry::Results;
 use super::record::{Found, Outcome};
 use crate::report::number::estimate_or_dash;
-use crate::run::{PaperRow, Summary};
+use crate::run::PaperRow;
 use crate::statements::{Judged, JudgedPlace, Verdict};
 
 /// So many places of a statement have their numbers in the table; of more, those that matter.
 const MAX_PLACES: usize = 3;
 
 /// What was run.
-pub(super) fn description(summary: &Summary) -> String {
+pub(super) fn description(sim: &Results) -> String {
+    let summary = &sim.summary;
     let (versions, points) = (&summary.versions, summary.points.len());
     let repeats = summary.runs / points.max(1);
     let (seed, backend, ccctl) = (versions.seed, &versions.backend, &versions.ccctl);
-    format!("{points} points, {repeats} repeats, seed {seed}, {backend} backend, ccctl {ccctl}.")
+    let changes = match sim.changes.as_slice() {
+        [] => String::new(),
+        changes => format!(" Not as in the scenario's file: {}.", changes.join("; ")),
+    };
+    format!("{points} points, {repeats} repeats, seed {seed}, {backend} backend, ccctl {ccctl}.{changes}")
 }
 
 /// What became of a statement, by its id.

@@ -16,17 +16,17 @@ const SIMULATOR: &str = "sim";
 pub(super) struct Entry {
     /// Its name.
     pub(super) name: String,
-    /// The simulator's.
-    pub(super) sim: Option<Summary>,
-    /// The running kernel's.
-    pub(super) kernel: Option<KernelEntry>,
+    /// The simulator's, and what was set otherwise than in this repository's scenario of that name.
+    pub(super) sim: Option<Results>,
+    /// The running kernel's, judged by all places of the simulator's scenario, and what was set otherwise than there.
+    pub(super) kernel: Option<Results>,
 }
 
-/// Results of the running kernel, judged by all places of the simulator's scenario.
-pub(super) struct KernelEntry {
+/// Results of one backend.
+pub(super) struct Results {
     /// Measures and statements.
     pub(super) summary: Summary,
-    /// What was set otherwise than in the simulator's scenario.
+    /// What was set otherwise.
     pub(super) changes: Vec<String>,
 }
 
@@ -62,10 +62,10 @@ pub(super) fn entries(folders: &[PathBuf], record: &Record) -> Result<Vec<Entry>
         let (sim, kernel) = (sims.remove(&name), kernels.remove(&name));
         let shipped = || if record.knows(&name) { shipped_scenario(&name) } else { None };
         let kernel = kernel.map(|kernel| match sim.as_ref().map(|sim| sim.scenario.clone()).or_else(shipped) {
-            Some(scenario) => kernel_entry(&kernel, &scenario),
+            Some(scenario) => kernel_results(&kernel, &scenario),
             None => Err(kernel.wrong("a result of NAME on the kernel and none of the simulator; its folder, too")),
         });
-        Ok(Entry { name, sim: sim.map(|sim| sim.summary), kernel: kernel.transpose()? })
+        Ok(Entry { name, sim: sim.map(sim_results), kernel: kernel.transpose()? })
     };
     names.into_iter().map(entry).collect()
 }
@@ -81,13 +81,19 @@ fn by_name(all: Vec<Loaded>) -> Result<BTreeMap<String, Loaded>, RunError> {
     Ok(found)
 }
 
+fn sim_results(sim: Loaded) -> Results {
+    let shipped = shipped().into_iter().find(|it| it.name == sim.name());
+    let changes = shipped.map_or_else(Vec::new, |shipped| changes(shipped.text, &sim.scenario.text));
+    Results { summary: sim.summary, changes }
+}
+
 fn shipped_scenario(name: &str) -> Option<Scenario> {
     let shipped = shipped().into_iter().find(|it| it.name == name)?;
     Scenario::of_text(&Path::new(name).with_extension("toml"), shipped.text, &[]).ok()
 }
 
 /// What a folder of the kernel says of the simulator's scenario: places that were not run are missing, and not left out.
-fn kernel_entry(kernel: &Loaded, sim: &Scenario) -> Result<KernelEntry, RunError> {
+fn kernel_results(kernel: &Loaded, sim: &Scenario) -> Result<Results, RunError> {
     let changes = changes(&sim.text, &kernel.scenario.text);
     let is_same = |(own, sim): (&Axis, &Axis)| own.name == sim.name && own.values == sim.values;
     let (own, axes) = (&kernel.scenario.axes, &sim.axes);
@@ -95,5 +101,5 @@ fn kernel_entry(kernel: &Loaded, sim: &Scenario) -> Result<KernelEntry, RunError
         return Err(kernel.wrong("runs of NAME over other values than the simulator's; runs of the same scenario"));
     }
     let scenario = Scenario { repeats: sim.repeats.max(kernel.scenario.repeats), ..sim.clone() };
-    Ok(KernelEntry { summary: summarise(&kernel.folder, &scenario)?, changes })
+    Ok(Results { summary: summarise(&kernel.folder, &scenario)?, changes })
 }

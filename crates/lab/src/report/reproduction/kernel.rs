@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use super::cells::places_text;
-use super::entry::KernelEntry;
+use super::entry::Results;
 use super::record::{Found, Outcome};
 use crate::statements::{Judged, JudgedPlace, Verdict};
 
 /// What was run, where, and how it differs from the simulator's.
-pub(super) fn description(kernel: &KernelEntry) -> String {
+pub(super) fn description(kernel: &Results) -> String {
     let summary = &kernel.summary;
     let points = summary.points.iter().filter(|point| point.repeats > 0).count();
     let mut text = format!(

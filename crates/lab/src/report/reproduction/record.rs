@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::entry::{Entry, KernelEntry};
+use super::entry::{Entry, Results};
 use super::{cells, kernel};
 use crate::report::number::{number, unit};
 use crate::report::write_file;
@@ -126,12 +126,12 @@ impl Record {
 
     fn take_entry(&mut self, entry: Entry) {
         let Entry { name, sim, kernel } = entry;
-        if let Some(summary) = &sim {
+        if let Some(sim) = &sim {
             let kernel = self.scenarios.remove(&name).and_then(|known| known.kernel);
-            self.scenarios.insert(name.clone(), Known { kernel, ..Known::of(summary) });
+            self.scenarios.insert(name.clone(), Known { kernel, ..Known::of(sim) });
         }
-        if let (Some(known), Some(entry)) = (self.scenarios.get_mut(&name), kernel) {
-            known.kernel = Some(Side::of_kernel(&entry));
+        if let (Some(known), Some(results)) = (self.scenarios.get_mut(&name), kernel) {
+            known.kernel = Some(Side::of_kernel(&results));
         }
     }
 
@@ -142,7 +142,8 @@ impl Record {
 }
 
 impl Known {
-    fn of(summary: &Summary) -> Self {
+    fn of(sim: &Results) -> Self {
+        let summary = &sim.summary;
         let statements = summary.statements.iter().map(|judged| Stated {
             id: judged.id.clone(),
             text: judged.text.clone(),
@@ -154,7 +155,7 @@ impl Known {
             notes: summary.notes.trim().to_owned(),
             statements: statements.collect(),
             paper: summary.paper.iter().map(|row| PaperValue::of(summary, row)).collect(),
-            sim: Side::of_sim(summary),
+            sim: Side::of_sim(sim),
             kernel: None,
         }
     }
@@ -180,13 +181,14 @@ impl PaperValue {
 }
 
 impl Side {
-    fn of_sim(summary: &Summary) -> Self {
-        Self::of(summary, cells::description(summary), summary.statements.iter().map(cells::found))
+    fn of_sim(sim: &Results) -> Self {
+        let summary = &sim.summary;
+        Self::of(summary, cells::description(sim), summary.statements.iter().map(cells::found))
     }
 
-    fn of_kernel(entry: &KernelEntry) -> Self {
-        let summary = &entry.summary;
-        Self::of(summary, kernel::description(entry), summary.statements.iter().filter_map(kernel::found))
+    fn of_kernel(results: &Results) -> Self {
+        let summary = &results.summary;
+        Self::of(summary, kernel::description(results), summary.statements.iter().filter_map(kernel::found))
     }
 
     fn of(summary: &Summary, description: String, found: impl Iterator<Item = (String, Found)>) -> Self {
