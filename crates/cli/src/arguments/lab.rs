@@ -34,6 +34,8 @@ pub enum LabCommand {
     Compare(LabCompare),
     /// Print the table of what papers state and what came out here
     Reproduction(LabReproduction),
+    /// Take away what killed runs on the kernel have left; the next run does so, too
+    Clean(Output),
 }
 
 /// `ccctl lab show`

@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use ccctl_lab::testbed::{eventually, Turn};
-use kernel::{claim, listed, names, succeeds};
+use kernel::{claim, json, listed, names, succeeds};
 use lab::{Scratch, DUMBBELL};
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
@@ -84,6 +84,24 @@ fn ctrl_c_leaves_nothing() {
         assert_eq!(code, Some(6), "{text}");
         assert!(text.contains("stopped, the same command goes on in stopped/long-netns"), "{text}");
         assert!(names().is_empty() && namespaces_of(pid).is_empty());
+    });
+}
+
+#[test]
+fn what_a_kill_leaves_goes_with_clean_too() {
+    kernel::test("kill -9, and clean", 60, || {
+        let scratch = scratch("clean");
+        let alive = Running::start(&scratch, "alive");
+        let killed = Running::start(&scratch, "killed");
+        let (pid, left) = (killed.pid, killed.instances());
+        assert_eq!(killed.end(Signal::SIGKILL).0, None);
+        let removed = json(&["lab", "clean", "--json"]);
+        assert_eq!(removed["instances"], serde_json::json!(left));
+        assert_eq!(removed["namespaces"].as_array().unwrap().len(), NAMESPACES);
+        assert!(namespaces_of(pid).is_empty());
+        assert_eq!(names(), alive.instances());
+        assert_eq!(succeeds(&["lab", "clean"]), "nothing is left of killed runs\n");
+        assert_eq!(alive.end(Signal::SIGINT).0, Some(6));
     });
 }
 

@@ -30,7 +30,7 @@ impl Namespace {
     /// Makes the namespace `cclab-PID-N-LABEL`, its loopback up.
     pub fn new(label: &str) -> Result<Self, TestbedError> {
         super::require_root()?;
-        Self::remove_abandoned();
+        SWEPT.call_once(|| drop(Self::remove_abandoned()));
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("{PREFIX}-{}-{number}-{label}", std::process::id());
         ip(&["netns", "add", &name])?;
@@ -41,9 +41,12 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// Deletes the namespaces of processes that are no more; once in a process, and before the first namespace is made.
-    pub fn remove_abandoned() {
-        SWEPT.call_once(sweep);
+    /// Deletes the namespaces of processes that are no more, and gives their names. A process that makes a namespace has done so.
+    #[allow(clippy::must_use_candidate)] // some only want them gone
+    pub fn remove_abandoned() -> Vec<String> {
+        let entries = fs::read_dir(FOLDER).into_iter().flatten().flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        names.filter(|name| owner(name).is_some_and(|pid| !is_alive(pid)) && delete(name)).collect()
     }
 
     /// The name under which `ip netns` knows it.
@@ -123,17 +126,17 @@ pub(crate) fn ip(words: &[&str]) -> Result<String, TestbedError> {
     run_ok(Command::new("ip").args(words), IP_LIMIT)
 }
 
-/// Deletes the namespaces of processes that are no more.
-fn sweep() {
-    let Ok(entries) = fs::read_dir(FOLDER) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if owner(&name).is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
-            if let Err(error) = ip(&["netns", "del", &name]) {
-                eprintln!("testbed: stale namespace: {error}");
-            }
-        }
+fn is_alive(pid: u32) -> bool {
+    Path::new("/proc").join(pid.to_string()).exists()
+}
+
+/// Done? Otherwise it says why not.
+fn delete(name: &str) -> bool {
+    let result = ip(&["netns", "del", name]);
+    if let Err(error) = &result {
+        eprintln!("testbed: stale namespace: {error}");
     }
+    result.is_ok()
 }
 
 /// The process that made the namespace of this name, if a testbed did.

@@ -1,6 +1,7 @@
-//! `ccctl lab`: experiments. Only `--backend netns` asks the kernel for anything, and needs privileges.
+//! `ccctl lab`: experiments. Only `--backend netns` asks the kernel for anything, and `clean` for what it left; they need privileges.
 
 mod browser;
+mod clean;
 mod command;
 mod compare;
 mod effort;
@@ -29,5 +30,6 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         LabCommand::Report(report) => report::run(report),
         LabCommand::Compare(compare) => compare::run(compare),
         LabCommand::Reproduction(reproduction) => reproduction::run(reproduction),
+        LabCommand::Clean(output) => clean::run(output),
     }
 }

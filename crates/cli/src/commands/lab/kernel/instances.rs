@@ -67,17 +67,18 @@ fn remove(lock: &Lock, names: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Takes out what runs have loaded that are no more.
-pub fn remove_leftovers() -> anyhow::Result<()> {
+/// Takes out what runs have loaded that are no more, and gives their names.
+pub fn remove_leftovers() -> anyhow::Result<Vec<String>> {
     if !Instance::names()?.iter().any(|name| name.starts_with(PREFIX)) {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let lock = request::lock()?;
-    let stale: Vec<String> = Instance::names()?.into_iter().filter(|name| is_leftover(name)).collect();
-    if stale.is_empty() {
-        return Ok(());
+    let mut stale: Vec<String> = Instance::names()?.into_iter().filter(|name| is_leftover(name)).collect();
+    stale.sort();
+    if !stale.is_empty() {
+        remove(&lock, &stale)?;
     }
-    remove(&lock, &stale)
+    Ok(stale)
 }
 
 /// Under the lock nobody is loading or unloading: a pin without an instance is what a kill has left of a load.

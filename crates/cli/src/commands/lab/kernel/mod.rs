@@ -19,6 +19,7 @@ use humantime::format_duration;
 use nix::sys::utsname::uname;
 
 use crate::exit;
+pub use instances::remove_leftovers;
 use instances::Instances;
 pub use privileges::require;
 
@@ -60,7 +61,7 @@ impl Kernel {
             return Ok(taken);
         }
         let taken = Arc::new(wait_for_turn(watch)?);
-        instances::remove_leftovers().map_err(|error| failed(&error))?;
+        remove_leftovers().map_err(|error| failed(&error))?;
         *turn = Arc::downgrade(&taken);
         Ok(taken)
     }
