@@ -176,13 +176,15 @@ fn write_note(stated: &Stated, known: &Known, note: Option<&Note>, out: &mut Str
     if found(known.kernel.as_ref(), stated).is_none() {
         return;
     }
-    let is_contrary = |verdicts: [Outcome; 2]| {
-        let holds = |verdict| matches!(verdict, Outcome::Holds | Outcome::HoldsWhereRun);
-        verdicts[0] == Outcome::DoesNotHold && holds(verdicts[1])
+    let is_contrary = match (on_sim, on_kernel) {
+        (Outcome::Holds, kernel) => kernel == Outcome::DoesNotHold,
+        // What does not hold there may not have been run here.
+        (Outcome::DoesNotHold, kernel) => kernel == Outcome::Holds,
+        _ => false,
     };
     let text = match note.filter(|note| !note.kernel.is_empty()) {
         Some(note) => sentence(&note.kernel),
-        None if is_contrary([on_sim, on_kernel]) || is_contrary([on_kernel, on_sim]) => "Not explained yet.".to_owned(),
+        None if is_contrary => "Not explained yet.".to_owned(),
         None => return,
     };
     let _ = writeln!(out, "**{id}** on the kernel {}. {text}\n", says(on_kernel));
