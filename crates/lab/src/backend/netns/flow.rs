@@ -1,33 +1,19 @@
-//! One flow on the running kernel: both ends, and the threads that write and read.
+//! One flow on the running kernel, as it stands at each look.
 
-use std::io::{Read as _, Write as _};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
-
-use socket2::SockRef;
+use std::time::Instant;
 
 use super::super::outcome::FlowSample;
+use super::ends::{Ends, Load};
 use super::tcp_info::{tcp_info, TcpInfo};
-use crate::scenario::setup::Application;
-use crate::testbed::{algorithm_of, close_with_reset, connect, Namespace, TestbedError};
+use crate::testbed::{close_with_reset, Namespace, TestbedError};
 
-const BUFFER_BYTES: usize = 64 * 1024;
-/// Written and not sent yet: what a flow still sends after its stop.
-const UNSENT_BYTES: u32 = 128 * 1024;
-const CONNECTING: Duration = Duration::from_secs(20);
-const NAP: Duration = Duration::from_millis(1);
 /// `TCP_CA_CWR`, `TCP_CA_Recovery`
 const CWR: u8 = 2;
 const RECOVERY: u8 = 3;
-
-/// Both ends of a connection.
-struct Ends {
-    sender: TcpStream,
-    receiver: TcpStream,
-}
 
 /// What the threads of a flow and its owner share.
 #[derive(Default)]
@@ -44,7 +30,7 @@ pub(super) struct FlowPlan<'a> {
     pub(super) to: &'a Namespace,
     pub(super) address: String,
     pub(super) kernel_name: String,
-    pub(super) application: Application,
+    pub(super) load: Load,
 }
 
 /// A flow that was started.
@@ -60,18 +46,11 @@ pub(super) struct RunningFlow {
 impl RunningFlow {
     /// Starts it; it connects on its own.
     pub(super) fn start(plan: &FlowPlan<'_>) -> Result<Self, TestbedError> {
-        let address = plan.address.clone();
-        let listener = plan.to.enter(|| {
-            TcpListener::bind((address.as_str(), 0)).map_err(TestbedError::io(format!("listen on {address}")))
-        })??;
-        // Some algorithms need both ends (DCTCP's echoes); the accepted socket inherits the listener's.
-        SockRef::from(&listener)
-            .set_tcp_congestion(plan.kernel_name.as_bytes())
-            .map_err(TestbedError::io(format!("set {} on a listener", plan.kernel_name)))?;
+        let listener = Ends::listen(plan.to, &plan.address, &plan.kernel_name)?;
         let shared = Arc::new(Shared::default());
-        let (own, name, application) = (shared.clone(), plan.kernel_name.clone(), plan.application);
+        let (own, name, load) = (shared.clone(), plan.kernel_name.clone(), plan.load);
         let writing = plan.from.spawn(move || {
-            if let Err(error) = serve(&own, &listener, &name, application) {
+            if let Err(error) = serve(&own, &listener, &name, &load) {
                 *own.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
             }
             Ok(())
@@ -157,56 +136,8 @@ impl Drop for RunningFlow {
     }
 }
 
-fn serve(
-    shared: &Arc<Shared>,
-    listener: &TcpListener,
-    name: &str,
-    application: Application,
-) -> Result<(), TestbedError> {
-    let step = |what: &'static str| TestbedError::io(what);
-    let to = listener.local_addr().map_err(step("ask for a listener's port"))?;
-    let mut sender = connect(&to.to_string(), Some(name), CONNECTING)?;
-    let used = algorithm_of(&sender).map_err(step("ask for a socket's algorithm"))?;
-    if used != name {
-        return Err(TestbedError::Unexpected(format!("{name} was asked for and {used} was given")));
-    }
-    SockRef::from(&sender).set_tcp_notsent_lowat(UNSENT_BYTES).map_err(step("limit what is written ahead"))?;
-    let (receiver, _) = listener.accept().map_err(step("accept a connection"))?;
-    let copies = || Ok(Ends { sender: sender.try_clone()?, receiver: receiver.try_clone()? });
-    let ends = copies().map_err(step("copy a socket"))?;
-    let _ = shared.ends.set(ends); // nobody else does
-    let mut reading = receiver;
-    thread::spawn(move || {
-        let mut buffer = vec![0; BUFFER_BYTES];
-        while reading.read(&mut buffer).is_ok_and(|bytes| bytes > 0) {}
-    });
-    let mut left_bytes = match application {
-        Application::Transfer { bytes } => bytes,
-        _ => u64::MAX,
-    };
-    let buffer = vec![0x5a; BUFFER_BYTES];
-    while left_bytes > 0 && !shared.stop.load(Ordering::Relaxed) {
-        let most = left_bytes.min(BUFFER_BYTES as u64) as usize;
-        // An error is the end that was asked for, or a reset; samples show that nothing comes any more.
-        let Ok(bytes) = sender.write(&buffer[..most]) else { return Ok(()) };
-        left_bytes -= bytes as u64;
-    }
-    if left_bytes == 0 {
-        wait_for_acks(shared, &sender);
-    }
-    let _ = sender.shutdown(Shutdown::Write); // it may be closed already
-    Ok(())
-}
-
-fn wait_for_acks(shared: &Shared, sender: &TcpStream) {
-    while !shared.stop.load(Ordering::Relaxed) {
-        match tcp_info(sender) {
-            Ok(info) if info.unacked_pkts == 0 && info.unsent_bytes == 0 => {
-                let _ = shared.finished.set(Instant::now()); // nobody else does
-                return;
-            }
-            Ok(_) => thread::sleep(NAP),
-            Err(_) => return,
-        }
-    }
+fn serve(shared: &Shared, listener: &TcpListener, algorithm: &str, load: &Load) -> Result<(), TestbedError> {
+    let ends = Ends::connect(listener, algorithm, load)?;
+    let _ = shared.ends.set(ends.copy()?); // nobody else does
+    ends.carry(load, &shared.stop, &shared.finished)
 }

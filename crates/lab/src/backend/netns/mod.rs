@@ -4,6 +4,8 @@
 //! (`TCP_INFO`) and from the kernel's memory of the algorithm's state. A run that the path itself calls invalid yields no
 //! outcome.
 
+mod content;
+mod ends;
 mod flow;
 mod plan;
 mod road;

@@ -8,6 +8,7 @@ use ccctl_catalog::Layout;
 use super::super::outcome::{Flow, LinkSample, LinkSeries, Outcome, StateField, Transfer};
 use super::super::sim::spread;
 use super::super::{BackendError, Watch};
+use super::ends::Load;
 use super::flow::{FlowPlan, RunningFlow};
 use super::plan::{path_spec, route, sysctls};
 use super::road::Road;
@@ -74,6 +75,7 @@ struct Planned {
 struct Run<'a> {
     setup: &'a Setup,
     path: &'a Road,
+    bits_per_s: u64,
     algorithms: &'a [Box<dyn KernelAlgorithm>],
     layouts: Vec<Option<Layout>>, // of each group
     states: TcpStates,
@@ -105,8 +107,9 @@ impl<'a> Run<'a> {
             }
         }
         let states = TcpStates::load()?;
+        let bits_per_s = path_spec(setup, seed).forward.rate.mean().as_bits_per_s();
         let (began, began_wall) = (path.now(), Instant::now());
-        Ok(Self { setup, path, algorithms, layouts, states, flows, outcome, began, began_wall })
+        Ok(Self { setup, path, bits_per_s, algorithms, layouts, states, flows, outcome, began, began_wall })
     }
 
     /// To the end; also tells when it began.
@@ -175,7 +178,16 @@ impl<'a> Run<'a> {
             (sender, receiver, RECEIVER_V4.to_string())
         };
         let kernel_name = self.algorithms[group].kernel_name().to_owned();
-        FlowPlan { from, to, address, kernel_name, application: spec.application }
+        FlowPlan { from, to, address, kernel_name, load: self.load(spec) }
+    }
+
+    fn load(&self, group: &Group) -> Load {
+        let bytes = match group.application {
+            Application::Transfer { bytes } => Some(bytes),
+            _ => None,
+        };
+        let with_stop = group.schedule.iter().any(|schedule| schedule.stop.is_some());
+        Load::new(bytes, self.bits_per_s, with_stop)
     }
 
     fn sample(&mut self, now: Duration) -> Result<(), BackendError> {
