@@ -151,7 +151,10 @@ fn connect(end: &Namespace, addresses: &[String], spec: &PathSpec) -> Result<Tun
     let has_v6 = spec.mtu_bytes >= LEAST_V6_BYTES;
     // Where a link is too small for IPv6, the kernel has no settings of it there.
     let no_link_local: &[&str] = if has_v6 { &["addrgenmode", "none"] } else { &[] };
-    let shape = ["-n", name, "link", "set", DEVICE, "mtu", &mtu, "txqueuelen", DEVICE_QUEUE_PKTS];
+    // Where TCP can hand over several packets at once, it waits until it may send up to a millisecond's worth of them, and does so
+    // also where the device has no offload and the kernel cuts them apart.
+    let single = ["gso_max_segs", "1"];
+    let shape = ["-n", name, "link", "set", DEVICE, "mtu", &mtu, "txqueuelen", DEVICE_QUEUE_PKTS, single[0], single[1]];
     ip(&[&shape, no_link_local, &["up"]].concat())?;
     for address in addresses.iter().filter(|address| has_v6 || !address.contains(':')) {
         let family = if address.contains(':') { "-6" } else { "-4" };
