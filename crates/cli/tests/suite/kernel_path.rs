@@ -6,7 +6,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use ccctl_lab::path::{sender_v4, sender_v6, Path, PathSpec, SenderSpec, Waiting};
-use ccctl_lab::testbed::{eventually, Amount, Flows, Namespace, Receiver, Sending, TcpStates};
+use ccctl_lab::testbed::{
+    eventually, Amount, Flows, IperfClient, IperfServer, Namespace, Receiver, Sending, TcpStates,
+};
 use ccctl_sim::Limit;
 use path::{all_packets_are_accounted_for, carry, spec, test, RECEIVER_V4, RECEIVER_V6};
 
@@ -74,6 +76,23 @@ fn goodput_is_rate_times_payload_share() {
             });
             assert!(runs.any(|seen| seen > 0.99 * expected), "less than {expected} Mbit/s in each of {ATTEMPTS} runs");
         }
+    });
+}
+
+/// A foreign sender: 20 MB take 8 s, of which its start is a tenth at most.
+#[test]
+fn iperf3_has_the_rate_of_the_path() {
+    test("iperf3", 60, || {
+        let path = Path::start(&spec(20, 40, Limit::Packets(67))).unwrap();
+        let report = path.placement().at_endpoints(|| {
+            let server = IperfServer::start(path.receiver(), 5201).unwrap();
+            let (server, port) = (RECEIVER_V4, server.port());
+            let client = IperfClient { server, port, algorithm: "cubic", bytes: 20_000_000, parallel: 2 };
+            client.run(path.sender(0), Duration::from_secs(40)).unwrap()
+        });
+        let (seen, expected) = (report.unwrap().received_bits_per_s * 1e-6, 20.0 * PAYLOAD_V4_BYTES / PACKET_BYTES);
+        assert!(seen > 0.9 * expected && seen < 1.01 * expected, "{seen} instead of {expected} Mbit/s");
+        all_packets_are_accounted_for(&path.stop().unwrap());
     });
 }
 

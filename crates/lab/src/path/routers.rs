@@ -38,36 +38,41 @@ struct Member {
     router: Router<TunWire>,
     stop: Arc<AtomicBool>,
     failure: Option<String>,
-    report: SyncSender<RouterReport>,
+    end: SyncSender<Ended>,
 }
+
+/// A router that has ended, and why it did so before it was told to. Whoever had it started takes it back: to close its devices takes tens of
+/// milliseconds, in which the thread would do nothing for other paths.
+type Ended = (Router<TunWire>, Option<String>);
 
 /// A router at work. Dropped, it stops and leaves no report.
 #[derive(Debug)]
 pub(super) struct RunningRouter {
     stop: Arc<AtomicBool>,
-    report: Mutex<Receiver<RouterReport>>, // for paths that threads share
+    end: Mutex<Receiver<Ended>>, // for paths that threads share
 }
 
 impl RunningRouter {
     /// Gives a router to the thread, which is started if it is the first one.
     pub(super) fn start(router: Router<TunWire>, placement: &Placement) -> Result<Self, TestbedError> {
         let stop = Arc::new(AtomicBool::new(false));
-        let (sender, report) = sync_channel(1);
+        let (sender, end) = sync_channel(1);
         let mut door = door();
         if !door.is_running {
             start_thread(placement.clone())?;
             door.is_running = true;
         }
-        door.newcomers.push(Member { router, stop: stop.clone(), failure: None, report: sender });
+        door.newcomers.push(Member { router, stop: stop.clone(), failure: None, end: sender });
         IS_ANYBODY_THERE.store(true, Ordering::Release);
-        Ok(Self { stop, report: Mutex::new(report) })
+        Ok(Self { stop, end: Mutex::new(end) })
     }
 
     /// Ends it.
     pub(super) fn stop(mut self) -> Result<RouterReport, TestbedError> {
         self.stop.store(true, Ordering::Relaxed);
-        let report = self.report.get_mut().unwrap_or_else(PoisonError::into_inner);
-        report.recv().map_err(|_| TestbedError::Unexpected("the router is gone".to_owned()))
+        let end = self.end.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let (router, failure) = end.recv().map_err(|_| TestbedError::Unexpected("the router is gone".to_owned()))?;
+        Ok(router.report(failure))
     }
 }
 
@@ -190,6 +195,6 @@ impl Member {
 
     fn end(self) {
         // Nobody waits for it where the path was dropped.
-        let _ = self.report.send(self.router.report(self.failure));
+        let _ = self.end.send((self.router, self.failure));
     }
 }
