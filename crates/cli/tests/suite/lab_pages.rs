@@ -3,6 +3,7 @@
 use crate::lab;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::time::Duration;
 
 use ccctl_lab::testbed::eventually;
@@ -168,6 +169,18 @@ fn the_reproduction_has_every_statement() {
     assert_eq!(scratch.done(&["reproduction", "--record", "record.json", "ccctl-lab/small"]), text);
     fs::remove_dir_all(scratch.path("ccctl-lab")).unwrap();
     assert_eq!(scratch.done(&["reproduction", "--record", "record.json"]), text);
+}
+
+/// docs/reproduction.md is what the record and the notes say, and no more.
+#[test]
+fn the_page_of_all_runs_is_that_of_the_record() {
+    let (scratch, repository) = (Scratch::new("record"), Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
+    let file = |name: &str| repository.join(name).display().to_string();
+    fs::copy(file("docs/reproduction.json"), scratch.path("record.json")).unwrap();
+    let notes = file("configs/reproduction-notes.toml");
+    let page = scratch.done(&["reproduction", "--record", "record.json", "--notes", &notes]);
+    let kept = fs::read_to_string(file("docs/reproduction.md")).unwrap();
+    assert!(page == kept, "ccctl lab reproduction --record docs/reproduction.json --notes {notes} >docs/reproduction.md");
 }
 
 /// `--open` hands the page to whatever opens pages here: `xdg-open` on a Linux desktop.
