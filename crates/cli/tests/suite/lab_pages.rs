@@ -180,7 +180,10 @@ fn the_page_of_all_runs_is_that_of_the_record() {
     let notes = file("configs/reproduction-notes.toml");
     let page = scratch.done(&["reproduction", "--record", "record.json", "--notes", &notes]);
     let kept = fs::read_to_string(file("docs/reproduction.md")).unwrap();
-    assert!(page == kept, "ccctl lab reproduction --record docs/reproduction.json --notes {notes} >docs/reproduction.md");
+    assert!(
+        page == kept,
+        "ccctl lab reproduction --record docs/reproduction.json --notes {notes} >docs/reproduction.md"
+    );
 }
 
 /// `--open` hands the page to whatever opens pages here: `xdg-open` on a Linux desktop.
