@@ -39,18 +39,24 @@ fn path() -> Network {
 /// one is made.
 fn observe(network: fn() -> Network, algorithm: &str, address: &str, every: u32) -> Vec<TcpState> {
     for _ in 0..ATTEMPTS {
-        let seen = observe_once(&network(), algorithm, address, every);
-        let left_out = |state: &&TcpState| {
-            state.ssthresh_pkts > SSTHRESH_INFINITE_PKTS
-                || state.cwnd_pkts > IMPOSSIBLE_CWND_PKTS
-                || state.retransmitted_pkts > 0 // a mark is no loss, but such a window overflows the queue
-        };
-        match seen.iter().find(left_out) {
+        let network = network();
+        let seen = observe_once(&network, algorithm, address, every);
+        match seen.iter().find(|state| is_left_out(state) || has_lost_in_order(state, &network)) {
             None => return seen,
             Some(state) => println!("lost packets, or the kernel has left out a hook: {state:?}"),
         }
     }
     panic!("in each of {ATTEMPTS} runs packets were lost or windows out of bounds");
+}
+
+/// RFC 5681 section 3.1: no threshold is below two packets.
+fn is_left_out(state: &TcpState) -> bool {
+    !(2..=SSTHRESH_INFINITE_PKTS).contains(&state.ssthresh_pkts) || state.cwnd_pkts > IMPOSSIBLE_CWND_PKTS
+}
+
+/// A mark is no loss, but such a window overflows the queue. Without a bottleneck packets are overtaken, and sent again for nothing.
+fn has_lost_in_order(state: &TcpState, network: &Network) -> bool {
+    network.has_bottleneck() && state.retransmitted_pkts > 0
 }
 
 fn observe_once(network: &Network, algorithm: &str, address: &str, every: u32) -> Vec<TcpState> {

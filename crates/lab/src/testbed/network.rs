@@ -62,6 +62,12 @@ impl Network {
         Ok(network)
     }
 
+    /// Is there one, which keeps the order of packets? Over a veth pair two processors deliver at once.
+    #[must_use]
+    pub fn has_bottleneck(&self) -> bool {
+        self.switch.is_some()
+    }
+
     fn unconnected(switch: Option<Namespace>) -> Result<Self, TestbedError> {
         Ok(Network { client: Namespace::new("client")?, server: Namespace::new("server")?, switch })
     }
