@@ -99,9 +99,9 @@ pub struct RouterReport {
     pub releases: LatenessReport,
     /// How long it did not look for packets, of a router that is always busy: they are stamped so much too late.
     pub polls: Option<LatenessReport>,
-    /// Relative error of the bottleneck's rate while packets waited for it, and how long that was.
+    /// Relative error of the bottleneck's rate while packets waited for it, for 100 ms or more each time.
     pub rate_error: f64,
-    /// How long packets waited for the bottleneck.
+    /// How long packets waited for the bottleneck so.
     pub rate_time: Duration,
     /// Share of its time that the router had nothing to do.
     pub cpu_left: f64,

@@ -76,7 +76,7 @@ pub struct Bounds {
     pub very_late: Duration,
     /// Largest share of very late windows.
     pub very_late_windows_share: f64,
-    /// Largest relative error of the rate, over all the time in which packets waited for the link.
+    /// Largest relative error of the rate, over the times in which packets waited for the link for 100 ms or more.
     pub rate_error: f64,
     /// Largest share of time for which the path's clock stood still.
     pub standstill_share: f64,
