@@ -60,6 +60,9 @@ pub struct JudgedPlace {
     pub verdict: Verdict,
     /// Our numbers: "jain 0.98 > 0.5".
     pub found: String,
+    /// Of a course some values are unknown, and the others bear it out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub holds_so_far: bool,
 }
 
 /// Where values come from.
@@ -159,7 +162,16 @@ impl<'a> Judge<'a> {
             Some(false) => Verdict::DoesNotHold,
             None => Verdict::NotEnoughData,
         };
-        JudgedPlace { place: label(self.results.axes(), position), verdict, found }
+        JudgedPlace { place: label(self.results.axes(), position), verdict, found, holds_so_far: false }
+    }
+
+    fn judged_course(&self, position: &[usize], followed: Followed, found: String) -> JudgedPlace {
+        let holds = match followed {
+            Followed::Wholly => Some(true),
+            Followed::Not => Some(false),
+            Followed::SoFar | Followed::Unknown => None,
+        };
+        JudgedPlace { holds_so_far: followed == Followed::SoFar, ..self.judged(position, holds, found) }
     }
 
     /// What needs no other place.
@@ -183,7 +195,7 @@ impl<'a> Judge<'a> {
                 let names = measures.iter().zip(&values);
                 let found = names.map(|(measure, value)| format!("{} {}", self.name(measure), shown(value.as_ref())));
                 let found = found.collect::<Vec<_>>().join(", ");
-                self.judged(at, follows(&values, Course::Strict(*order)), found)
+                self.judged_course(at, follows(&values, Course::Strict(*order)), found)
             }
             Form::Places { .. } | Form::Axis { .. } => unreachable!("judged with other places"),
         }
@@ -257,9 +269,14 @@ impl<'a> Judge<'a> {
         let judge = |start: Position| {
             let values = values_of(&start);
             let names = along.iter().map(|at| self.results.axes()[axis].values[*at].as_str()).zip(&values);
-            let found = names.map(|(name, value)| format!("{name} {}", shown(value.as_ref()))).collect::<Vec<_>>();
+            let known = names.filter(|(_, value)| value.is_some());
+            let mut found: Vec<String> =
+                known.map(|(name, value)| format!("{name} {}", shown(value.as_ref()))).collect();
+            if found.len() < values.len() {
+                found.push(format!("{} unknown", values.len() - found.len()));
+            }
             let found = format!("{}: {}", self.name(measure), found.join(", "));
-            self.judged(&start, follows(&values, course), found)
+            self.judged_course(&start, follows(&values, course), found)
         };
         starts.into_iter().map(judge).collect()
     }
@@ -287,22 +304,40 @@ fn compare(
     }
 }
 
-/// A step that is known to be wrong decides, whatever else is unknown.
-fn follows(values: &[Option<Estimate>], course: Course) -> Option<bool> {
-    let step = |pair: &[Option<Estimate>]| {
-        let (a, b) = (pair[0].as_ref()?.mean, pair[1].as_ref()?.mean);
-        Some(match course {
+/// Whether values take a course.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Followed {
+    Wholly,
+    /// Those that are known.
+    SoFar,
+    Not,
+    /// Fewer than two are known.
+    Unknown,
+}
+
+/// A step that is known to be wrong decides, whatever else is unknown. One over a gap has the slack of all steps there.
+fn follows(values: &[Option<Estimate>], course: Course) -> Followed {
+    let known = values.iter().enumerate().filter_map(|(at, value)| Some((at, value.as_ref()?.mean)));
+    let known: Vec<(usize, f64)> = known.collect();
+    let step = |pair: &[(usize, f64)]| {
+        let [(from, a), (to, b)] = [pair[0], pair[1]];
+        let slack_of = |slack: f64| slack * a.abs() * (to - from) as f64;
+        match course {
             Course::Strict(Order::Ascending) => a < b,
             Course::Strict(Order::Descending) => a > b,
-            Course::But(Monotone::NonDecreasing, slack) => b >= a - slack * a.abs(),
-            Course::But(Monotone::NonIncreasing, slack) => b <= a + slack * a.abs(),
-        })
+            Course::But(Monotone::NonDecreasing, slack) => b >= a - slack_of(slack),
+            Course::But(Monotone::NonIncreasing, slack) => b <= a + slack_of(slack),
+        }
     };
-    let steps: Vec<Option<bool>> = values.windows(2).map(step).collect();
-    if steps.contains(&Some(false)) {
-        return Some(false);
+    if !known.windows(2).all(step) {
+        Followed::Not
+    } else if known.len() == values.len() {
+        Followed::Wholly
+    } else if known.len() > 1 {
+        Followed::SoFar
+    } else {
+        Followed::Unknown
     }
-    steps.into_iter().collect::<Option<Vec<bool>>>().map(|_| true)
 }
 
 fn sign(relation: Relation) -> &'static str {

@@ -147,6 +147,24 @@ fn each_form_is_judged_as_it_reads() {
     }
 }
 
+/// BIC has 8, unknown, 7 in this order: what comes after the gap is compared with what was before it.
+#[test]
+fn a_course_is_judged_over_its_gaps() {
+    let place = |order: &str| {
+        let check = format!(
+            r#"check = [{{ order = "{order}", measure = "goodput", over = "loss", along = [1e-5, 1e-3, 1e-4], at = {{ algorithm = "bic" }} }}]"#
+        );
+        judged(&check).checks[0].places[0].clone()
+    };
+    assert_eq!((place("descending").verdict, place("descending").holds_so_far), (Verdict::NotEnoughData, true));
+    assert_eq!((place("ascending").verdict, place("ascending").holds_so_far), (Verdict::DoesNotHold, false));
+    let one = judged(
+        r#"check = [{ order = "descending", measure = "goodput", over = "algorithm", along = ["bic", "cubic"], at = { loss = 1e-3 } }]"#,
+    );
+    assert_eq!(one.verdict, Verdict::NotEnoughData);
+    assert!(!one.checks[0].places[0].holds_so_far, "of two values one is known");
+}
+
 #[test]
 fn a_statement_holds_when_enough_of_its_checks_do() {
     let checks = r#"check = [

@@ -42,14 +42,19 @@ pub(super) fn places_text(places: &[&JudgedPlace]) -> String {
     if places.len() <= MAX_PLACES {
         return places.iter().map(text).collect::<Vec<_>>().join("; ");
     }
-    let holding = places.iter().filter(|place| place.verdict == Verdict::Holds).count();
-    let against: Vec<&JudgedPlace> = places.iter().copied().filter(|place| place.verdict != Verdict::Holds).collect();
+    let (holding, against): (Vec<&JudgedPlace>, Vec<&JudgedPlace>) =
+        places.iter().copied().partition(|place| holds_where_run(place));
     let shown = if against.is_empty() { &places[..1] } else { &against[..against.len().min(MAX_PLACES)] };
     let which = if against.is_empty() { "such as" } else { "not" };
     let shown = shown.iter().map(text).collect::<Vec<_>>().join("; ");
     let more = against.len().saturating_sub(MAX_PLACES);
     let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-    format!("at {holding} of {} places; {which} {shown}{more}", places.len())
+    format!("at {} of {} places; {which} {shown}{more}", holding.len(), places.len())
+}
+
+/// All that was run of it bears it out.
+pub(super) fn holds_where_run(place: &JudgedPlace) -> bool {
+    place.verdict == Verdict::Holds || place.holds_so_far
 }
 
 /// Our value beside a paper's, and by how many percent it is off.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::cells::places_text;
+use super::cells::{holds_where_run, places_text};
 use super::entry::Results;
 use super::record::{Found, Outcome};
 use crate::statements::{Judged, JudgedPlace, Verdict};
@@ -45,12 +45,12 @@ pub(super) fn found(judged: &Judged) -> Option<(String, Found)> {
     let verdict = match judged.verdict {
         Verdict::Holds => Outcome::Holds,
         Verdict::DoesNotHold => Outcome::DoesNotHold,
-        Verdict::NotEnoughData if run.iter().all(|place| place.verdict == Verdict::Holds) => Outcome::HoldsWhereRun,
+        Verdict::NotEnoughData if run.iter().all(|place| holds_where_run(place)) => Outcome::HoldsWhereRun,
         Verdict::NotEnoughData => Outcome::Undecided,
     };
     Some((judged.id.clone(), Found { text, verdict }))
 }
 
 fn is_run(place: &JudgedPlace) -> bool {
-    place.verdict != Verdict::NotEnoughData
+    place.verdict != Verdict::NotEnoughData || place.holds_so_far
 }

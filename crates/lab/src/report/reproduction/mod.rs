@@ -44,8 +44,8 @@ pub fn reproduction(record: &Record, notes: &BTreeMap<String, Note>) -> String {
         out.push_str(
             "\nThe running kernel's column is made by `scripts/reproduce --backend netns` out of the points in \
              `configs/reproduction-netns.txt`: those that two processors carry faithfully. Runs that the path calls invalid are in \
-             no number. A statement holds where run if places that it needs are missing and all others bear it out, is not \
-             decided if only some do, and is not run where all are missing.\n",
+             no number. A statement holds where run if places, or values of a course, that it needs are missing and all others \
+             bear it out, is not decided if only some do, and is not run where all are missing.\n",
         );
     }
     for (name, known) in &record.scenarios {
