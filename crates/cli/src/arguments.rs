@@ -14,7 +14,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub use guard::{Guard, GuardCommand};
 pub use lab::{
-    Lab, LabBackend, LabChoice, LabCommand, LabCompare, LabMerge, LabPath, LabReport, LabReproduction, LabRun,
+    Lab, LabBackend, LabChoice, LabCommand, LabCompare, LabMerge, LabPart, LabPath, LabReport, LabReproduction, LabRun,
     LabSeries, LabShow, LabSweep,
 };
 pub use sockets::{Migrate, Sockets};

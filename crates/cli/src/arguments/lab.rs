@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Parser, Subcommand};
 
 use super::{duration, Output};
 
@@ -45,12 +45,9 @@ pub struct LabShow {
     pub name: String,
 }
 
-/// What is run, and how.
-#[derive(Debug, Args)]
-pub struct LabChoice {
-    /// What runs it
-    #[arg(long, value_enum, default_value_t)]
-    pub backend: LabBackend,
+/// Which runs of a scenario are made, and what is changed in it.
+#[derive(Debug, Clone, Args)]
+pub struct LabPart {
     /// Set a value of the scenario, such as link.bottleneck.rate='"1 Gbit/s"'; may be repeated
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub set: Vec<String>,
@@ -69,6 +66,17 @@ pub struct LabChoice {
     /// Tries again of a run that the netns backend calls invalid
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub retries: u32,
+    /// Runs at once [default: processors; netns: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+}
+
+/// How scenarios are run.
+#[derive(Debug, Args)]
+pub struct LabChoice {
+    /// What runs it
+    #[arg(long, value_enum, default_value_t)]
+    pub backend: LabBackend,
     /// On the netns backend: what is later than this is late, and too much of it makes a run invalid [default: a
     /// twentieth of each path's RTT, 1ms to 10ms]
     #[arg(long, value_name = "TIME", value_parser = lateness)]
@@ -76,9 +84,6 @@ pub struct LabChoice {
     /// On the netns backend: what carries packets
     #[arg(long, value_enum, default_value_t)]
     pub path: LabPath,
-    /// Runs at once [default: processors; netns: 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub jobs: Option<u16>,
     /// Only part I of N of all runs; `ccctl lab merge` puts the parts together
     #[arg(long, value_name = "I/N")]
     pub shard: Option<String>,
@@ -102,9 +107,36 @@ pub struct LabRun {
     /// Names out of `ccctl lab list`, or files
     #[arg(required = true, value_name = "SCENARIO")]
     pub scenarios: Vec<String>,
-    /// What is run, and how.
+    /// Of these.
+    #[command(flatten)]
+    pub part: LabPart,
+    /// Another scenario at the same time, with runs and jobs of its own, quoted as in a shell: 's4-pairs --only first=bic
+    /// --jobs 3'; may be repeated
+    #[arg(long, value_name = "SCENARIO [OPTIONS]", value_parser = beside)]
+    pub beside: Vec<LabBeside>,
+    /// All of them.
     #[command(flatten)]
     pub choice: LabChoice,
+}
+
+/// What `--beside` takes.
+#[derive(Debug, Clone, Parser)]
+#[command(no_binary_name = true, disable_help_flag = true)]
+pub struct LabBeside {
+    /// A name out of `ccctl lab list`, or a file
+    pub scenario: String,
+    /// Of it.
+    #[command(flatten)]
+    pub part: LabPart,
+}
+
+fn beside(text: &str) -> Result<LabBeside, String> {
+    let words = shlex::split(text).ok_or("a quote is not closed")?;
+    LabBeside::try_parse_from(words).map_err(|error| {
+        let text = error.to_string();
+        let cause: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
+        cause.join(" ").trim_start_matches("error: ").to_owned()
+    })
 }
 
 /// `ccctl lab sweep`
@@ -115,7 +147,10 @@ pub struct LabSweep {
     /// An axis of your own: a path and its values, 'link.bottleneck.delay=10 ms,20 ms,40 ms'; may be repeated
     #[arg(long, value_name = "PATH=V1,V2...")]
     pub axis: Vec<String>,
-    /// What is run, and how.
+    /// Of it.
+    #[command(flatten)]
+    pub part: LabPart,
+    /// All of it.
     #[command(flatten)]
     pub choice: LabChoice,
 }

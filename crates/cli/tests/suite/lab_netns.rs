@@ -162,6 +162,28 @@ fn runs_at_once_do_not_see_each_other() {
     });
 }
 
+/// Two scenarios at the same time: each finds its own rate, and the machine is theirs in one turn.
+#[test]
+fn scenarios_beside_each_other_share_the_machine() {
+    kernel::test("scenarios beside each other", 60, || {
+        let scratch = scratch("beside", DUMBBELL);
+        std::fs::write(scratch.path("fast.toml"), DUMBBELL.replace("\"10 Mbit/s\"", "\"20 Mbit/s\"")).unwrap();
+        let run = ["run", "./two.toml", "--backend", "netns", "--beside", "./fast.toml --retries 1"];
+        let mut run = command(&scratch, &[&run[..], &PATIENT].concat()).stdout(Stdio::null()).spawn().unwrap();
+        let mut most = 0;
+        while run.try_wait().unwrap().is_none() {
+            most = most.max(receivers());
+            sleep(Duration::from_millis(20));
+        }
+        assert_eq!((run.wait().unwrap().code(), most), (Some(0), 2));
+        for (name, mbit_per_s) in [("two", 10.0), ("fast", 20.0)] {
+            let goodput = mean(&scratch.json(&format!("ccctl-lab/{name}-netns/summary.json")), "goodput");
+            let ideal = mbit_per_s * 1448.0 / 1500.0;
+            assert!((goodput / ideal - 1.0).abs() < 0.1, "{goodput} at {mbit_per_s} Mbit/s");
+        }
+    });
+}
+
 /// No path is never late: every try is invalid, and none is a result.
 #[test]
 fn an_invalid_run_is_shown_and_is_no_result() {

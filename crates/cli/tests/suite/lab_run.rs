@@ -122,6 +122,23 @@ fn a_sweep_over_any_value() {
     assert_ne!(goodput("sweep", 0).to_bits(), goodput("set", 0).to_bits());
 }
 
+/// Each with options of its own, and the same numbers as alone.
+#[test]
+fn scenarios_run_beside_each_other() {
+    let scratch = Scratch::new("beside");
+    fs::write(scratch.path("other.toml"), lab::SMALL.replace("delay = \"5 ms\"\nqueue", "delay = \"6 ms\"\nqueue"))
+        .unwrap();
+    let (few, one) = (["--repeats", "1", "--jobs", "1"], ["--only", "buffer=100 % BDP"]);
+    scratch.done(&[&["run", "./small.toml", "--out", "apart"], &few[..]].concat());
+    scratch.done(&[&["run", "./other.toml", "--out", "apart"], &few[..], &one[..]].concat());
+    let other = "./other.toml --repeats 1 --jobs 1 --only 'buffer=100 % BDP'";
+    let text = scratch.done(&[&["run", "./small.toml", "--out", "beside", "--beside", other], &few[..]].concat());
+    assert!(text.contains("small: 4 runs made") && text.contains("other: 2 runs made"), "{text}");
+    for name in ["small", "other"] {
+        assert_same_folders(&scratch.path(&format!("apart/{name}")), &scratch.path(&format!("beside/{name}")));
+    }
+}
+
 /// Starts a run of one thread, and waits until its first result is there.
 fn started(scratch: &Scratch, out: &str) -> Child {
     let mut command = scratch.command(&["run", "./small.toml", "--jobs", "1", "--out", out]);
@@ -159,6 +176,34 @@ fn ccctl_count(runs: usize) -> String {
     } else {
         format!("{runs} runs")
     }
+}
+
+/// One signal ends all, and one failure, too.
+#[test]
+fn scenarios_beside_each_other_end_together() {
+    let scratch = Scratch::new("beside-stop");
+    fs::write(scratch.path("other.toml"), lab::SMALL).unwrap();
+    let run = ["run", "./small.toml", "--jobs", "1", "--repeats", "500", "--series", "none", "--json"];
+    let beside = ["--beside", "./other.toml --jobs 1 --repeats 500"];
+    let child = scratch.command(&[&run[..], &beside[..]].concat()).stdout(Stdio::piped()).spawn().unwrap();
+    while scratch.units("ccctl-lab/small") == 0 || scratch.units("ccctl-lab/other") == 0 {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(6));
+    let results: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let ends = |name: &str| {
+        let of_name = results.as_array().unwrap().iter().find(|result| result["scenario"] == name);
+        (of_name.unwrap()["cancelled"].clone(), of_name.unwrap()["ran"].as_u64())
+    };
+    for name in ["small", "other"] {
+        assert_eq!(ends(name), (Value::Bool(true), Some(scratch.units(&format!("ccctl-lab/{name}")) as u64)));
+    }
+    // A folder of another seed is refused, and what runs beside it does not go on for its 2000 runs.
+    let refused = scratch.lab(&[&run[..], &["--seed", "9"], &beside[..]].concat());
+    assert_eq!(refused.status.code(), Some(3));
+    assert!(scratch.units("ccctl-lab/other") < 1000);
 }
 
 /// The example of the README, short: two pairs for a minute.

@@ -2,31 +2,33 @@
 
 use ccctl_lab::backend::{Backend, Sim};
 
-use crate::arguments::{LabChoice, LabPath};
+use super::task::Task;
+use crate::arguments::LabPath;
 
-/// Of this scenario.
-pub fn text(name: &str, axes: &[String], backend: &dyn Backend, choice: &LabChoice) -> String {
+/// Of this scenario, over this path.
+pub fn text(task: &Task<'_>, backend: &dyn Backend, path: LabPath) -> String {
+    let Task { name, axes, part } = *task;
     let verb = if axes.is_empty() { "run" } else { "sweep" };
     let mut words = vec!["ccctl".to_owned(), "lab".to_owned(), verb.to_owned(), quoted(name)];
     let mut add = |option: &str, value: &str| words.extend([option.to_owned(), quoted(value)]);
     if backend.name() != Sim.name() {
         add("--backend", backend.name());
-        if choice.path == LabPath::Netem {
+        if path == LabPath::Netem {
             add("--path", "netem");
         }
     }
-    for (option, values) in [("--axis", axes), ("--set", choice.set.as_slice()), ("--only", choice.only.as_slice())] {
+    for (option, values) in [("--axis", axes), ("--set", part.set.as_slice()), ("--only", part.only.as_slice())] {
         for value in values {
             add(option, value);
         }
     }
-    if let Some(seed) = choice.seed {
+    if let Some(seed) = part.seed {
         add("--seed", &seed.to_string());
     }
-    if let Some(repeats) = choice.repeats {
+    if let Some(repeats) = part.repeats {
         add("--repeats", &repeats.to_string());
     }
-    if choice.no_paper && axes.is_empty() {
+    if part.no_paper && axes.is_empty() {
         words.push("--no-paper".to_owned());
     }
     words.join(" ")

@@ -6,7 +6,8 @@ use ccctl_lab::scenario::{Override, Scenario, ScenarioError};
 use ccctl_lab::shipped::{shipped as all_shipped, Shipped};
 
 use super::fault;
-use crate::arguments::LabChoice;
+use super::task::Task;
+use crate::arguments::LabPart;
 use crate::exit::UsageError;
 
 /// A scenario that can be run, and the folder of its traces, which is there as long as this is.
@@ -51,12 +52,13 @@ pub fn read_shipped(scenario: &Shipped) -> anyhow::Result<Loaded> {
 }
 
 /// Reads what a command line names, and changes it.
-pub fn load(name: &str, axes: &[String], choice: &LabChoice) -> anyhow::Result<Loaded> {
+pub fn load(task: &Task<'_>) -> anyhow::Result<Loaded> {
+    let Task { name, axes, part } = *task;
     let mut source = source(name)?;
-    if choice.no_paper || !axes.is_empty() {
+    if part.no_paper || !axes.is_empty() {
         source.text = without_paper(&source, axes)?;
     }
-    let overrides = overrides(choice)?;
+    let overrides = overrides(part)?;
     read(source, &overrides)
 }
 
@@ -141,21 +143,21 @@ fn word(text: &str) -> toml::Value {
     parsed.unwrap_or_else(|| text.into())
 }
 
-fn overrides(choice: &LabChoice) -> anyhow::Result<Vec<Override>> {
+fn overrides(part: &LabPart) -> anyhow::Result<Vec<Override>> {
     let mut overrides = Vec::new();
-    for text in &choice.set {
+    for text in &part.set {
         let wrong = || UsageError::new(format!("--set {text}: there is no ="), "--set 'run.duration=60 s'");
         let (path, value) = text.split_once('=').ok_or_else(wrong)?;
         overrides.push((path.trim().to_owned(), value.trim().to_owned()));
     }
-    if let Some(seed) = choice.seed {
+    if let Some(seed) = part.seed {
         overrides.push(("run.seed".to_owned(), seed.to_string()));
     }
-    if let Some(repeats) = choice.repeats {
+    if let Some(repeats) = part.repeats {
         overrides.push(("run.repeats".to_owned(), repeats.to_string()));
     }
-    if !choice.only.is_empty() {
-        overrides.push(("run.only".to_owned(), only(&choice.only)?));
+    if !part.only.is_empty() {
+        overrides.push(("run.only".to_owned(), only(&part.only)?));
     }
     Ok(overrides)
 }

@@ -15,6 +15,7 @@ mod report;
 mod reproduction;
 mod run;
 mod show;
+mod task;
 mod text;
 
 use crate::arguments::{Lab as Arguments, LabCommand};

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use ccctl_lab::run::{units, Progress as Step, Shard, UnitId};
 use ccctl_lab::scenario::Scenario;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use super::effort::Effort;
 use crate::output;
@@ -36,7 +36,7 @@ struct State {
 }
 
 impl Progress {
-    pub fn new(scenario: &Scenario, shard: Option<Shard>, out: &Path, effort: Effort) -> Self {
+    pub fn new(scenario: &Scenario, shard: Option<Shard>, out: &Path, effort: Effort, bars: &MultiProgress) -> Self {
         let shard = shard.unwrap_or(Shard { number: 1, of: 1 });
         let mine: Vec<UnitId> = units(scenario).into_iter().skip(shard.number - 1).step_by(shard.of).collect();
         let of_point: BTreeMap<usize, f64> =
@@ -55,7 +55,7 @@ impl Progress {
             weights,
             state: Mutex::new(state),
             started: Instant::now(),
-            bar: bar(&scenario.name),
+            bar: bar(&scenario.name).map(|bar| bars.add(bar)),
         }
     }
 

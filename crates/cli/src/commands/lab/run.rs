@@ -1,5 +1,6 @@
 //! `ccctl lab run` and `ccctl lab sweep`
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -9,67 +10,73 @@ use ccctl_lab::backend::{Backend, PathKind, Sim};
 use ccctl_lab::report::{keep_command, report as draw};
 use ccctl_lab::run::{check, run as run_lab, Options, Report, RunError, SeriesFormat, Shard};
 use ccctl_lab::scenario::Scenario;
+use indicatif::MultiProgress;
 
 use super::effort::Effort;
 use super::kernel::{self, Kernel};
 use super::progress::Progress;
+use super::task::{self, Queue, Task};
 use super::{browser, command, compare, fault, load, text};
 use crate::arguments::{LabBackend, LabChoice, LabPath, LabRun, LabSeries, LabSweep};
 use crate::commands::acks::stop::Stop;
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::output;
 
 /// Between two looks at Ctrl-C and the bar.
 const TICK: Duration = Duration::from_millis(100);
 
 pub fn run(arguments: &LabRun) -> anyhow::Result<Exit> {
-    run_all(&arguments.scenarios, &[], &arguments.choice)
+    run_all(&task::queues(arguments), &arguments.choice)
 }
 
 pub fn sweep(arguments: &LabSweep) -> anyhow::Result<Exit> {
-    run_all(std::slice::from_ref(&arguments.scenario), &arguments.axis, &arguments.choice)
+    run_all(&task::queues_of_sweep(arguments), &arguments.choice)
 }
 
-fn run_all(names: &[String], axes: &[String], choice: &LabChoice) -> anyhow::Result<Exit> {
-    let kernel = Kernel::new(choice.late, path(choice.path), choice.jobs.is_some_and(|jobs| jobs > 1));
+fn run_all(queues: &[Queue<'_>], choice: &LabChoice) -> anyhow::Result<Exit> {
+    let kernel = Kernel::new(choice.late, path(choice.path), is_shared(queues));
     let backends: &[&dyn Backend] = match choice.backend {
         LabBackend::Sim => &[&Sim],
         LabBackend::Netns => &[&kernel],
+        LabBackend::Both if queues.len() > 1 => return Err(beside_both().into()),
         LabBackend::Both => &[&Sim, &kernel],
     };
     // What is wrong with the last is said before the first is run.
-    for name in names {
-        let loaded = load::load(name, axes, choice)?;
-        for backend in backends {
-            check(&loaded.scenario, *backend).map_err(fault::of_run)?;
-        }
-    }
+    check_all(queues, backends)?;
     let shard = choice.shard.as_deref().map(str::parse::<Shard>).transpose().map_err(fault::of_run)?;
     if choice.backend != LabBackend::Sim {
         kernel::require(path(choice.path))?;
     }
-    let all = All { axes, choice, shard, stop: Stop::listen()? };
-    let mut results = Vec::new();
-    for name in names {
-        let mut folders = Vec::new();
+    let (cancel, bars) = (AtomicBool::new(false), MultiProgress::new());
+    let all = All { choice, backends, shard, stop: Stop::listen()?, cancel, bars };
+    all.end(&all.at_once(queues)?)
+}
+
+fn beside_both() -> UsageError {
+    UsageError::new("--beside needs one backend: the simulator would make runs on the kernel late", "--backend netns")
+}
+
+/// Do several runs have the machine at once?
+fn is_shared(queues: &[Queue<'_>]) -> bool {
+    queues.len() > 1 || queues.iter().flatten().any(|task| task.part.jobs.is_some_and(|jobs| jobs > 1))
+}
+
+/// Can all be run, and has each folder one queue that writes there?
+fn check_all(queues: &[Queue<'_>], backends: &[&dyn Backend]) -> anyhow::Result<()> {
+    let mut queue_of = BTreeMap::new();
+    for (number, task) in queues.iter().enumerate().flat_map(|(number, queue)| queue.iter().map(move |it| (number, it)))
+    {
+        let scenario = load::load(task)?.scenario;
         for backend in backends {
-            let result = all.run_one(name, *backend)?;
-            let is_stopped = result.cancelled;
-            folders.push(result.folder.clone());
-            results.push(result);
-            if is_stopped {
-                return all.end(&results);
-            }
+            check(&scenario, *backend).map_err(fault::of_run)?;
         }
-        if let ([sim, kernel], None) = (&folders[..], shard) {
-            let page = compare::page_of_both(sim, kernel)?;
-            all.show(&page);
-            if !choice.output.json {
-                output::line(&format!("  both: {}", page.display()))?;
-            }
+        let name = scenario.name;
+        if *queue_of.entry(name.clone()).or_insert(number) != number {
+            let cause = format!("--beside {}: runs of {name} are made already", task.name);
+            return Err(UsageError::new(cause, "one command for all of them, with a list of values in --only").into());
         }
     }
-    all.end(&results)
+    Ok(())
 }
 
 fn path(asked: LabPath) -> PathKind {
@@ -81,28 +88,72 @@ fn path(asked: LabPath) -> PathKind {
 
 /// What is common to all runs of a command.
 struct All<'a> {
-    axes: &'a [String],
     choice: &'a LabChoice,
+    backends: &'a [&'a dyn Backend],
     shard: Option<Shard>,
     stop: Stop,
+    cancel: AtomicBool, // all of them
+    bars: MultiProgress,
 }
 
 impl All<'_> {
-    fn run_one(&self, name: &str, backend: &dyn Backend) -> anyhow::Result<text::Outcome> {
-        let loaded = load::load(name, self.axes, self.choice)?;
+    /// Every queue in a thread of its own; one that fails ends the others.
+    fn at_once(&self, queues: &[Queue<'_>]) -> anyhow::Result<Vec<text::Outcome>> {
+        let results: anyhow::Result<Vec<_>> = thread::scope(|scope| {
+            let threads: Vec<_> = queues.iter().map(|queue| scope.spawn(|| self.one_by_one(queue))).collect();
+            let joined = threads.into_iter().map(thread::ScopedJoinHandle::join);
+            joined.map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        });
+        Ok(results?.into_iter().flatten().collect())
+    }
+
+    fn one_by_one(&self, queue: &[Task<'_>]) -> anyhow::Result<Vec<text::Outcome>> {
+        let mut results = Vec::new();
+        for task in queue {
+            let of_task = self.run_task(task).inspect_err(|_| self.cancel.store(true, Ordering::SeqCst))?;
+            let is_stopped = of_task.iter().any(|result| result.cancelled);
+            results.extend(of_task);
+            if is_stopped {
+                break;
+            }
+        }
+        Ok(results)
+    }
+
+    /// With every backend.
+    fn run_task(&self, task: &Task<'_>) -> anyhow::Result<Vec<text::Outcome>> {
+        let mut results: Vec<text::Outcome> = Vec::new();
+        for backend in self.backends {
+            results.push(self.run_one(task, *backend)?);
+            if results.iter().any(|result| result.cancelled) {
+                return Ok(results);
+            }
+        }
+        if let ([sim, kernel], None) = (&results[..], self.shard) {
+            let page = compare::page_of_both(&sim.folder, &kernel.folder)?;
+            self.show(&page);
+            if !self.choice.output.json {
+                output::line(&format!("  both: {}", page.display()))?;
+            }
+        }
+        Ok(results)
+    }
+
+    fn run_one(&self, task: &Task<'_>, backend: &dyn Backend) -> anyhow::Result<text::Outcome> {
+        let loaded = load::load(task)?;
         let options = Options {
             out: self.folder(&loaded.scenario, backend),
-            jobs: self.choice.jobs.map_or_else(|| backend.usual_jobs(), usize::from),
+            jobs: task.part.jobs.map_or_else(|| backend.usual_jobs(), usize::from),
             shard: self.shard,
             series: match self.choice.series {
                 LabSeries::Parquet => Some(SeriesFormat::Parquet),
                 LabSeries::Csv => Some(SeriesFormat::Csv),
                 LabSeries::None => None,
             },
-            retries: self.choice.retries,
+            retries: task.part.retries,
         };
         let report = self.carry_out(&loaded.scenario, backend, &options)?;
-        let text = command::text(name, self.axes, backend, self.choice);
+        let text = command::text(task, backend, self.choice.path);
         keep_command(&options.out, &text).map_err(fault::of_run)?;
         let is_page = !report.cancelled && self.shard.is_none();
         let page = is_page.then(|| draw(&options.out)).transpose().map_err(fault::of_run)?;
@@ -111,7 +162,7 @@ impl All<'_> {
         }
         let result = text::Outcome::new(&report, &options.out, page, self.shard);
         if !self.choice.output.json {
-            output::line(result.text().trim_end())?;
+            self.bars.suspend(|| output::line(result.text().trim_end()))?;
         }
         Ok(result)
     }
@@ -135,14 +186,13 @@ impl All<'_> {
     fn carry_out(&self, scenario: &Scenario, backend: &dyn Backend, options: &Options) -> anyhow::Result<Report> {
         let jobs = options.jobs;
         let effort = if backend.is_deterministic() { Effort::Work } else { Effort::Time { jobs } };
-        let progress = Progress::new(scenario, options.shard, &options.out, effort);
-        let cancel = AtomicBool::new(false);
+        let progress = Progress::new(scenario, options.shard, &options.out, effort, &self.bars);
         let result: Result<Report, RunError> = thread::scope(|scope| {
-            let work = scope.spawn(|| run_lab(scenario, backend, options, &|step| progress.step(step), &cancel));
+            let work = scope.spawn(|| run_lab(scenario, backend, options, &|step| progress.step(step), &self.cancel));
             while !work.is_finished() {
                 // If signals cannot be read, nobody could stop it: stop.
                 if self.stop.is_wanted().unwrap_or(true) {
-                    cancel.store(true, Ordering::SeqCst);
+                    self.cancel.store(true, Ordering::SeqCst);
                 }
                 progress.show();
                 thread::sleep(TICK);
