@@ -138,16 +138,22 @@ pub fn usage(error: &clap::Error) -> ExitCode {
         return Exit::Done.into();
     }
     let text = error.to_string();
+    let after = |head: &str| text.lines().find_map(|line| line.trim().strip_prefix(head)).map(str::trim);
+    eprintln!("ccctl: {}", cause_of_usage(error));
+    eprintln!("  try: {}", after("tip:").or_else(|| after("Usage:")).unwrap_or("ccctl --help"));
+    Exit::Usage.into()
+}
+
+/// What is wrong with a command line, in one line: clap's first, and the arguments that it names below.
+pub fn cause_of_usage(error: &clap::Error) -> String {
+    let text = error.to_string();
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or("wrong usage").trim_start_matches("error: ").to_owned();
-    let rest: Vec<&str> = lines.collect();
-    let named = rest.iter().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("tip:"));
-    let named: Vec<&str> = named.filter(|line| !line.starts_with("For more")).copied().collect();
-    let cause = if named.is_empty() { first } else { format!("{first} {}", named.join(", ")) };
-    let tip = rest.iter().find(|line| line.starts_with("tip:")).map(|line| line.trim_start_matches("tip:").trim());
-    let usage =
-        rest.iter().find(|line| line.starts_with("Usage:")).map(|line| line.trim_start_matches("Usage:").trim());
-    eprintln!("ccctl: {cause}");
-    eprintln!("  try: {}", tip.or(usage).unwrap_or("ccctl --help"));
-    Exit::Usage.into()
+    let named = lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("tip:"));
+    let named: Vec<&str> = named.filter(|line| !line.starts_with("For more")).collect();
+    if named.is_empty() {
+        first
+    } else {
+        format!("{first} {}", named.join(", "))
+    }
 }

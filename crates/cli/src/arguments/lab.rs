@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 
 use super::{duration, Output};
+use crate::exit::cause_of_usage;
 
 /// `ccctl lab`
 #[derive(Debug, Args)]
@@ -132,11 +133,7 @@ pub struct LabBeside {
 
 fn beside(text: &str) -> Result<LabBeside, String> {
     let words = shlex::split(text).ok_or("a quote is not closed")?;
-    LabBeside::try_parse_from(words).map_err(|error| {
-        let text = error.to_string();
-        let cause: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
-        cause.join(" ").trim_start_matches("error: ").to_owned()
-    })
+    LabBeside::try_parse_from(words).map_err(|error| cause_of_usage(&error))
 }
 
 /// `ccctl lab sweep`
