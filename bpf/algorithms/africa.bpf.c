@@ -41,6 +41,11 @@ struct africa_state {
 };
 CC_STATE_STRUCT(africa);
 
+void CC_HOOK(africa_init, struct sock *sk)
+{
+	(void)CC_NEW_STATE(africa, sk);
+}
+
 void CC_HOOK(africa_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
 	struct africa_state *ca = CC_STATE(africa, sk);
@@ -94,6 +99,7 @@ u32 CC_HOOK(africa_ssthresh, struct sock *sk)
 }
 
 CC_ALGORITHM(africa,
+	.init = CC_FN(africa_init),
 	.cong_avoid = CC_FN(africa_cong_avoid),
 	.ssthresh = CC_FN(africa_ssthresh),
 	.pkts_acked = CC_FN(africa_pkts_acked),

@@ -578,7 +578,7 @@ CC_CONG_CONTROL(bbr_cong_control, sk, sample)
 
 void CC_HOOK(bbr_init, struct sock *sk)
 {
-	struct bbr_state *ca = CC_STATE(bbr, sk);
+	struct bbr_state *ca = CC_NEW_STATE(bbr, sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;

@@ -81,7 +81,7 @@ CC_INLINE void cdg_start_round(struct cdg_state *ca, const struct tcp_sock *tp)
 
 void CC_HOOK(cdg_init, struct sock *sk)
 {
-	struct cdg_state *ca = CC_STATE(cdg, sk);
+	struct cdg_state *ca = CC_NEW_STATE(cdg, sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 
 	ca->round_end_seq = tp->snd_nxt;

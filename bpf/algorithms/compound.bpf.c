@@ -75,7 +75,7 @@ CC_INLINE void compound_reset(struct compound_state *ca, const struct tcp_sock *
 
 void CC_HOOK(compound_init, struct sock *sk)
 {
-	compound_reset(CC_STATE(compound, sk), tcp_sk(sk));
+	compound_reset(CC_NEW_STATE(compound, sk), tcp_sk(sk));
 }
 
 /* The Reno part is what dwnd leaves of the window, so that changes of the window by the core cannot part the two. */

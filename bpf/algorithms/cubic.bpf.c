@@ -54,7 +54,7 @@ CC_STATE_STRUCT(cubic);
 
 void CC_HOOK(cubic_init, struct sock *sk)
 {
-	struct cubic_state *ca = CC_STATE(cubic, sk);
+	struct cubic_state *ca = CC_NEW_STATE(cubic, sk);
 
 	ca->last_active_us = (u32)cc_now_us(sk);
 	hystart_init(&ca->hystart, tcp_sk(sk));

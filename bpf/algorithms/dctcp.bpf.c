@@ -45,7 +45,7 @@ CC_INLINE void dctcp_start_window(struct dctcp_state *ca, const struct tcp_sock 
 
 void CC_HOOK(dctcp_init, struct sock *sk)
 {
-	struct dctcp_state *ca = CC_STATE(dctcp, sk);
+	struct dctcp_state *ca = CC_NEW_STATE(dctcp, sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 
 	ca->ecn_is_on = tp->ecn_flags & TCP_ECN_OK;

@@ -53,7 +53,7 @@ CC_INLINE void fast_restart_round(struct fast_state *ca, const struct tcp_sock *
 
 void CC_HOOK(fast_init, struct sock *sk)
 {
-	fast_restart_round(CC_STATE(fast, sk), tcp_sk(sk));
+	fast_restart_round(CC_NEW_STATE(fast, sk), tcp_sk(sk));
 }
 
 /* weight min(3 / W, 1/4); the difference is kept unsigned. In Q3 an average within W / 24 us would never move. */

@@ -53,7 +53,7 @@ void CC_HOOK(highspeed_lp_init, struct sock *sk)
 {
 	struct lowprio_law law = LOWPRIO_LAW(highspeed_lp_params());
 
-	lowprio_init(&CC_STATE(highspeed_lp, sk)->delay, &law);
+	lowprio_init(&CC_NEW_STATE(highspeed_lp, sk)->delay, &law);
 }
 
 void CC_HOOK(highspeed_lp_pkts_acked, struct sock *sk, const struct ack_sample *sample)

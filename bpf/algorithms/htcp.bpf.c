@@ -85,7 +85,7 @@ CC_INLINE void htcp_update_alpha(struct htcp_state *ca, const struct htcp_params
 
 void CC_HOOK(htcp_init, struct sock *sk)
 {
-	struct htcp_state *ca = CC_STATE(htcp, sk);
+	struct htcp_state *ca = CC_NEW_STATE(htcp, sk);
 
 	ca->alpha_q10 = 1024;
 	ca->beta_q7 = HTCP_BETA_MIN_Q7;

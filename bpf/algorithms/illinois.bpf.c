@@ -56,7 +56,7 @@ CC_INLINE void illinois_be_reno(struct illinois_state *ca)
 
 void CC_HOOK(illinois_init, struct sock *sk)
 {
-	struct illinois_state *ca = CC_STATE(illinois, sk);
+	struct illinois_state *ca = CC_NEW_STATE(illinois, sk);
 
 	ca->alpha_q7 = illinois_params()->alpha_max_q7;
 	ca->beta_q6 = ILLINOIS_RENO_BETA_Q6;

@@ -34,6 +34,11 @@ struct libra_state {
 };
 CC_STATE_STRUCT(libra);
 
+void CC_HOOK(libra_init, struct sock *sk)
+{
+	(void)CC_NEW_STATE(libra, sk);
+}
+
 void CC_HOOK(libra_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
 	struct libra_state *ca = CC_STATE(libra, sk);
@@ -97,6 +102,7 @@ u32 CC_HOOK(libra_ssthresh, struct sock *sk)
 }
 
 CC_ALGORITHM(libra,
+	.init = CC_FN(libra_init),
 	.pkts_acked = CC_FN(libra_pkts_acked),
 	.cong_avoid = CC_FN(libra_cong_avoid),
 	.ssthresh = CC_FN(libra_ssthresh),

@@ -31,7 +31,7 @@ void CC_HOOK(lp_init, struct sock *sk)
 {
 	struct lowprio_law law = LOWPRIO_LAW(lp_params());
 
-	lowprio_init(&CC_STATE(lp, sk)->delay, &law);
+	lowprio_init(&CC_NEW_STATE(lp, sk)->delay, &law);
 }
 
 void CC_HOOK(lp_pkts_acked, struct sock *sk, const struct ack_sample *sample)

@@ -74,7 +74,7 @@ CC_INLINE void nv_reset(struct nv_state *ca, const struct tcp_sock *tp)
 
 void CC_HOOK(nv_init, struct sock *sk)
 {
-	struct nv_state *ca = CC_STATE(nv, sk);
+	struct nv_state *ca = CC_NEW_STATE(nv, sk);
 
 	nv_reset(ca, tcp_sk(sk));
 	ca->may_grow = true;

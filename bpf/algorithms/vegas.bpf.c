@@ -30,7 +30,7 @@ CC_STATE_STRUCT(vegas);
 
 void CC_HOOK(vegas_init, struct sock *sk)
 {
-	cc_rtt_relearn(&CC_STATE(vegas, sk)->rtt, tcp_sk(sk));
+	cc_rtt_relearn(&CC_NEW_STATE(vegas, sk)->rtt, tcp_sk(sk));
 }
 
 CC_INLINE u64 vegas_diff_pkts(const struct vegas_params *p, const struct cc_rtt *rtt, u32 cwnd)

@@ -28,7 +28,7 @@ CC_STATE_STRUCT(veno);
 
 void CC_HOOK(veno_init, struct sock *sk)
 {
-	struct veno_state *ca = CC_STATE(veno, sk);
+	struct veno_state *ca = CC_NEW_STATE(veno, sk);
 
 	cc_rtt_relearn(&ca->rtt, tcp_sk(sk));
 	ca->increase_next = true;

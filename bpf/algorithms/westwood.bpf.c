@@ -40,7 +40,7 @@ CC_INLINE void westwood_start_window(struct westwood_state *ca, const struct soc
 
 void CC_HOOK(westwood_init, struct sock *sk)
 {
-	westwood_start_window(CC_STATE(westwood, sk), sk);
+	westwood_start_window(CC_NEW_STATE(westwood, sk), sk);
 }
 
 CC_INLINE u32 westwood_filter(u32 average, u32 sample)

@@ -42,7 +42,7 @@ CC_STATE_STRUCT(yeah);
 
 void CC_HOOK(yeah_init, struct sock *sk)
 {
-	struct yeah_state *ca = CC_STATE(yeah, sk);
+	struct yeah_state *ca = CC_NEW_STATE(yeah, sk);
 
 	cc_rtt_relearn(&ca->rtt, tcp_sk(sk));
 	ca->reno_count_pkts = 2;

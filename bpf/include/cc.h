@@ -6,6 +6,7 @@
  *   CC_HOOK(name_hook, args...)           a function that the kernel (or the simulator) calls
  *   CC_STATE_STRUCT(name)                 declares struct name_state, at most 104 bytes in each socket
  *   CC_STATE(name, sk)                    a socket's struct name_state
+ *   CC_NEW_STATE(name, sk)                the same for init: all zero
  *   CC_PREPARE(name_prepare, p, d)        optional: tables worked out from the parameters before these take effect
  *   CC_ALGORITHM(name, .hook = ...)       registration as bpf_name, or with CC_REGISTER under another name and with flags
  *
@@ -38,6 +39,13 @@
 	CC_KEEP_IN_BTF(algorithm##_state)
 
 #define CC_STATE(algorithm, sk) ((struct algorithm##_state *)inet_csk(sk)->icsk_ca_priv)
+
+/*
+ * Who connects is told of its SYN before init. That is a small packet: over a slow link its RTT is shorter than that of any
+ * data, and a base RTT taken from it would never be seen again.
+ */
+#define CC_NEW_STATE(algorithm, sk)                                                                                    \
+	((struct algorithm##_state *)__builtin_memset(CC_STATE(algorithm, sk), 0, sizeof(struct algorithm##_state)))
 
 /* Time of this event, us; from the socket, never from jiffies, so that an RTT of 10 us works. */
 CC_INLINE u64 cc_now_us(const struct sock *sk)

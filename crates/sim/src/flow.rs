@@ -220,9 +220,14 @@ impl Flow {
         self.restart();
     }
 
-    /// `init` is called again, on a socket that has been changed.
-    pub(crate) fn restart(&mut self) {
+    /// The algorithm begins anew, as on a socket that changes to it.
+    pub fn restart(&mut self) {
         self.socket.inet_conn.icsk_ca_priv = Default::default();
+        self.established();
+    }
+
+    /// `init` at the end of a handshake: whatever the ACK of the SYN has told the algorithm is still in its state.
+    pub fn established(&mut self) {
         self.tell(Hook::Init, Instance::init);
     }
 

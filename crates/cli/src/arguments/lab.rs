@@ -64,9 +64,6 @@ pub struct LabPart {
     /// Leave out the paper's values and statements
     #[arg(long)]
     pub no_paper: bool,
-    /// Tries again of a run that the netns backend calls invalid
-    #[arg(long, value_name = "N", default_value_t = 2)]
-    pub retries: u32,
     /// Runs at once [default: processors; netns: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
@@ -82,6 +79,9 @@ pub struct LabChoice {
     /// twentieth of each path's RTT, 1ms to 10ms]
     #[arg(long, value_name = "TIME", value_parser = lateness)]
     pub late: Option<Duration>,
+    /// Tries again of a run that the netns backend calls invalid
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub retries: u32,
     /// On the netns backend: what carries packets
     #[arg(long, value_enum, default_value_t)]
     pub path: LabPath,

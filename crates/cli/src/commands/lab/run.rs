@@ -150,7 +150,7 @@ impl All<'_> {
                 LabSeries::Csv => Some(SeriesFormat::Csv),
                 LabSeries::None => None,
             },
-            retries: task.part.retries,
+            retries: self.choice.retries,
         };
         let report = self.carry_out(&loaded.scenario, backend, &options)?;
         let text = command::text(task, backend, self.choice.path);
