@@ -19,7 +19,7 @@ pub(super) struct Entry {
     /// The simulator's, and what was set otherwise than in this repository's scenario of that name.
     pub(super) sim: Option<Results>,
     /// The running kernel's, judged by all places of the simulator's scenario, and what was set otherwise than there.
-    pub(super) kernel: Option<Results>,
+    pub(super) kernel: Vec<Results>,
 }
 
 /// Results of one backend.
@@ -56,27 +56,48 @@ impl Loaded {
 pub(super) fn entries(folders: &[PathBuf], record: &Record) -> Result<Vec<Entry>, RunError> {
     let all = folders.iter().map(|folder| Loaded::of(folder)).collect::<Result<Vec<_>, _>>()?;
     let (sims, kernels): (Vec<_>, Vec<_>) = all.into_iter().partition(|it| it.summary.versions.backend == SIMULATOR);
-    let (mut sims, mut kernels) = (by_name(sims)?, by_name(kernels)?);
+    let (mut sims, mut kernels) = (by_name(sims), by_name(kernels));
     let names: BTreeSet<String> = sims.keys().chain(kernels.keys()).cloned().collect();
     let entry = |name: String| {
-        let (sim, kernel) = (sims.remove(&name), kernels.remove(&name));
+        let sim = only(sims.remove(&name).unwrap_or_default())?;
+        let kernels = kernels.remove(&name).unwrap_or_default();
         let shipped = || if record.knows(&name) { shipped_scenario(&name) } else { None };
-        let kernel = kernel.map(|kernel| match sim.as_ref().map(|sim| sim.scenario.clone()).or_else(shipped) {
-            Some(scenario) => kernel_results(&kernel, &scenario),
-            None => Err(kernel.wrong("a result of NAME on the kernel and none of the simulator; its folder, too")),
-        });
-        Ok(Entry { name, sim: sim.map(sim_results), kernel: kernel.transpose()? })
+        let scenario = sim.as_ref().map(|sim| sim.scenario.clone()).or_else(shipped);
+        let kernel = all_kernel_results(&kernels, scenario.as_ref())?;
+        Ok(Entry { name, sim: sim.map(sim_results), kernel })
     };
     names.into_iter().map(entry).collect()
 }
 
-fn by_name(all: Vec<Loaded>) -> Result<BTreeMap<String, Loaded>, RunError> {
-    let mut found = BTreeMap::new();
+fn by_name(all: Vec<Loaded>) -> BTreeMap<String, Vec<Loaded>> {
+    let mut found: BTreeMap<String, Vec<Loaded>> = BTreeMap::new();
     for one in all {
-        if found.contains_key(one.name()) {
-            return Err(one.wrong("a second result of NAME; one folder of each scenario and backend"));
+        found.entry(one.name().to_owned()).or_default().push(one);
+    }
+    found
+}
+
+fn only(sims: Vec<Loaded>) -> Result<Option<Loaded>, RunError> {
+    match sims.get(1) {
+        Some(second) => Err(second.wrong("a second result of NAME in the simulator; one folder of each scenario")),
+        None => Ok(sims.into_iter().next()),
+    }
+}
+
+/// Each with settings of its own.
+fn all_kernel_results(kernels: &[Loaded], sim: Option<&Scenario>) -> Result<Vec<Results>, RunError> {
+    let mut found: Vec<Results> = Vec::new();
+    for kernel in kernels {
+        let Some(sim) = sim else {
+            return Err(kernel.wrong("a result of NAME on the kernel and none of the simulator; its folder, too"));
+        };
+        let results = kernel_results(kernel, sim)?;
+        if found.iter().any(|known| known.changes == results.changes) {
+            return Err(
+                kernel.wrong("a second result of NAME on the kernel; one folder of each scenario and its --set")
+            );
         }
-        found.insert(one.name().to_owned(), one);
+        found.push(results);
     }
     Ok(found)
 }

@@ -3,16 +3,18 @@
 use std::fmt::Write as _;
 
 use super::cells::{holds_where_run, places_text};
-use super::entry::Results;
-use super::record::{Found, Outcome};
+use super::record::{Found, Known, Outcome, PaperValue, Side};
+use crate::run::Summary;
 use crate::statements::{Judged, JudgedPlace, Verdict};
 
-/// What was run, where, and how it differs from the simulator's.
-pub(super) fn description(kernel: &Results) -> String {
-    let summary = &kernel.summary;
+/// Instead of our value, where there is none.
+const NOT_RUN: &str = "-";
+
+/// What was run, and where.
+pub(super) fn description(summary: &Summary) -> String {
     let points = summary.points.iter().filter(|point| point.repeats > 0).count();
     let mut text = format!(
-        "Kernel: {} runs at {points} of {} points, {}, ccctl {}",
+        "{} runs at {points} of {} points, {}, ccctl {}",
         summary.runs_done,
         summary.points.len(),
         summary.versions.host.as_deref().unwrap_or("a kernel that was not noted"),
@@ -25,10 +27,43 @@ pub(super) fn description(kernel: &Results) -> String {
     if !summary.invalid.is_empty() {
         let _ = write!(text, "; {} more came to no result, as the path was late too often", summary.invalid.len());
     }
-    if !kernel.changes.is_empty() {
-        let _ = write!(text, ". Not as in the simulator: {}", kernel.changes.join("; "));
-    }
     text + "."
+}
+
+/// A paragraph for each setting of the kernel's runs.
+pub(super) fn paragraphs(known: &Known) -> Vec<String> {
+    let one = |(index, side): (usize, &Side)| {
+        let changes = match side.changes.as_slice() {
+            [] => String::new(),
+            changes => format!(" Not as in the simulator: {}.", changes.join("; ")),
+        };
+        format!("Kernel{}: {}{changes}", mark(known, index), side.description)
+    };
+    known.kernel.iter().enumerate().map(one).collect()
+}
+
+/// Which of several settings this is; nothing where there is one.
+fn mark(known: &Known, index: usize) -> String {
+    if known.kernel.len() > 1 {
+        format!(" ({})", index + 1)
+    } else {
+        String::new()
+    }
+}
+
+/// What became of a statement: by the settings that are nearest to the simulator's and decide it, else by the nearest that tell of it.
+pub(super) fn nearest(known: &Known, id: &str) -> Option<Found> {
+    let all = || known.kernel.iter().enumerate().filter_map(|(index, side)| Some((index, side.found.get(id)?)));
+    let is_decided = |found: &Found| matches!(found.verdict, Outcome::Holds | Outcome::DoesNotHold);
+    let (index, found) = all().find(|(_, found)| is_decided(found)).or_else(|| all().next())?;
+    let text = [mark(known, index).trim_start(), &found.text].join(" ").trim_start().to_owned();
+    Some(Found { text, verdict: found.verdict })
+}
+
+/// Our value beside a paper's, of the nearest settings that have one.
+pub(super) fn nearest_value(known: &Known, row: &PaperValue) -> Option<[String; 2]> {
+    let mut values = known.kernel.iter().filter_map(|side| side.paper.get(&row.key()));
+    values.find(|value| value[0] != NOT_RUN).cloned()
 }
 
 /// What became of a statement by the places that were run, by its id; nothing where none were.

@@ -15,7 +15,7 @@ use crate::scenario::Scenario;
 use crate::shipped::shipped;
 pub use notes::{read_notes, Note, NotesError};
 pub use record::Record;
-use record::{Found, Known, Outcome, Side, Stated};
+use record::{Found, Known, Outcome, Stated};
 
 /// The ids of all statements of the shipped scenarios.
 #[must_use]
@@ -27,7 +27,7 @@ pub fn statement_ids() -> BTreeSet<String> {
 /// The whole page: the simulator's results, and the running kernel's beside them where there are some.
 #[must_use]
 pub fn reproduction(record: &Record, notes: &BTreeMap<String, Note>) -> String {
-    let has_kernel = record.scenarios.values().any(|known| known.kernel.is_some());
+    let has_kernel = record.scenarios.values().any(|known| !known.kernel.is_empty());
     let mut out = String::from(
         "# Reproduction of published results\n\n\
          Written by `scripts/reproduce`; do not edit. Every statement of the papers that can be checked, our numbers, and \
@@ -45,7 +45,8 @@ pub fn reproduction(record: &Record, notes: &BTreeMap<String, Note>) -> String {
             "\nThe running kernel's column is made by `scripts/reproduce --backend netns` out of the points in \
              `configs/reproduction-netns.txt`: those that two processors carry faithfully. Runs that the path calls invalid are in \
              no number. A statement holds where run if places, or values of a course, that it needs are missing and all others \
-             bear it out, is not decided if only some do, and is not run where all are missing.\n",
+             bear it out, is not decided if only some do, and is not run where all are missing. Where a scenario was run there with \
+             several settings, those nearest to the simulator's that decide a statement are shown, by their number.\n",
         );
     }
     for (name, known) in &record.scenarios {
@@ -87,36 +88,34 @@ fn write_counts(record: &Record, has_kernel: bool, out: &mut String) {
 
 /// Statements, the simulator's verdicts and runs, the kernel's verdicts and runs.
 fn row_of_counts(known: &Known) -> [usize; COUNTS[1]] {
-    let count = |side: Option<&Side>, verdict: Option<Outcome>| {
-        let of = |stated: &&Stated| found(side, stated).map(|found| found.verdict) == verdict;
-        known.statements.iter().filter(of).count()
+    let verdicts = |side: &dyn Fn(&Stated) -> Option<Found>| -> Vec<Option<Outcome>> {
+        known.statements.iter().map(|stated| side(stated).map(|found| found.verdict)).collect()
     };
-    let (sim, kernel) = (Some(&known.sim), known.kernel.as_ref());
+    let sim = verdicts(&|stated| known.sim.found.get(&stated.id).cloned());
+    let kernel = verdicts(&|stated| kernel::nearest(known, &stated.id));
+    let count =
+        |side: &[Option<Outcome>], verdict: Option<Outcome>| side.iter().filter(|found| **found == verdict).count();
     let [holds, where_run, not, undecided] =
         [Outcome::Holds, Outcome::HoldsWhereRun, Outcome::DoesNotHold, Outcome::Undecided].map(Some);
     [
         known.statements.len(),
-        count(sim, holds),
-        count(sim, not),
-        count(sim, undecided),
+        count(&sim, holds),
+        count(&sim, not),
+        count(&sim, undecided),
         known.sim.runs_done,
-        count(kernel, holds),
-        count(kernel, where_run),
-        count(kernel, not),
-        count(kernel, undecided),
-        count(kernel, None),
-        kernel.map_or(0, |kernel| kernel.runs_done),
+        count(&kernel, holds),
+        count(&kernel, where_run),
+        count(&kernel, not),
+        count(&kernel, undecided),
+        count(&kernel, None),
+        known.kernel.iter().map(|side| side.runs_done).sum(),
     ]
-}
-
-fn found<'a>(side: Option<&'a Side>, stated: &Stated) -> Option<&'a Found> {
-    side?.found.get(&stated.id)
 }
 
 fn write_scenario(name: &str, known: &Known, has_kernel: bool, notes: &BTreeMap<String, Note>, out: &mut String) {
     let _ = writeln!(out, "\n## {name}\n\n{}. {}\n", known.title, known.source);
-    let descriptions = [&known.sim].into_iter().chain(&known.kernel).map(|side| &side.description);
-    for paragraph in [&known.notes].into_iter().chain(descriptions).filter(|text| !text.is_empty()) {
+    let of_sim = [&known.notes, &known.sim.description].into_iter().cloned();
+    for paragraph in of_sim.chain(kernel::paragraphs(known)).filter(|text| !text.is_empty()) {
         let _ = writeln!(out, "{paragraph}\n");
     }
     write_statements(known, has_kernel, out);
@@ -134,10 +133,10 @@ fn write_statements(known: &Known, has_kernel: bool, out: &mut String) {
     let _ = writeln!(out, "| id | statement | where | here | verdict |{heads}");
     let _ = writeln!(out, "| --- | --- | --- | --- | --- |{line}");
     for stated in &known.statements {
-        let [text, verdict] = found_cells(found(Some(&known.sim), stated), "not enough data");
+        let [text, verdict] = found_cells(known.sim.found.get(&stated.id), "not enough data");
         let mut cells = vec![stated.id.clone(), stated.text.clone(), stated.stands.clone(), text, verdict];
         if has_kernel {
-            cells.extend(found_cells(found(known.kernel.as_ref(), stated), "not decided"));
+            cells.extend(found_cells(kernel::nearest(known, &stated.id).as_ref(), "not decided"));
         }
         write_row(&cells, out);
     }
@@ -163,8 +162,7 @@ fn write_row(cells: &[String], out: &mut String) {
 
 fn write_note(stated: &Stated, known: &Known, note: Option<&Note>, out: &mut String) {
     let id = &stated.id;
-    let verdict = |side| found(side, stated).map_or(Outcome::Undecided, |found| found.verdict);
-    let (on_sim, on_kernel) = (verdict(Some(&known.sim)), verdict(known.kernel.as_ref()));
+    let on_sim = known.sim.found.get(id).map_or(Outcome::Undecided, |found| found.verdict);
     let text = match note.filter(|note| !note.tried.is_empty()) {
         Some(note) => format!("Tried: {} {}", sentence(&note.tried), sentence(&note.why)),
         None if on_sim == Outcome::DoesNotHold => "Not explained yet.".to_owned(),
@@ -173,9 +171,7 @@ fn write_note(stated: &Stated, known: &Known, note: Option<&Note>, out: &mut Str
     if !text.is_empty() {
         let _ = writeln!(out, "**{id}** {}. {text}\n", says(on_sim));
     }
-    if found(known.kernel.as_ref(), stated).is_none() {
-        return;
-    }
+    let Some(on_kernel) = kernel::nearest(known, id).map(|found| found.verdict) else { return };
     let is_contrary = match (on_sim, on_kernel) {
         (Outcome::Holds, kernel) => kernel == Outcome::DoesNotHold,
         // What does not hold there may not have been run here.
@@ -212,15 +208,18 @@ fn write_paper(known: &Known, out: &mut String) {
     if known.paper.is_empty() {
         return;
     }
-    let kernel = known.kernel.as_ref();
-    let (heads, line) = if kernel.is_some() { (" kernel | off, % |", " ---: | ---: |") } else { ("", "") };
+    let has_kernel = !known.kernel.is_empty();
+    let (heads, line) = if has_kernel { (" kernel | off, % |", " ---: | ---: |") } else { ("", "") };
     let _ = writeln!(out, "| measure | place | where | unit | paper | here | off, % |{heads}");
     let _ = writeln!(out, "| --- | --- | --- | --- | ---: | ---: | ---: |{line}");
     for row in &known.paper {
-        let ours = |side: &Side| side.paper.get(&row.key()).cloned().unwrap_or_else(|| ["-", "-"].map(str::to_owned));
+        let or_dashes = |value: Option<[String; 2]>| value.unwrap_or_else(|| ["-", "-"].map(str::to_owned));
         let (measure, place) = (format!("`{}`", row.measure), row.place.clone());
         let mut cells = vec![measure, place, row.stands.clone(), row.unit.clone(), row.value.clone()];
-        cells.extend([&known.sim].into_iter().chain(kernel).flat_map(ours));
+        cells.extend(or_dashes(known.sim.paper.get(&row.key()).cloned()));
+        if has_kernel {
+            cells.extend(or_dashes(kernel::nearest_value(known, row)));
+        }
         write_row(&cells, out);
     }
     out.push('\n');

@@ -35,9 +35,9 @@ pub(super) struct Known {
     pub(super) paper: Vec<PaperValue>,
     /// The simulator's results.
     pub(super) sim: Side,
-    /// The running kernel's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) kernel: Option<Side>,
+    /// The running kernel's: what was set as here before what was not, each of its settings once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) kernel: Vec<Side>,
 }
 
 /// A statement of a paper.
@@ -68,6 +68,9 @@ pub(super) struct PaperValue {
 pub(super) struct Side {
     /// What was run, where, and how.
     pub(super) description: String,
+    /// Of the kernel's: what was set otherwise than in the simulator.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) changes: Vec<String>,
     pub(super) runs_done: usize,
     pub(super) runs: usize,
     /// By the statement's id; nothing of it was run where it is missing.
@@ -116,7 +119,8 @@ impl Record {
         write_file(file, &data)
     }
 
-    /// Takes in what folders of runs say: of their scenarios and backends it takes the place of what was known.
+    /// Takes in what folders of runs say: of their scenarios and backends it takes the place of what was known, on the kernel of
+    /// what was known with the same settings.
     pub fn take(&mut self, folders: &[PathBuf]) -> Result<(), RunError> {
         for entry in super::entry::entries(folders, self)? {
             self.take_entry(entry);
@@ -127,11 +131,13 @@ impl Record {
     fn take_entry(&mut self, entry: Entry) {
         let Entry { name, sim, kernel } = entry;
         if let Some(sim) = &sim {
-            let kernel = self.scenarios.remove(&name).and_then(|known| known.kernel);
+            let kernel = self.scenarios.remove(&name).map_or_else(Vec::new, |known| known.kernel);
             self.scenarios.insert(name.clone(), Known { kernel, ..Known::of(sim) });
         }
-        if let (Some(known), Some(results)) = (self.scenarios.get_mut(&name), kernel) {
-            known.kernel = Some(Side::of_kernel(&results));
+        if let Some(known) = self.scenarios.get_mut(&name) {
+            for results in &kernel {
+                known.take_kernel(Side::of_kernel(results));
+            }
         }
     }
 
@@ -156,8 +162,14 @@ impl Known {
             statements: statements.collect(),
             paper: summary.paper.iter().map(|row| PaperValue::of(summary, row)).collect(),
             sim: Side::of_sim(sim),
-            kernel: None,
+            kernel: Vec::new(),
         }
+    }
+
+    fn take_kernel(&mut self, side: Side) {
+        self.kernel.retain(|known| known.changes != side.changes);
+        self.kernel.push(side);
+        self.kernel.sort_by_key(|side| side.changes.len());
     }
 }
 
@@ -188,13 +200,15 @@ impl Side {
 
     fn of_kernel(results: &Results) -> Self {
         let summary = &results.summary;
-        Self::of(summary, kernel::description(results), summary.statements.iter().filter_map(kernel::found))
+        let found = summary.statements.iter().filter_map(kernel::found);
+        Self { changes: results.changes.clone(), ..Self::of(summary, kernel::description(summary), found) }
     }
 
     fn of(summary: &Summary, description: String, found: impl Iterator<Item = (String, Found)>) -> Self {
         let paper = summary.paper.iter().map(|row| (PaperValue::of(summary, row).key(), cells::paper(row)));
         Self {
             description,
+            changes: Vec::new(),
             runs_done: summary.runs_done,
             runs: summary.runs,
             found: found.collect(),
