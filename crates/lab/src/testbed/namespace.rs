@@ -1,5 +1,6 @@
 //! Network namespaces of our own.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -44,9 +45,17 @@ impl Namespace {
     /// Deletes the namespaces of processes that are no more, and gives their names. A process that makes a namespace has done so.
     #[allow(clippy::must_use_candidate)] // some only want them gone
     pub fn remove_abandoned() -> Vec<String> {
-        let entries = fs::read_dir(FOLDER).into_iter().flatten().flatten();
-        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-        names.filter(|name| owner(name).is_some_and(|pid| !is_alive(pid)) && delete(name)).collect()
+        names().filter(|name| owner(name).is_some_and(|pid| !is_alive(pid)) && delete(name)).collect()
+    }
+
+    /// How many namespaces each process has that is there, by its number; one that was killed may take a while to end.
+    #[must_use]
+    pub fn owners() -> BTreeMap<u32, usize> {
+        let mut owners = BTreeMap::new();
+        for pid in names().filter_map(|name| owner(&name)).filter(|pid| is_alive(*pid)) {
+            *owners.entry(pid).or_default() += 1;
+        }
+        owners
     }
 
     /// The name under which `ip netns` knows it.
@@ -124,6 +133,12 @@ impl Drop for Namespace {
 /// Runs `ip` with these words.
 pub(crate) fn ip(words: &[&str]) -> Result<String, TestbedError> {
     run_ok(Command::new("ip").args(words), IP_LIMIT)
+}
+
+/// All that `ip netns` knows.
+fn names() -> impl Iterator<Item = String> {
+    let entries = fs::read_dir(FOLDER).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned())
 }
 
 fn is_alive(pid: u32) -> bool {

@@ -1,5 +1,7 @@
 //! `ccctl lab clean`
 
+use std::collections::BTreeMap;
+
 use ccctl_lab::testbed::{require_root, Namespace};
 use serde::Serialize;
 
@@ -9,16 +11,19 @@ use crate::arguments::Output;
 use crate::exit::Exit;
 use crate::output;
 
-/// What was taken away.
+/// What was taken away, and what was not.
 #[derive(Serialize)]
 struct Removed {
     instances: Vec<String>,
     namespaces: Vec<String>,
+    /// Namespaces of each process that is there: it works, or was killed and has not ended yet.
+    running: BTreeMap<u32, usize>,
 }
 
 pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
     require_root().map_err(|error| Fault::new(Exit::Host, error.to_string(), "run as root"))?;
-    let removed = Removed { instances: kernel::remove_leftovers()?, namespaces: Namespace::remove_abandoned() };
+    let instances = kernel::remove_leftovers()?;
+    let removed = Removed { instances, namespaces: Namespace::remove_abandoned(), running: Namespace::owners() };
     if arguments.json {
         output::json(&removed)?;
     } else {
@@ -31,10 +36,13 @@ impl Removed {
     fn lines(&self) -> Vec<String> {
         let instances = self.instances.iter().map(|name| format!("removed: instance {name}"));
         let namespaces = self.namespaces.iter().map(|name| format!("removed: namespace {name}"));
-        let lines: Vec<String> = instances.chain(namespaces).collect();
+        let mut lines: Vec<String> = instances.chain(namespaces).collect();
         if lines.is_empty() {
-            return vec!["nothing is left of killed runs".to_owned()];
+            lines.push("nothing is left of killed runs".to_owned());
         }
+        lines.extend(
+            self.running.iter().map(|(pid, count)| format!("left: {count} namespaces of process {pid}, as it runs")),
+        );
         lines
     }
 }
