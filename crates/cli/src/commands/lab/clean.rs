@@ -40,9 +40,10 @@ impl Removed {
         if lines.is_empty() {
             lines.push("nothing is left of killed runs".to_owned());
         }
-        lines.extend(
-            self.running.iter().map(|(pid, count)| format!("left: {count} namespaces of process {pid}, as it runs")),
-        );
+        let running = self.running.iter();
+        lines.extend(running.map(|(pid, number)| {
+            format!("left: {} of process {pid}, as it runs", output::count(*number, "namespace"))
+        }));
         lines
     }
 }

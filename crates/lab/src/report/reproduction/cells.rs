@@ -2,7 +2,7 @@
 
 use super::entry::Results;
 use super::record::{Found, Outcome};
-use crate::report::number::estimate_or_dash;
+use crate::report::number::estimate;
 use crate::run::PaperRow;
 use crate::statements::{Judged, JudgedPlace, Verdict};
 
@@ -57,7 +57,8 @@ pub(super) fn holds_where_run(place: &JudgedPlace) -> bool {
     place.verdict == Verdict::Holds || place.holds_so_far
 }
 
-/// Our value beside a paper's, and by how many percent it is off.
-pub(super) fn paper(row: &PaperRow) -> [String; 2] {
-    [estimate_or_dash(row.ours.as_ref()), row.off_pct.map_or_else(|| "-".to_owned(), |off| format!("{off:+.1}"))]
+/// Our value beside a paper's, and by how many percent it is off; nothing where it was not run.
+pub(super) fn paper(row: &PaperRow) -> Option<[String; 2]> {
+    let off = row.off_pct.map_or_else(|| "-".to_owned(), |off| format!("{off:+.1}"));
+    Some([estimate(row.ours.as_ref()?), off])
 }

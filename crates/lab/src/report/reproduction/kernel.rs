@@ -7,9 +7,6 @@ use super::record::{Found, Known, Outcome, PaperValue, Side};
 use crate::run::Summary;
 use crate::statements::{Judged, JudgedPlace, Verdict};
 
-/// Instead of our value, where there is none.
-const NOT_RUN: &str = "-";
-
 /// What was run, and where.
 pub(super) fn description(summary: &Summary) -> String {
     let points = summary.points.iter().filter(|point| point.repeats > 0).count();
@@ -62,8 +59,7 @@ pub(super) fn nearest(known: &Known, id: &str) -> Option<Found> {
 
 /// Our value beside a paper's, of the nearest settings that have one.
 pub(super) fn nearest_value(known: &Known, row: &PaperValue) -> Option<[String; 2]> {
-    let mut values = known.kernel.iter().filter_map(|side| side.paper.get(&row.key()));
-    values.find(|value| value[0] != NOT_RUN).cloned()
+    known.kernel.iter().find_map(|side| side.paper.get(&row.key())).cloned()
 }
 
 /// What became of a statement by the places that were run, by its id; nothing where none were.

@@ -75,7 +75,7 @@ pub(super) struct Side {
     pub(super) runs: usize,
     /// By the statement's id; nothing of it was run where it is missing.
     pub(super) found: BTreeMap<String, Found>,
-    /// By [`PaperValue::key`]: our value, and by how many percent it is off.
+    /// By [`PaperValue::key`]: our value, and by how many percent it is off; it was not run where it is missing.
     pub(super) paper: BTreeMap<String, [String; 2]>,
 }
 
@@ -205,7 +205,8 @@ impl Side {
     }
 
     fn of(summary: &Summary, description: String, found: impl Iterator<Item = (String, Found)>) -> Self {
-        let paper = summary.paper.iter().map(|row| (PaperValue::of(summary, row).key(), cells::paper(row)));
+        let paper = summary.paper.iter();
+        let paper = paper.filter_map(|row| Some((PaperValue::of(summary, row).key(), cells::paper(row)?)));
         Self {
             description,
             changes: Vec::new(),
