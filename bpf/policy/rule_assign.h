@@ -73,30 +73,32 @@ static __always_inline void give(void *setter, const struct rule_choice *choice,
 }
 
 /*
- * Gives a socket what `rule` says. None means that it could not be remembered, and so was not done. A new connection
- * draws anew: what it may remember is its listener's, or that of an earlier connection of the same socket.
+ * Gives a socket what `rule` says, also where there is no room to remember it: storage of a socket comes out of its
+ * option memory, which its process can fill. Gives the kernel's error where no name could be set. A new connection draws
+ * anew: what it may remember is its listener's, or that of an earlier connection of the same socket.
  */
-static __always_inline struct rule_assignment *assign(void *setter, void *sk, const struct rule *rule, u32 event,
-						      bool passive, bool anew)
+static __always_inline int assign(void *setter, void *sk, const struct rule *rule, u32 event, bool passive, bool anew)
 {
 	struct rule_assignment *assignment = bpf_sk_storage_get(&rule_sockets, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+	struct rule_assignment forgotten = {};
 	u32 choice;
 
 	if (!assignment)
-		return NULL;
+		assignment = &forgotten;
+	barrier_var(assignment); /* one pointer: the verifier does not take loads that clang merges from several */
 	if (!assignment->before[0])
 		read_algorithm(sk, assignment->before);
 	if (anew)
 		assignment->rule_id = 0;
 	choice = choose(rule, assignment);
 	if (choice >= RULE_CHOICES)
-		return NULL;
+		return -ENOENT;
 	assignment->rule_id = rule->id;
 	assignment->event = event;
 	assignment->passive = passive;
 	assignment->at_ns = bpf_ktime_get_ns();
 	give(setter, &rule->choice[choice], assignment);
-	return assignment;
+	return assignment->given[0] ? 0 : assignment->error;
 }
 
 /* Gives a socket what it had before rules. The error is the kernel's: what it had may be gone. */

@@ -91,7 +91,7 @@ struct port_key {
 	unsigned int port; /* host order */
 };
 
-/* What a socket remembers of the rule that it met. */
+/* What a socket remembers of the rule that it met, if it has room: its process can fill its option memory. */
 struct rule_assignment {
 	unsigned long long at_ns; /* CLOCK_MONOTONIC */
 	unsigned int rule_id;
@@ -138,7 +138,7 @@ struct rule_report {
 	unsigned char state; /* TCP_ESTABLISHED = 1, ... TCP_LISTEN = 10 */
 	unsigned char passive; /* of a socket that met no rule: its port has a listener */
 	unsigned int has_assignment;
-	unsigned int unused;
+	unsigned int is_full; /* asked for by its cookie: it has none, and no room for one */
 	struct rule_assignment assignment;
 };
 

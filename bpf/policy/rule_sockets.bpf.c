@@ -136,15 +136,12 @@ static __always_inline void change(struct seq_file *seq, struct tcp_sock *tp, st
 				   struct rule_assignment *met)
 {
 	const void *ops = read_algorithm(tp, report.algorithm);
-	struct rule_assignment *given;
 
 	tally(RULE_FOUND);
-	if (rule) {
-		given = assign(tp, tp, rule, met ? met->event : RULE_EXISTING, passive, false);
-		report.error = given ? (given->given[0] ? 0 : given->error) : -ENOENT;
-	} else if (met) {
+	if (rule)
+		report.error = assign(tp, tp, rule, met ? met->event : RULE_EXISTING, passive, false);
+	else if (met)
 		report.error = restore(tp, tp, met);
-	}
 	if (read_algorithm(tp, report.algorithm) != ops)
 		tally(RULE_MOVED);
 	if (!report.error)
@@ -153,6 +150,15 @@ static __always_inline void change(struct seq_file *seq, struct tcp_sock *tp, st
 	report.cookie = bpf_get_socket_cookie(tp);
 	describe((void *)tp);
 	bpf_seq_write(seq, &report, sizeof(report));
+}
+
+/* Is there no room in the socket's option memory? The socket is locked, so nobody meets what is made for the trial. */
+static __always_inline bool is_full(struct tcp_sock *tp)
+{
+	if (!bpf_sk_storage_get(&rule_sockets, tp, NULL, BPF_SK_STORAGE_GET_F_CREATE))
+		return true;
+	bpf_sk_storage_delete(&rule_sockets, tp);
+	return false;
 }
 
 static __always_inline void tell(struct seq_file *seq, struct tcp_sock *tp, bool passive, bool listens,
@@ -176,6 +182,7 @@ static __always_inline void tell(struct seq_file *seq, struct tcp_sock *tp, bool
 		u32 depth = BPF_CORE_READ(cgroup, level);
 
 		report.depth = depth < RULE_CGROUP_DEPTH ? depth : RULE_CGROUP_DEPTH;
+		report.is_full = !met && is_full(tp);
 	}
 	bpf_seq_write(seq, &report, sizeof(report));
 	if (report.depth)

@@ -96,6 +96,10 @@ fn because(finding: Finding, socket: &ExplainedSocket) -> String {
         Finding::OlderThanRule => {
             format!("rule {rule} is for it, but it is older than the rule: ccctl assign ... --existing moves it")
         }
+        Finding::CannotRemember => format!(
+            "rule {rule} is for it, but its option memory is full (net.core.optmem_max): whether a rule gave it {now}, it \
+             cannot remember"
+        ),
         Finding::RuleGone => format!("it met rule {met_rule}, which is gone; what it was given stays"),
         Finding::OtherRuleNow if socket.rule.is_none() => format!("it met rule {met_rule}, which is not for it now"),
         Finding::OtherRuleNow => format!("it met rule {met_rule}; rule {rule} is for it only since then"),

@@ -22,6 +22,7 @@ mod kernel_acks;
 mod kernel_acks_backlog;
 mod kernel_acks_packets;
 mod kernel_algorithms;
+mod kernel_attacks;
 mod kernel_concurrent;
 mod kernel_default;
 mod kernel_ecn;

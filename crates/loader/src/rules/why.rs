@@ -98,6 +98,8 @@ pub enum Finding {
     NoRule,
     /// A rule is for it, but it has not met one: it is older than the rule.
     OlderThanRule,
+    /// A rule is for it, and its option memory is full: what it was given by a rule, if anything, it cannot remember.
+    CannotRemember,
     /// It met a rule that is gone.
     RuleGone,
     /// It met a rule, and another one is for it now.
@@ -218,7 +220,7 @@ fn explain(table: &RuleTable, socket: &RuleSocket, current: &dyn Fn(&str) -> Opt
         passive,
         rule: rule.map(|rule| rule.id),
         considered: consider(table, &flow).into_iter().map(|(rule, verdict)| (rule.clone(), verdict)).collect(),
-        findings: findings(table, rule, met.as_ref(), &now),
+        findings: findings(table, rule, met.as_ref(), report.is_full != 0, &now),
         met,
         now,
     }
@@ -250,10 +252,11 @@ fn refusal(error: i32) -> String {
     }
 }
 
-fn findings(table: &RuleTable, rule: Option<&Rule>, met: Option<&Met>, now: &Now) -> Vec<Finding> {
+fn findings(table: &RuleTable, rule: Option<&Rule>, met: Option<&Met>, is_full: bool, now: &Now) -> Vec<Finding> {
     let mut found = Vec::new();
     match (rule, met) {
         (None, None) => found.push(Finding::NoRule),
+        (Some(_), None) if is_full => found.push(Finding::CannotRemember),
         (Some(_), None) => found.push(Finding::OlderThanRule),
         (rule, Some(met)) => found.extend(findings_of_met(table, rule, met, now)),
     }
