@@ -12,9 +12,26 @@ struct sock___cgroup {
 	struct sock_cgroup_data sk_cgrp_data;
 };
 
+typedef struct {
+	u32 val;
+} kuid_t;
+
+struct sock___user {
+	kuid_t sk_uid;
+};
+
+struct user_namespace {
+	int level; /* 0: the host's own */
+};
+
+struct net {
+	struct user_namespace *user_ns;
+};
+
 struct inet_connection_sock___table {
 	const struct tcp_congestion_ops___named *icsk_ca_ops;
 	u8 icsk_ca_state : 5;
+	u8 icsk_ca_setsockopt : 1; /* set by name, by the application or by BPF; or inherited from such a listener */
 	u8 icsk_backoff;
 };
 

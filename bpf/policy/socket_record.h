@@ -101,10 +101,29 @@ struct socket_seen {
 	unsigned short unused;
 };
 
-/* What the sockets of one program did since the last look. */
+/* No window is larger: 1.5 GB of segments of 1448 bytes, 100 Gbit/s over 120 ms. */
+#define CCCTL_WINDOW_MOST_PKTS 1048576
+
+/* By what the sockets of one algorithm are added up, so that it is known how much comes from one place. */
+enum socket_source {
+	SOURCE_ALL,
+	SOURCE_PEER, /* the remote IPv4 address, or the /64 that an IPv6 address is in */
+	SOURCE_USER, /* who made the socket */
+	SOURCE_CGROUP, /* where it was made */
+};
+
+struct socket_window_key {
+	char algorithm[CCCTL_NAME_BYTES];
+	unsigned char id[16]; /* of the source */
+	unsigned int source; /* enum socket_source */
+	unsigned int unused;
+};
+
+/* What the judged sockets of one algorithm and source did since the last look. */
 struct socket_window {
 	unsigned long long active; /* sent data since, or wait for an acknowledgement */
-	unsigned long long stalled; /* wait for one after a timeout */
+	unsigned long long impossible; /* of these: with a window that cannot be; nothing below counts them */
+	unsigned long long stalled; /* wait for an acknowledgement after a timeout */
 	unsigned long long data_segments;
 	unsigned long long retransmits_pkts;
 	unsigned long long timeouts; /* since 6.7; before, 0 */

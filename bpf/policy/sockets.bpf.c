@@ -13,9 +13,11 @@
  * met, in all namespaces: its cost is that of these few, however many others there are.
  */
 #include "socket_match.h"
+#include "rule_record.h"
 
 #define PROGRAMS_MOST 4096 /* with sockets: far more than anybody loads */
 #define SAMPLE_ATTEMPTS 3
+#define WINDOW_SOURCES 16384 /* what comes from others is only in the sum of all */
 
 char _license[] SEC("license") = "GPL";
 
@@ -38,10 +40,18 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, PROGRAMS_MOST);
-	__type(key, struct socket_totals_key);
+	__uint(max_entries, WINDOW_SOURCES);
+	__type(key, struct socket_window_key);
 	__type(value, struct socket_window);
 } news SEC(".maps");
+
+/* That of the rules in force, which the loader hands over. */
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC | BPF_F_CLONE);
+	__type(key, int);
+	__type(value, struct rule_assignment);
+} rule_sockets SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
@@ -267,22 +277,14 @@ int totals(struct bpf_iter__tcp *ctx)
 	return 0;
 }
 
-static struct socket_window *window_of(const struct socket_record *record)
+static bool is_impossible(const struct tcp_sock *tp)
 {
-	static const struct socket_window none;
-	struct socket_totals_key key = { .map_id = record->map_id };
-	struct socket_window *found;
-
-	__builtin_memcpy(key.algorithm, record->algorithm, CCCTL_NAME_BYTES);
-	found = bpf_map_lookup_elem(&news, &key);
-	if (found)
-		return found;
-	bpf_map_update_elem(&news, &key, &none, 0);
-	return bpf_map_lookup_elem(&news, &key);
+	return tp->snd_cwnd > CCCTL_WINDOW_MOST_PKTS ||
+	       (tp->snd_ssthresh > CCCTL_WINDOW_MOST_PKTS && tp->snd_ssthresh != TCP_INFINITE_SSTHRESH);
 }
 
-/* The counters wrap; so do their differences, and are right. */
-static void add_news(struct socket_window *window, const struct tcp_sock *tp, struct socket_seen *before)
+/* What is new of a socket. The counters wrap; so do their differences, and are right. */
+static void take_news(struct socket_window *window, const struct tcp_sock *tp, struct socket_seen *before)
 {
 	const struct inet_connection_sock___table *icsk = (const void *)tp;
 	const struct tcp_sock___table *more = (const void *)tp;
@@ -295,12 +297,68 @@ static void add_news(struct socket_window *window, const struct tcp_sock *tp, st
 	if (bpf_core_field_exists(more->total_rto))
 		now.timeouts = more->total_rto;
 	sent = now.data_segments - before->data_segments;
-	window->active += sent || tp->packets_out;
-	window->stalled += tp->packets_out && is_in_loss;
-	window->data_segments += sent;
-	window->retransmits_pkts += now.retransmits_pkts - before->retransmits_pkts;
-	window->timeouts += (u16)(now.timeouts - before->timeouts);
+	window->active = sent || tp->packets_out;
+	window->impossible = window->active && is_impossible(tp);
+	if (!window->impossible) {
+		window->stalled = tp->packets_out && is_in_loss;
+		window->data_segments = sent;
+		window->retransmits_pkts = now.retransmits_pkts - before->retransmits_pkts;
+		window->timeouts = (u16)(now.timeouts - before->timeouts);
+	}
 	*before = now;
+}
+
+static void add_news(struct socket_window_key *key, u32 source, const struct socket_window *more)
+{
+	struct socket_window *sum;
+
+	key->source = source;
+	sum = bpf_map_lookup_elem(&news, key);
+	if (!sum) {
+		bpf_map_update_elem(&news, key, more, BPF_ANY);
+		return;
+	}
+	sum->active += more->active;
+	sum->impossible += more->impossible;
+	sum->stalled += more->stalled;
+	sum->data_segments += more->data_segments;
+	sum->retransmits_pkts += more->retransmits_pkts;
+	sum->timeouts += more->timeouts;
+}
+
+static void add_by_sources(const struct socket_record *record, struct tcp_sock *tp, const struct socket_window *more)
+{
+	const struct sock___user *user = (const void *)tp;
+	struct socket_window_key key = {};
+
+	__builtin_memcpy(key.algorithm, record->algorithm, CCCTL_NAME_BYTES);
+	add_news(&key, SOURCE_ALL, more);
+	__builtin_memcpy(key.id, record->destination, 16);
+	if (((const u64 *)record->destination)[0]) /* an IPv4 address has none there */
+		__builtin_memset(key.id + 8, 0, 8);
+	add_news(&key, SOURCE_PEER, more);
+	__builtin_memset(key.id, 0, 16);
+	*(u32 *)key.id = user->sk_uid.val;
+	add_news(&key, SOURCE_USER, more);
+	*(u64 *)key.id = cgroup_id_of(tp);
+	add_news(&key, SOURCE_CGROUP, more);
+}
+
+/* Whoever makes a user namespace is root in it, and makes network namespaces as he likes. */
+static bool is_of_a_user_namespace(const struct sock_common *skc)
+{
+	return BPF_CORE_READ(skc, skc_net.net, user_ns, level) > 0;
+}
+
+/* Did a rule or the default of its namespace give the socket what it uses, and not the application itself? */
+static bool is_given(struct tcp_sock *tp, const struct socket_record *record)
+{
+	const struct inet_connection_sock___table *icsk = (const void *)tp;
+	const struct rule_assignment *met = bpf_sk_storage_get(&rule_sockets, tp, NULL, 0);
+
+	if (met && names_equal(record->algorithm, met->given))
+		return true;
+	return !BPF_CORE_READ_BITFIELD(icsk, icsk_ca_setsockopt);
 }
 
 /* A socket that is met for the first time has counted since it was made. */
@@ -310,15 +368,17 @@ int windows(struct bpf_iter__tcp *ctx)
 	struct sock_common *skc = ctx->sk_common;
 	struct tcp_sock *tp = full_socket(skc);
 	struct socket_record record = {};
-	struct socket_window *window;
+	struct socket_window more = {};
 	struct socket_seen *before;
 
-	if (!tp || !matches(skc, tp, &record) || record.state == TCP_LISTEN)
+	if (!tp || is_of_a_user_namespace(skc) || !matches(skc, tp, &record) || record.state == TCP_LISTEN)
 		return 0;
 	before = bpf_sk_storage_get(&seen, tp, NULL, BPF_SK_STORAGE_GET_F_CREATE);
-	window = window_of(&record);
-	if (before && window)
-		add_news(window, tp, before);
+	if (!before)
+		return 0;
+	take_news(&more, tp, before);
+	if (more.active && is_given(tp, &record))
+		add_by_sources(&record, tp, &more);
 	return 0;
 }
 

@@ -53,9 +53,9 @@ pub use rules::{
     RuleTable, Selector, SocketQuery, Verdict,
 };
 pub use sockets::{
-    count as count_sockets, delivery_rate, totals as socket_totals, AlgorithmRates, AlgorithmTotals, CgroupPaths,
-    Owner, Owners, ProgramLayouts, Recovery, SocketCounts, SocketFilter, SocketFollower, SocketProgram, SocketRates,
-    SocketReader, SocketRecord, SocketSample, SocketState, SocketWindow, SocketWindows, Transport, Usage,
+    count as count_sockets, delivery_rate, totals as socket_totals, AlgorithmRates, AlgorithmTotals, AlgorithmWindow,
+    CgroupPaths, Owner, Owners, ProgramLayouts, Recovery, SocketCounts, SocketFilter, SocketFollower, SocketProgram,
+    SocketRates, SocketReader, SocketRecord, SocketSample, SocketState, SocketWindow, SocketWindows, Transport, Usage,
 };
 pub use swap::{swap, SwapRequest, Swapped};
 pub use tune::{tune, Tuned};

@@ -5,7 +5,7 @@ use std::ptr;
 
 use crate::sockets::raw::{
     socket_detail, socket_owner, socket_query, socket_rates, socket_record, socket_sample, socket_totals,
-    socket_totals_key, socket_window,
+    socket_totals_key, socket_window, socket_window_key,
 };
 
 /// A C struct of integers without padding: all bytes are valid for it, and all of its bytes are defined.
@@ -29,6 +29,8 @@ unsafe impl Plain for socket_totals {}
 unsafe impl Plain for socket_owner {}
 // SAFETY: as above.
 unsafe impl Plain for socket_window {}
+// SAFETY: as above.
+unsafe impl Plain for socket_window_key {}
 // SAFETY: as above.
 unsafe impl Plain for socket_rates {}
 // SAFETY: as above.
@@ -58,9 +60,10 @@ mod tests {
         assert_eq!(size_of::<socket_record>(), 8 + 3 * 16 + 2 * 4 + 3 * 2 + 2);
         assert_eq!(size_of::<socket_detail>(), size_of::<socket_record>() + 3 * 8 + 104 + 17 * 4 + 4);
         assert_eq!(size_of::<socket_totals_key>(), 16 + 4);
+        assert_eq!(size_of::<socket_window_key>(), 2 * 16 + 2 * 4);
         assert_eq!(size_of::<socket_totals>(), 7 * 8);
         assert_eq!(size_of::<socket_owner>(), 8 + 16 + 2 * 4);
-        assert_eq!(size_of::<socket_window>(), 5 * 8);
+        assert_eq!(size_of::<socket_window>(), 6 * 8);
         assert_eq!(size_of::<socket_rates>(), 8 * 8);
         assert_eq!(size_of::<socket_sample>(), size_of::<socket_detail>() + 2 * 8 + 2 * 4);
     }

@@ -36,13 +36,15 @@ fn print_guard(guard: &GuardReport) -> anyhow::Result<()> {
     let limits = &guard.limits;
     output::line(&format!(
         "out of use after {} of {} with at least {} active connections each, and one of: stalled {} %, \
-         retransmissions {} %, timeouts {} %, also {} times what {} has",
+         retransmissions {} %, timeouts {} %, impossible windows {} %, also {} times what {} has; counted is what rules \
+         and defaults gave",
         output::count(limits.windows as usize, "bad window"),
         output::span(limits.every()),
         limits.min_connections,
         limits.stalled_pct,
         limits.retransmit_pct,
         limits.timeouts_pct,
+        limits.impossible_pct,
         limits.times_fallback,
         limits.fallback
     ))?;
@@ -58,7 +60,7 @@ fn print_guard(guard: &GuardReport) -> anyhow::Result<()> {
         };
         rows.push(row(&watched.name, &watched.window, state));
     }
-    output::table(&["NAME", "ACTIVE", "STALLED", "SEGMENTS", "RETRANSMITTED", "TIMEOUTS", ""], rows)?;
+    output::table(&["NAME", "ACTIVE", "STALLED", "SEGMENTS", "RETRANSMITTED", "TIMEOUTS", "IMPOSSIBLE", ""], rows)?;
     for name in &guard.left_out {
         output::line(&format!("{name} is left out by the file"))?;
     }
@@ -76,10 +78,11 @@ fn row(name: &str, window: &WindowInfo, state: String) -> Vec<String> {
     vec![
         name.to_owned(),
         window.active.to_string(),
-        percent(window.stalled, window.active),
+        percent(window.stalled, window.active.saturating_sub(window.impossible)),
         window.data_segments.to_string(),
         percent(window.retransmits_pkts, window.data_segments),
         percent(window.timeouts, window.data_segments),
+        percent(window.impossible, window.active),
         state,
     ]
 }

@@ -75,7 +75,9 @@ pub struct GuardedInstance {
 pub struct WindowInfo {
     /// Connections that sent data in it, or wait for an acknowledgement at its end.
     pub active: u64,
-    /// Of these, at its end: wait for an acknowledgement, and a retransmission timeout has come.
+    /// Of these, those with a window that cannot be; what follows leaves them out.
+    pub impossible: u64,
+    /// At its end: wait for an acknowledgement, and a retransmission timeout has come.
     pub stalled: u64,
     /// Segments with data that were sent.
     pub data_segments: u64,
@@ -98,8 +100,8 @@ pub struct GuardEvent {
 
 impl From<SocketWindow> for WindowInfo {
     fn from(window: SocketWindow) -> Self {
-        let SocketWindow { active, stalled, data_segments, retransmits_pkts, timeouts } = window;
-        Self { active, stalled, data_segments, retransmits_pkts, timeouts }
+        let SocketWindow { active, impossible, stalled, data_segments, retransmits_pkts, timeouts } = window;
+        Self { active, impossible, stalled, data_segments, retransmits_pkts, timeouts }
     }
 }
 

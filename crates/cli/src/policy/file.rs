@@ -120,6 +120,7 @@ pub struct Guard {
     pub stalled_pct: Option<Spanned<u32>>,
     pub retransmit_pct: Option<Spanned<u32>>,
     pub timeouts_pct: Option<Spanned<u32>>,
+    pub impossible_pct: Option<Spanned<u32>>,
     pub times_fallback: Option<Spanned<u32>>,
 }
 

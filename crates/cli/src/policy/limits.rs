@@ -26,6 +26,8 @@ pub struct Limits {
     pub retransmit_pct: u32,
     /// Retransmission timeouts for each 100 data segments.
     pub timeouts_pct: u32,
+    /// Connections with a window that cannot be, out of 100 active ones.
+    pub impossible_pct: u32,
     /// Where the fallback is a baseline: also so many times its own share.
     pub times_fallback: u32,
 }
@@ -40,6 +42,7 @@ impl Default for Limits {
             stalled_pct: 50,
             retransmit_pct: 20,
             timeouts_pct: 5,
+            impossible_pct: 10,
             times_fallback: 3,
         }
     }
@@ -74,6 +77,7 @@ impl Limits {
             ("stalled_pct", &guard.stalled_pct, PERCENT, &mut limits.stalled_pct),
             ("retransmit_pct", &guard.retransmit_pct, PERCENT, &mut limits.retransmit_pct),
             ("timeouts_pct", &guard.timeouts_pct, PERCENT, &mut limits.timeouts_pct),
+            ("impossible_pct", &guard.impossible_pct, PERCENT, &mut limits.impossible_pct),
             ("times_fallback", &guard.times_fallback, TIMES, &mut limits.times_fallback),
         ] {
             let Some(value) = value else { continue };

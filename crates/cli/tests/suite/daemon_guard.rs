@@ -3,13 +3,14 @@
 use crate::kernel;
 use crate::policy;
 use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use ccctl_lab::testbed::{algorithm_of, connect, eventually, run_ok, settled, Cgroup, HostState, Network};
+use ccctl_lab::testbed::{algorithm_of, connect, eventually, run_ok, settled, Cgroup, HostState, Namespace, Network};
 use kernel::daemon::Daemon;
 use kernel::{code, established, is_refusal, Folder, RULES_PIN};
 use policy::{listen, pair, Pair};
@@ -17,36 +18,41 @@ use serde_json::Value;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const CLIENT: &str = "10.77.0.1";
-const SERVER: &str = "10.77.0.2";
+pub const SERVER: &str = "10.77.0.2";
 /// More than `min_connections`.
-const COUNT: usize = 25;
+pub const COUNT: usize = 25;
 
 /// Windows of a second, and the other limits as they are by default.
 const GUARD: &str = "[guard]\nfallback = \"reno\"\nevery = \"1s\"\n";
 
 /// Connections that carry something all the time, as far as the path lets them.
-struct Traffic {
+pub struct Traffic {
     stop: Arc<AtomicBool>,
     pump: Option<JoinHandle<()>>,
 }
 
 impl Traffic {
     /// From this cgroup, through the algorithm that its rules give.
-    fn start(cgroup: &Cgroup, network: &Network) -> Self {
+    pub fn start(cgroup: &Cgroup, network: &Network) -> Self {
         let listener = listen(cgroup, &network.server, SERVER);
-        let pairs: Vec<Pair> = (0..COUNT).map(|_| pair(cgroup, network, &listener, SERVER)).collect();
-        for Pair { client, server } in &pairs {
-            client.set_nonblocking(true).unwrap();
-            server.set_nonblocking(true).unwrap();
+        let pairs = (0..COUNT).map(|_| pair(cgroup, network, &listener, SERVER));
+        Self::of(pairs.map(|Pair { client, server }| (client, server)).collect())
+    }
+
+    /// From the first end of each to the second.
+    pub fn of(connections: Vec<(TcpStream, TcpStream)>) -> Self {
+        for (sender, receiver) in &connections {
+            sender.set_nonblocking(true).unwrap();
+            receiver.set_nonblocking(true).unwrap();
         }
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         let pump = std::thread::spawn(move || {
             let mut buffer = vec![0; 1 << 16];
             while !stopped.load(Ordering::Relaxed) {
-                for Pair { client, server } in &pairs {
-                    let _ = (&mut &*client).write(&buffer[..8000]); // a full buffer waits for the next round
-                    let _ = (&mut &*server).read(&mut buffer);
+                for (sender, receiver) in &connections {
+                    let _ = (&mut &*sender).write(&buffer[..8000]); // a full buffer waits for the next round
+                    let _ = (&mut &*receiver).read(&mut buffer);
                 }
                 std::thread::sleep(Duration::from_millis(20));
             }
@@ -64,28 +70,39 @@ impl Drop for Traffic {
 
 /// No answer gets to the client any more, or again.
 fn cut(network: &Network, word: &str) {
-    let words = ["-n", network.server.name(), "route", word, "blackhole", CLIENT];
+    cut_from(&network.server, CLIENT, word);
+}
+
+/// Nothing gets from this namespace to an address any more, or again.
+pub fn cut_from(namespace: &Namespace, to: &str, word: &str) {
+    let words = ["-n", namespace.name(), "route", word, "blackhole", to];
     run_ok(Command::new("ip").args(words), PATIENCE).unwrap();
 }
 
+/// An instance, the guard, and a rule that gives the instance to a cgroup.
+pub fn instance_with_rule(name: &str, cgroup: &Cgroup) -> String {
+    let rule = format!("[[rule]]\ncgroup = \"{}\"\nuse = \"{name}\"\n", cgroup.path());
+    format!("[instance.{name}]\nalgorithm = \"cubic\"\n{GUARD}{rule}")
+}
+
 #[track_caller]
-fn soon(what: &str, daemon: &Daemon, holds: impl Fn() -> bool) {
+pub fn soon(what: &str, daemon: &Daemon, holds: impl Fn() -> bool) {
     let waited = eventually(PATIENCE, || if holds() { Ok(()) } else { Err(format!("not so: {what}")) });
     waited.unwrap_or_else(|error| panic!("{error}\n{:#}\n{}", guard(daemon), daemon.log()));
 }
 
-fn guard(daemon: &Daemon) -> Value {
+pub fn guard(daemon: &Daemon) -> Value {
     daemon.get("guard").ok()
 }
 
-fn tripped(daemon: &Daemon) -> Vec<String> {
+pub fn tripped(daemon: &Daemon) -> Vec<String> {
     let answer = guard(daemon);
     let tripped = answer["tripped"].as_array().unwrap();
     tripped.iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
 }
 
 /// What is said of an instance that is watched.
-fn watched(daemon: &Daemon, name: &str) -> Option<Value> {
+pub fn watched(daemon: &Daemon, name: &str) -> Option<Value> {
     let answer = guard(daemon);
     answer["guard"]["watched"].as_array()?.iter().find(|one| one["name"] == name).cloned()
 }

@@ -8,6 +8,7 @@ mod acks;
 mod daemon_access;
 mod daemon_api;
 mod daemon_guard;
+mod daemon_guard_attacks;
 mod daemon_keep;
 mod daemon_malformed;
 mod daemon_metrics;

@@ -22,6 +22,7 @@ mod why;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use libbpf_rs::{MapCore as _, MapHandle};
 use nix::time::{clock_gettime, ClockId};
 
 pub use cgroup::{CgroupPath, CgroupTree};
@@ -217,6 +218,14 @@ pub fn read_rules() -> Result<RuleTable> {
 /// How many live sockets have met each rule.
 pub fn rule_usage() -> Result<BTreeMap<u32, usize>> {
     assignment().usage()
+}
+
+/// The storage in which sockets remember what rules have given them; none without rules.
+pub(crate) fn memory_of_sockets() -> Result<Option<MapHandle>> {
+    let Some(installed) = installed::Installed::open()? else { return Ok(None) };
+    let map = installed.map(object::SOCKETS_MAP);
+    let map = map.map(|map| MapHandle::from_map_id(map.info()?.info.id)).transpose();
+    map.map_err(|error| Error::libbpf("open what sockets remember of rules", &error))
 }
 
 /// How many rules can give this name to a connection.

@@ -12,7 +12,7 @@ use crate::object::{last_words, write_log};
 use crate::{features, sys};
 
 /// The map that remembers what sockets have met: it goes from one program to the next.
-const SOCKETS_MAP: &str = "rule_sockets";
+pub(super) const SOCKETS_MAP: &str = "rule_sockets";
 /// The maps that an iterator shares with the program.
 const SHARED_MAPS: [&str; 9] = [
     "rules_header",

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::marker::PhantomData;
 use std::os::fd::AsFd as _;
 
-use libbpf_rs::{Iter, Link, Map, MapCore as _, Object, ObjectBuilder, OpenObject};
+use libbpf_rs::{Iter, Link, Map, MapCore as _, MapHandle, Object, ObjectBuilder, OpenObject};
 
 use super::filter::SocketFilter;
 use super::raw::{socket_query, socket_record};
@@ -32,8 +32,14 @@ impl<T> SocketProgramName<T> {
 const SHORT: SocketProgramName<socket_record> = SocketProgramName::new("sockets");
 const OWNERS: &str = "owners";
 /// Maps that are not even made for programs other than the one that needs them.
-const MAPS_OF_ONE: [(&str, &str); 5] =
-    [("seen", "windows"), ("news", "windows"), ("counted", "rates"), ("rated", "rates"), ("followed", "follow")];
+const MAPS_OF_ONE: [(&str, &str); 6] = [
+    ("seen", "windows"),
+    ("news", "windows"),
+    ("rule_sockets", "windows"),
+    ("counted", "rates"),
+    ("rated", "rates"),
+    ("followed", "follow"),
+];
 /// Goes over the sockets that `follow` has met.
 const SAMPLES: &str = "samples";
 const FOLLOWED: &str = "followed";
@@ -60,10 +66,21 @@ impl<T: Plain + Send> SocketIterator<T> {
 
     /// Loads these programs, too.
     pub(super) fn with(program: &SocketProgramName<T>, more: &[&str], filter: &SocketFilter, to: &str) -> Result<Self> {
+        Self::on(program, more, &[], filter, to)
+    }
+
+    /// The same on maps that are there already, by name.
+    pub(super) fn on(
+        program: &SocketProgramName<T>,
+        more: &[&str],
+        maps: &[(&str, &MapHandle)],
+        filter: &SocketFilter,
+        to: &str,
+    ) -> Result<Self> {
         let query = filter.query(to)?;
         let owners = (query.pid != 0).then_some(OWNERS);
         let programs: Vec<&str> = std::iter::once(program.0).chain(more.iter().copied()).chain(owners).collect();
-        let object = load(&query, &programs)?;
+        let object = load(&query, &programs, maps)?;
         let owners = owners.map(|name| attach(&object, name)).transpose()?;
         let iterator = Self { link: attach(&object, program.0)?, owners, object, answer: PhantomData };
         iterator.select()?;
@@ -119,14 +136,14 @@ impl SocketSamples {
 
 /// Who has which socket open: `owners` by itself.
 pub(super) fn each_owner<T: Plain>(tell: impl FnMut(T)) -> Result<()> {
-    let object = load(&socket_query::default(), &[OWNERS])?;
+    let object = load(&socket_query::default(), &[OWNERS], &[])?;
     let link = attach(&object, OWNERS)?;
     let mut tell = tell;
     read_all(&link, |bytes| values_of(bytes).for_each(&mut tell))
 }
 
-fn load(query: &socket_query, programs: &[&str]) -> Result<Object> {
-    let (result, log) = sys::with_log(|| prepare(query, programs)?.load());
+fn load(query: &socket_query, programs: &[&str], maps: &[(&str, &MapHandle)]) -> Result<Object> {
+    let (result, log) = sys::with_log(|| prepare(query, programs, maps)?.load());
     result.map_err(|error| {
         if log.contains("PROG LOAD LOG") {
             let cause = std::io::Error::other(last_words(&log, &error.to_string()));
@@ -139,7 +156,7 @@ fn load(query: &socket_query, programs: &[&str]) -> Result<Object> {
     })
 }
 
-fn prepare(query: &socket_query, programs: &[&str]) -> libbpf_rs::Result<OpenObject> {
+fn prepare(query: &socket_query, programs: &[&str], maps: &[(&str, &MapHandle)]) -> libbpf_rs::Result<OpenObject> {
     let mut open = ObjectBuilder::default().open_memory(ccctl_catalog::SOCKETS_OBJECT)?;
     for mut map in open.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
@@ -147,6 +164,8 @@ fn prepare(query: &socket_query, programs: &[&str]) -> libbpf_rs::Result<OpenObj
             map.set_initial_value(bytes_of(query))?;
         } else if name == "selected" && query.pid != 0 {
             map.set_max_entries(SELECTED_MOST)?;
+        } else if let Some((_, present)) = maps.iter().find(|(map, _)| *map == name) {
+            map.reuse_fd(present.as_fd())?;
         } else if let Some((_, user)) = MAPS_OF_ONE.iter().find(|(map, _)| *map == name) {
             map.set_autocreate(programs.contains(user))?;
         }

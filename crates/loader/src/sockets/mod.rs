@@ -26,7 +26,7 @@ pub use rates::{AlgorithmRates, SocketRates};
 pub use reader::SocketReader;
 pub use record::{delivery_rate, Recovery, SocketRecord, Transport};
 pub use totals::{totals, AlgorithmTotals};
-pub use windows::{SocketWindow, SocketWindows};
+pub use windows::{AlgorithmWindow, SocketWindow, SocketWindows};
 
 pub(crate) use iterator::SocketIterator;
 

@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::{Instant, SystemTime};
 
 use ccctl_loader::guard::{divert, set, Diverted, Trip};
-use ccctl_loader::{Instance, SocketWindow, SocketWindows};
+use ccctl_loader::{AlgorithmWindow, Instance, SocketWindow, SocketWindows};
 
 use crate::engine::{request, GuardEvent, GuardReport, GuardedInstance};
 use crate::metrics::counters::COUNTERS;
 use crate::output;
 use crate::policy::{sort_trips, Guard as Guarding, Policy};
-use verdict::{complaints, judge, Verdict, Window};
+use verdict::{complaints, judge, of_few, Measures, Verdict, Window};
 
 /// So many of the latest are told.
 const EVENTS: usize = 50;
@@ -60,14 +60,16 @@ impl Guard {
             self.hold(trip)?;
         }
         let Some(now) = self.windows.look()? else { return Ok(false) };
-        let measures = |name: &str| now.get(name).copied().unwrap_or_default();
-        let fallback = measures(&self.guarding.limits.fallback);
+        let limits = &self.guarding.limits;
+        let none = AlgorithmWindow::default();
+        let fallback = Measures::of(limits, now.get(&limits.fallback).unwrap_or(&none));
         let mut names = Instance::names()?;
         names.retain(|name| self.guarding.watches(name) && trips.iter().all(|trip| trip.name != *name));
         self.histories.retain(|name, _| names.contains(name));
         let mut has_tripped = false;
         for name in names {
-            has_tripped |= self.judge(&name, Window { own: measures(&name), fallback })?;
+            let own = Measures::of(&self.guarding.limits, now.get(&name).unwrap_or(&none));
+            has_tripped |= self.judge(&name, Window { own, fallback })?;
         }
         Ok(has_tripped)
     }
@@ -80,7 +82,16 @@ impl Guard {
         }
         history.push_back(window);
         match judge(limits, history.make_contiguous()) {
-            Verdict::TooFew | Verdict::Good => Ok(false),
+            Verdict::TooFew => Ok(false),
+            Verdict::Good => {
+                let of_few = of_few(limits, &window).join(", ");
+                if !of_few.is_empty() {
+                    let text = format!("not counted, since it comes from few peers, one user or one cgroup: {of_few}");
+                    tracing::warn!("guard: {name}: {text}");
+                    self.note(name, text);
+                }
+                Ok(false)
+            }
             Verdict::Bad(in_a_row) => {
                 COUNTERS.guard_bad_windows.add(1);
                 let why = complaints(limits, &window).join(", ");
@@ -142,10 +153,10 @@ impl Guard {
     /// For `ccctl guard`.
     pub fn report(&self) -> GuardReport {
         let limits = &self.guarding.limits;
-        let fallback = self.histories.values().find_map(|history| history.back()).map(|window| window.fallback);
+        let fallback = self.histories.values().find_map(|history| history.back()).map(|window| window.fallback.all);
         let one = |(name, history): (&String, &VecDeque<Window>)| {
             let windows: Vec<Window> = history.iter().copied().collect();
-            let last = windows.last().map(|window| window.own).unwrap_or_default();
+            let last = windows.last().map(|window| window.own.all).unwrap_or_default();
             let bad = match judge(limits, &windows) {
                 Verdict::Bad(in_a_row) => in_a_row,
                 Verdict::Trip(_) => limits.windows,

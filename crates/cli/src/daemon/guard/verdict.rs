@@ -1,16 +1,93 @@
 //! Whether an instance harms its connections: windows of measures in, a verdict out.
 
-use ccctl_loader::SocketWindow;
+use ccctl_loader::{AlgorithmWindow, SocketWindow};
 
 use crate::policy::Limits;
+
+/// So many peers together make no window bad: some of an instance's peers may be out of order, or mean harm.
+const PEERS: usize = 4;
+/// Nor does one user, or one cgroup.
+const ONE: usize = 1;
+const KINDS: usize = 3;
+
+/// A share of which less is better, and the words that tell it.
+struct Share {
+    name: &'static str,
+    out_of: &'static str,
+    limit_pct: fn(&Limits) -> u32,
+    /// Part and whole.
+    of: fn(&SocketWindow) -> (u64, u64),
+}
+
+const SHARES: [Share; 4] = [
+    Share {
+        name: "stalled",
+        out_of: "active connections",
+        limit_pct: |limits| limits.stalled_pct,
+        of: |of| (of.stalled, of.active - of.impossible.min(of.active)),
+    },
+    Share {
+        name: "retransmissions",
+        out_of: "data segments",
+        limit_pct: |limits| limits.retransmit_pct,
+        of: |of| (of.retransmits_pkts, of.data_segments),
+    },
+    Share {
+        name: "timeouts",
+        out_of: "data segments",
+        limit_pct: |limits| limits.timeouts_pct,
+        of: |of| (of.timeouts, of.data_segments),
+    },
+    Share {
+        name: "impossible windows",
+        out_of: "active connections",
+        limit_pct: |limits| limits.impossible_pct,
+        of: |of| (of.impossible, of.active),
+    },
+];
+
+/// What the connections of one algorithm did, and what is left of it without those that weigh heaviest.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Measures {
+    /// All.
+    pub all: SocketWindow,
+    /// Of each share without the heaviest peers, the heaviest user, and the heaviest cgroup.
+    rests: [[SocketWindow; KINDS]; SHARES.len()],
+}
+
+impl Measures {
+    /// Those of an algorithm.
+    pub fn of(limits: &Limits, window: &AlgorithmWindow) -> Self {
+        let AlgorithmWindow { all, peers, users, cgroups } = window;
+        let rests = SHARES.map(|share| {
+            let rest = |sources: &[SocketWindow], count| share.rest(limits, all, sources, count);
+            [rest(peers, PEERS), rest(users, ONE), rest(cgroups, ONE)]
+        });
+        Self { all: *all, rests }
+    }
+}
+
+impl Share {
+    /// What is left without the `count` sources that raise the share the most.
+    fn rest(&self, limits: &Limits, all: &SocketWindow, sources: &[SocketWindow], count: usize) -> SocketWindow {
+        let limit = i128::from((self.limit_pct)(limits));
+        let beyond_limit = |source: &SocketWindow| {
+            let (part, whole) = (self.of)(source);
+            i128::from(part) * 100 - i128::from(whole) * limit
+        };
+        let mut heavy: Vec<&SocketWindow> = sources.iter().filter(|source| beyond_limit(source) > 0).collect();
+        heavy.sort_by_key(|source| std::cmp::Reverse(beyond_limit(source)));
+        heavy.into_iter().take(count).fold(*all, |rest, source| rest.without(source))
+    }
+}
 
 /// One window, of an instance and of the fallback.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Window {
     /// The instance.
-    pub own: SocketWindow,
+    pub own: Measures,
     /// The fallback.
-    pub fallback: SocketWindow,
+    pub fallback: Measures,
 }
 
 /// What the windows say.
@@ -26,50 +103,68 @@ pub enum Verdict {
     Trip(Vec<String>),
 }
 
-/// A share with the words that tell it.
+/// A share of one window, of all connections and of what is left without the heaviest.
 struct Measure {
-    name: &'static str,
-    out_of: &'static str,
+    share: &'static Share,
     limit_pct: u32,
     own: (u64, u64),
+    /// Only where enough is left to be judged.
+    own_rests: Vec<(u64, u64)>,
+    /// The fallback's, and its rests.
     fallback: (u64, u64),
+    baselines: Vec<(u64, u64)>,
+    times: u32,
 }
 
 impl Measure {
-    fn all(limits: &Limits, window: &Window) -> [Self; 3] {
-        let Window { own, fallback } = window;
-        let of = |name, out_of, limit_pct, share: fn(&SocketWindow) -> (u64, u64)| Self {
-            name,
-            out_of,
-            limit_pct,
-            own: share(own),
-            fallback: share(fallback),
+    fn all(limits: &Limits, window: &Window) -> Vec<Self> {
+        let one = |(index, share): (usize, &'static Share)| {
+            let rests = |of: &Measures| {
+                let enough = of.rests[index].into_iter().filter(|rest| has_enough(limits, rest));
+                enough.map(|rest| (share.of)(&rest)).collect::<Vec<_>>()
+            };
+            let fallback = (share.of)(&window.fallback.all);
+            let mut baselines = rests(&window.fallback);
+            baselines.extend(has_enough(limits, &window.fallback.all).then_some(fallback));
+            Self {
+                share,
+                limit_pct: (share.limit_pct)(limits),
+                own: (share.of)(&window.own.all),
+                own_rests: rests(&window.own),
+                fallback,
+                baselines,
+                times: limits.times_fallback,
+            }
         };
-        [
-            of("stalled", "active connections", limits.stalled_pct, |of| (of.stalled, of.active)),
-            of("retransmissions", "data segments", limits.retransmit_pct, |of| (of.retransmits_pkts, of.data_segments)),
-            of("timeouts", "data segments", limits.timeouts_pct, |of| (of.timeouts, of.data_segments)),
-        ]
+        SHARES.iter().enumerate().map(one).collect()
+    }
+
+    /// Bad, whoever of the heaviest is left out.
+    fn is_bad(&self) -> bool {
+        self.is_worse(self.own) && self.own_rests.iter().all(|rest| self.is_worse(*rest))
+    }
+
+    /// Bad with all, and not without some.
+    fn is_of_few(&self) -> bool {
+        self.is_worse(self.own) && !self.is_bad()
     }
 
     /// Fractions are compared by their products: no rounding, and no overflow below 2^59 segments.
-    fn is_bad(&self, baseline_times: Option<u32>) -> bool {
-        let ((part, whole), (part_of_fallback, whole_of_fallback)) = (wide(self.own), wide(self.fallback));
+    fn is_worse(&self, share: (u64, u64)) -> bool {
+        let (part, whole) = wide(share);
         let reaches_limit = part > 0 && part * 100 >= u128::from(self.limit_pct) * whole;
-        let exceeds_baseline =
-            baseline_times.is_none_or(|times| part * whole_of_fallback >= u128::from(times) * part_of_fallback * whole);
-        reaches_limit && exceeds_baseline
+        let exceeds = |baseline: &(u64, u64)| exceeds(share, *baseline, self.times);
+        reaches_limit && (self.baselines.is_empty() || self.baselines.iter().any(exceeds))
     }
 
-    fn text(&self, has_baseline: bool, fallback: &str) -> String {
-        let Self { name, out_of, limit_pct, own: (part, whole), fallback: (part_of_fallback, whole_of_fallback) } =
-            self;
-        let baseline = if has_baseline {
-            format!("; {fallback} {part_of_fallback} of {whole_of_fallback}")
-        } else {
+    fn text(&self, fallback: &str) -> String {
+        let Self { share, limit_pct, own: (part, whole), fallback: (part_of_fallback, whole_of_fallback), .. } = self;
+        let baseline = if self.baselines.is_empty() {
             String::new()
+        } else {
+            format!("; {fallback} {part_of_fallback} of {whole_of_fallback}")
         };
-        format!("{name} {part} of {whole} {out_of} (limit {limit_pct} %{baseline})")
+        format!("{} {part} of {whole} {} (limit {limit_pct} %{baseline})", share.name, share.out_of)
     }
 }
 
@@ -77,27 +172,46 @@ fn wide((part, whole): (u64, u64)) -> (u128, u128) {
     (part.into(), whole.into())
 }
 
-/// What is bad about a window. Every share must reach its limit, and `times_fallback` times the fallback's, where this has
-/// enough connections to compare with.
-pub fn complaints(limits: &Limits, window: &Window) -> Vec<String> {
-    let has_baseline = window.fallback.active >= limits.min_connections.into();
-    let times = has_baseline.then_some(limits.times_fallback);
-    let bad = Measure::all(limits, window).into_iter().filter(|measure| measure.is_bad(times));
-    bad.map(|measure| measure.text(has_baseline, &limits.fallback)).collect()
+/// So many times as bad, or so many times less of it good. Three times two thirds is more than all, so a fallback of which
+/// most is bad would excuse everything if only the bad were compared. Where one good one more would make the
+/// difference, it is made: few numbers say little.
+fn exceeds(own: (u64, u64), baseline: (u64, u64), times: u32) -> bool {
+    let ((part, whole), (part_of_baseline, whole_of_baseline)) = (wide(own), wide(baseline));
+    let times = u128::from(times);
+    let good = whole.saturating_sub(part) + 1;
+    let good_of_baseline = whole_of_baseline.saturating_sub(part_of_baseline);
+    part * whole_of_baseline >= times * part_of_baseline * whole
+        || good * times * whole_of_baseline <= good_of_baseline * whole
 }
 
-fn has_enough(limits: &Limits, window: &Window) -> bool {
-    window.own.active >= limits.min_connections.into()
+/// What is bad about a window. Every share must reach its limit, and `times_fallback` times the fallback's, where this has
+/// enough connections to compare with; both also without those that weigh heaviest, where enough others are left.
+pub fn complaints(limits: &Limits, window: &Window) -> Vec<String> {
+    let bad = Measure::all(limits, window).into_iter().filter(Measure::is_bad);
+    bad.map(|measure| measure.text(&limits.fallback)).collect()
+}
+
+/// What would be bad if it did not come from a few peers, one user or one cgroup.
+pub fn of_few(limits: &Limits, window: &Window) -> Vec<String> {
+    if !has_enough(limits, &window.own.all) {
+        return Vec::new();
+    }
+    let of_few = Measure::all(limits, window).into_iter().filter(Measure::is_of_few);
+    of_few.map(|measure| measure.text(&limits.fallback)).collect()
+}
+
+fn has_enough(limits: &Limits, window: &SocketWindow) -> bool {
+    window.active >= limits.min_connections.into()
 }
 
 /// Judges by the last windows, the newest at the end.
 pub fn judge(limits: &Limits, windows: &[Window]) -> Verdict {
-    let Some(last) = windows.last().filter(|last| has_enough(limits, last)) else { return Verdict::TooFew };
+    let Some(last) = windows.last().filter(|last| has_enough(limits, &last.own.all)) else { return Verdict::TooFew };
     let complaints_now = complaints(limits, last);
     if complaints_now.is_empty() {
         return Verdict::Good;
     }
-    let is_bad = |window: &&Window| has_enough(limits, window) && !complaints(limits, window).is_empty();
+    let is_bad = |window: &&Window| has_enough(limits, &window.own.all) && !complaints(limits, window).is_empty();
     let in_a_row = windows.iter().rev().take_while(is_bad).count();
     if in_a_row >= limits.windows as usize {
         return Verdict::Trip(complaints_now);
@@ -118,6 +232,7 @@ mod tests {
             stalled_pct: 50,
             retransmit_pct: 20,
             timeouts_pct: 5,
+            impossible_pct: 10,
             times_fallback: 3,
         }
     }
@@ -125,11 +240,12 @@ mod tests {
     /// active, stalled, data segments, retransmissions, timeouts
     type Row = [u64; 5];
 
-    fn measures([active, stalled, data_segments, retransmits_pkts, timeouts]: Row) -> SocketWindow {
-        SocketWindow { active, stalled, data_segments, retransmits_pkts, timeouts }
+    fn sums([active, stalled, data_segments, retransmits_pkts, timeouts]: Row) -> SocketWindow {
+        SocketWindow { active, stalled, data_segments, retransmits_pkts, timeouts, ..SocketWindow::default() }
     }
 
     fn window(own: Row, fallback: Row) -> Window {
+        let measures = |row| Measures { all: sums(row), ..Measures::default() };
         Window { own: measures(own), fallback: measures(fallback) }
     }
 
@@ -169,6 +285,8 @@ mod tests {
             ([20, 0, 100, 50, 0], [20, 0, 0, 0, 0], true),
             // an outage of both
             ([40, 40, 100, 90, 50], [40, 40, 100, 90, 50], false),
+            // so near to all that one more good one would make as much of it good
+            ([25, 25, 100, 0, 0], [25, 23, 100, 0, 0], false),
             // far above the fallback, and below the limit
             ([20, 0, 1000, 190, 40], [20, 0, 1000, 1, 0], false),
             // the largest numbers
@@ -180,6 +298,100 @@ mod tests {
         }
         let told = complaints(&limits(), &window([20, 0, 100, 50, 0], [20, 0, 100, 16, 0]));
         assert_eq!(told, ["retransmissions 50 of 100 data segments (limit 20 %; cubic 16 of 100)"]);
+    }
+
+    /// Three times 60 % is more than all: the ratio of the bad alone would excuse an instance of which nothing is left.
+    #[test]
+    fn a_fallback_of_which_most_is_stalled_does_not_hide_an_instance_that_is_worse() {
+        for (stalled, stalled_of_fallback, is_bad) in [
+            (100, 60, true),
+            (100, 80, true),
+            // a third of the 25 that are well is 8.3, and one more than there are is taken for well
+            (92, 75, false),
+            (93, 75, true),
+            (100, 97, true),
+            (100, 98, false),
+            (100, 100, false), // an outage of both
+            (60, 60, false),
+        ] {
+            let window = window([100, stalled, 0, 0, 0], [100, stalled_of_fallback, 0, 0, 0]);
+            assert_eq!(!complaints(&limits(), &window).is_empty(), is_bad, "{stalled} and {stalled_of_fallback}");
+        }
+    }
+
+    fn stalled(active: u64, stalled: u64) -> SocketWindow {
+        sums([active, stalled, 0, 0, 0])
+    }
+
+    fn of_sources(peers: &[SocketWindow], users: &[SocketWindow], cgroups: &[SocketWindow]) -> Window {
+        let sum = |sources: &[SocketWindow]| {
+            let count = |of: fn(&SocketWindow) -> u64| sources.iter().map(of).sum();
+            stalled(count(|of| of.active), count(|of| of.stalled))
+        };
+        let all = sum(if users.is_empty() { peers } else { users });
+        let own = AlgorithmWindow { all, peers: peers.into(), users: users.into(), cgroups: cgroups.into() };
+        Window { own: Measures::of(&limits(), &own), fallback: Measures::default() }
+    }
+
+    #[test]
+    fn what_comes_from_four_peers_makes_no_window_bad_and_what_comes_from_all_does() {
+        let good = stalled(25, 0);
+        for (peers, is_bad) in [
+            (vec![stalled(40, 40), good], false),
+            (vec![stalled(40, 40), stalled(40, 40), stalled(40, 40), stalled(40, 40), good], false),
+            (vec![stalled(40, 40), stalled(40, 40), stalled(40, 40), stalled(40, 40), stalled(40, 40), good], true),
+            // all of a genuine failure, from one peer or from many
+            (vec![stalled(25, 25)], true),
+            (vec![stalled(5, 5); 20], true),
+            (vec![stalled(1, 1); 20], true),
+            // 19 that are well are too few to be judged by themselves
+            (vec![stalled(40, 40), stalled(19, 0)], true),
+            (vec![stalled(40, 40), stalled(20, 0)], false),
+        ] {
+            let window = of_sources(&peers, &[], &[]);
+            assert_eq!(!complaints(&limits(), &window).is_empty(), is_bad, "{peers:?}");
+            assert_eq!(of_few(&limits(), &window).is_empty(), is_bad, "{peers:?}");
+        }
+    }
+
+    #[test]
+    fn nor_does_one_user_or_one_cgroup() {
+        let (bad, good) = (stalled(60, 60), stalled(30, 0));
+        let peers = vec![stalled(3, 2); 30];
+        for (users, cgroups, is_bad) in [
+            (vec![bad, good], vec![stalled(90, 60)], false),
+            (vec![stalled(90, 60)], vec![bad, good], false),
+            (vec![stalled(90, 60)], vec![stalled(90, 60)], true),
+            (vec![stalled(30, 30), stalled(30, 30), good], vec![stalled(90, 60)], true),
+        ] {
+            let window = of_sources(&peers, &users, &cgroups);
+            assert_eq!(!complaints(&limits(), &window).is_empty(), is_bad, "{users:?} {cgroups:?}");
+        }
+    }
+
+    /// Who makes the fallback look bad as well does not excuse an instance.
+    #[test]
+    fn the_fallback_is_what_it_is_without_its_worst_peers() {
+        let peers = vec![stalled(40, 40), stalled(25, 0)];
+        let fallback = AlgorithmWindow { all: stalled(65, 40), peers, ..AlgorithmWindow::default() };
+        let mut window = window([25, 16, 0, 0, 0], [65, 40, 0, 0, 0]);
+        assert_eq!(complaints(&limits(), &window), [""; 0], "64 % beside 62 %");
+        window.fallback = Measures::of(&limits(), &fallback);
+        assert_eq!(complaints(&limits(), &window).len(), 1);
+    }
+
+    #[test]
+    fn impossible_windows_are_a_harm_of_their_own() {
+        let with = |active, impossible, stalled| {
+            let own = SocketWindow { active, impossible, stalled, ..SocketWindow::default() };
+            let own = Measures { all: own, ..Measures::default() };
+            complaints(&limits(), &Window { own, fallback: Measures::default() }).join(";")
+        };
+        assert_eq!(with(20, 1, 0), "");
+        assert_eq!(with(20, 2, 0), "impossible windows 2 of 20 active connections (limit 10 %)");
+        // what they wait for says nothing: 9 of 19 others are less than half
+        assert_eq!(with(20, 1, 9), "");
+        assert_eq!(with(20, 1, 10), "stalled 10 of 19 active connections (limit 50 %)");
     }
 
     #[test]
