@@ -11,10 +11,10 @@
  *          a policer: 20 % of the packets lost at a rate that repeats itself; that rate for 48 rounds
  * Why      The delivery rate is largest, and the RTT smallest, where the pipe is full and the queue empty: these two are
  *          measured in turn, as they cannot be at once. Losses say little of either, and are not asked.
- * Differs  From Linux: clocks in us, where it has jiffies; samples of PROBE_RTT are kept from lowering bw by a mark of our
- *          own, as tcp_sock.app_limited cannot be written before 6.12; RTT_min begins with the first sample, not with the
- *          core's; a TSO burst is reckoned without the device's limits; an undo gives the window back at once, not with the
- *          next ACK.
+ * Differs  From Linux: clocks in us, where it has jiffies, so that RTT_min of 10 s and PROBE_RTT of 200 ms may end up to
+ *          two ticks earlier; before 6.10, where tcp_sock.app_limited is not written, a mark of our own keeps the samples
+ *          of PROBE_RTT from lowering bw, and with them those of what was sent just before it.
+ *          From the draft: RTT_min begins with that of the SYN, as in Linux.
  * Needs    pacing: sk_pacing_rate and TCP's own timer, or the fq queue discipline.
  * State    104 bytes of 104.
  * Range    bandwidth below 256 packets/us (u32 in Q24), gains below 8, windows up to 2^20 packets.
@@ -53,6 +53,9 @@ CC_PARAMS(bbr,
 
 enum bbr_mode { BBR_STARTUP, BBR_DRAIN, BBR_PROBE_BW, BBR_PROBE_RTT };
 
+/* Whose gain the rate has */
+enum bbr_pace { BBR_PACE_STARTUP, BBR_PACE_DRAIN, BBR_PACE_CRUISE, BBR_PACE_UP, BBR_PACE_DOWN };
+
 /* The three best of a sliding window of rounds, each later than the one before (K. Nichols; Linux win_minmax.c) */
 struct bbr_best {
 	u32 round;
@@ -70,12 +73,12 @@ struct bbr_state {
 	u32 policer_bw_q24; /* 0: none */
 	u32 policer_delivered; /* counters at the start of its interval */
 	u32 policer_lost;
-	u32 policer_start_us;
+	u32 policer_start_ms;
 	u32 prior_cwnd_pkts; /* before recovery or PROBE_RTT */
 	u32 full_bw_q24; /* of the last round that grew */
 	u32 epoch_start_us; /* of ACKs that come faster than bw */
 	u32 epoch_acked_pkts;
-	u32 limited_delivered; /* up to here samples are of PROBE_RTT; 0: none is */
+	u32 limited_delivered; /* where app_limited cannot be written: up to here samples are of PROBE_RTT; 0: none is */
 	u16 burst_pkts, older_burst_pkts; /* ACKs beyond bw, largest in two windows */
 	u8 mode;
 	u8 prior_ca_state;
@@ -83,6 +86,7 @@ struct bbr_state {
 	u8 full_bw_rounds;
 	u8 policer_rounds;
 	u8 burst_rounds;
+	u8 pace; /* since the last ACK: what is in flight was sent with it */
 	bool round_began; /* with this ACK */
 	bool idle_restart;
 	bool probe_rtt_round_done;
@@ -132,16 +136,31 @@ CC_INLINE void bbr_note_bw(struct bbr_state *ca, u32 window, u32 bw_q24)
 	}
 }
 
-/* Gains follow from mode and phase. */
-CC_INLINE u32 bbr_pacing_gain_q8(const struct bbr_state *ca, const struct bbr_params *p)
+CC_INLINE void bbr_set_pace(struct bbr_state *ca)
 {
 	if (ca->mode == BBR_STARTUP)
+		ca->pace = BBR_PACE_STARTUP;
+	else if (ca->mode == BBR_DRAIN)
+		ca->pace = BBR_PACE_DRAIN;
+	else if (ca->mode == BBR_PROBE_RTT || ca->policed || ca->cycle > 1)
+		ca->pace = BBR_PACE_CRUISE;
+	else
+		ca->pace = ca->cycle ? BBR_PACE_DOWN : BBR_PACE_UP;
+}
+
+CC_INLINE u32 bbr_pacing_gain_q8(const struct bbr_state *ca, const struct bbr_params *p)
+{
+	switch (ca->pace) {
+	case BBR_PACE_STARTUP:
 		return p->startup_gain_q8;
-	if (ca->mode == BBR_DRAIN)
+	case BBR_PACE_DRAIN:
 		return p->drain_gain_q8;
-	if (ca->mode == BBR_PROBE_RTT || ca->policed || ca->cycle > 1)
-		return BBR_ONE_Q8;
-	return ca->cycle ? p->probe_down_gain_q8 : p->probe_up_gain_q8;
+	case BBR_PACE_UP:
+		return p->probe_up_gain_q8;
+	case BBR_PACE_DOWN:
+		return p->probe_down_gain_q8;
+	}
+	return BBR_ONE_Q8;
 }
 
 CC_INLINE u32 bbr_cwnd_gain_q8(const struct bbr_state *ca, const struct bbr_params *p)
@@ -264,9 +283,14 @@ CC_INLINE void bbr_start_probe_bw(struct bbr_state *ca, const struct sock *sk)
 	bbr_next_phase(ca, tcp_sk(sk));
 }
 
+CC_INLINE u32 bbr_delivered_ms(const struct tcp_sock *tp)
+{
+	return (u32)(tp->delivered_mstamp / 1000);
+}
+
 CC_INLINE void bbr_watch_policer_anew(struct bbr_state *ca, const struct tcp_sock *tp)
 {
-	ca->policer_start_us = (u32)tp->delivered_mstamp;
+	ca->policer_start_ms = bbr_delivered_ms(tp);
 	ca->policer_delivered = tp->delivered;
 	ca->policer_lost = tp->lost;
 	ca->policer_rounds = 0;
@@ -291,6 +315,7 @@ CC_INLINE void bbr_judge_policer(struct bbr_state *ca, const struct bbr_params *
 					   p->policer_diff_bytes_per_s)) {
 		ca->policer_bw_q24 = ((u64)bw_q24 + ca->policer_bw_q24) >> 1;
 		ca->policed = true;
+		ca->pace = BBR_PACE_CRUISE;
 		ca->policer_rounds = 0;
 		return;
 	}
@@ -303,15 +328,15 @@ CC_INLINE void bbr_end_policer_interval(struct bbr_state *ca, const struct bbr_p
 {
 	u32 delivered = cc_minus(tp->delivered, ca->policer_delivered);
 	u64 lost = cc_minus(tp->lost, ca->policer_lost);
-	u32 elapsed_us = cc_minus((u32)tp->delivered_mstamp, ca->policer_start_us);
+	u32 elapsed_ms = cc_minus(bbr_delivered_ms(tp), ca->policer_start_ms);
 
-	if (!delivered || lost << 8 < (u64)p->policer_loss_q8 * delivered || elapsed_us < 1000)
+	if (!delivered || lost << 8 < (u64)p->policer_loss_q8 * delivered || (s32)elapsed_ms < 1)
 		return;
-	if (elapsed_us >> 31) {
+	if (elapsed_ms >= 0xffffffffU / 1000) {
 		bbr_forget_policer(ca, tp);
 		return;
 	}
-	bbr_judge_policer(ca, p, tp, cc_min(((u64)delivered << 24) / elapsed_us, 0xffffffffU));
+	bbr_judge_policer(ca, p, tp, cc_min(((u64)delivered << 24) / (1000 * (u64)elapsed_ms), 0xffffffffU));
 }
 
 CC_INLINE void bbr_watch_policer(struct bbr_state *ca, const struct bbr_params *p, const struct sock *sk, bool lost,
@@ -349,18 +374,21 @@ CC_INLINE bool bbr_is_sample(const struct rate_sample *sample)
 	return sample->delivered >= 0 && sample->interval_us > 0;
 }
 
-/* The sender had less to send than the path would have taken: the application, or PROBE_RTT */
-CC_INLINE bool bbr_is_limited(const struct bbr_state *ca, const struct rate_sample *sample)
+/*
+ * The sender had less to send than the path would have taken: the application, or PROBE_RTT. The mark is of a counter that
+ * wraps, and goes when it is passed.
+ */
+CC_INLINE bool bbr_is_limited(struct bbr_state *ca, const struct rate_sample *sample)
 {
-	return sample->is_app_limited ||
-	       (ca->limited_delivered && !cc_seq_after(sample->prior_delivered, ca->limited_delivered));
+	if (bbr_is_sample(sample) && cc_seq_after(sample->prior_delivered, ca->limited_delivered))
+		ca->limited_delivered = 0;
+	return sample->is_app_limited || ca->limited_delivered;
 }
 
 CC_INLINE void bbr_update_bw(struct bbr_state *ca, const struct bbr_params *p, const struct sock *sk,
-			     const struct rate_sample *sample)
+			     const struct rate_sample *sample, bool limited)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
-	bool limited = bbr_is_limited(ca, sample);
 	u32 bw_q24;
 
 	ca->round_began = false;
@@ -372,9 +400,7 @@ CC_INLINE void bbr_update_bw(struct bbr_state *ca, const struct bbr_params *p, c
 		ca->round_began = true;
 		ca->conserves = false;
 	}
-	if (!limited)
-		ca->limited_delivered = 0;
-	bbr_watch_policer(ca, p, sk, sample->losses > 0, sample->is_app_limited);
+	bbr_watch_policer(ca, p, sk, sample->losses > 0, limited);
 	bw_q24 = cc_min(((u64)(u32)sample->delivered << 24) / cc_max(sample->interval_us, 1), 0xffffffffU);
 	if (!limited || bw_q24 >= ca->best.bw_q24)
 		bbr_note_bw(ca, p->bw_window_rounds, bw_q24);
@@ -478,7 +504,6 @@ CC_INLINE void bbr_probe_rtt(struct bbr_state *ca, const struct bbr_params *p, s
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 inflight_pkts = tcp_in_flight_pkts(tp);
 
-	ca->limited_delivered = cc_max(cc_plus(tp->delivered, inflight_pkts), 1);
 	if (ca->probe_rtt_done_us) {
 		if (ca->round_began)
 			ca->probe_rtt_round_done = true;
@@ -491,9 +516,11 @@ CC_INLINE void bbr_probe_rtt(struct bbr_state *ca, const struct bbr_params *p, s
 	}
 }
 
-CC_INLINE void bbr_update_min_rtt(struct bbr_state *ca, const struct bbr_params *p, struct sock *sk,
+/* True: this ACK is of PROBE_RTT. */
+CC_INLINE bool bbr_update_min_rtt(struct bbr_state *ca, const struct bbr_params *p, struct sock *sk,
 				  const struct rate_sample *sample)
 {
+	bool probes;
 	bool expired = (u64)cc_since_us(sk, ca->min_rtt_stamp_us) > p->min_rtt_window_s * 1000000ULL;
 	u32 rtt_us = cc_clamp(sample->rtt_us, 1, 1U << 30);
 
@@ -502,14 +529,16 @@ CC_INLINE void bbr_update_min_rtt(struct bbr_state *ca, const struct bbr_params 
 		ca->min_rtt_stamp_us = bbr_now_us(sk);
 	}
 	if (p->probe_rtt_ms && expired && !ca->idle_restart && ca->mode != BBR_PROBE_RTT) {
-		bbr_save_cwnd(ca, tcp_sk(sk));
 		ca->mode = BBR_PROBE_RTT;
+		bbr_save_cwnd(ca, tcp_sk(sk));
 		ca->probe_rtt_done_us = 0;
 	}
-	if (ca->mode == BBR_PROBE_RTT)
+	probes = ca->mode == BBR_PROBE_RTT;
+	if (probes)
 		bbr_probe_rtt(ca, p, sk);
 	if (sample->delivered > 0)
 		ca->idle_restart = false;
+	return probes;
 }
 
 /*
@@ -563,13 +592,22 @@ CC_CONG_CONTROL(bbr_cong_control, sk, sample)
 	const struct bbr_params *p = bbr_params();
 	struct bbr_state *ca = CC_STATE(bbr, sk);
 	struct tcp_sock *tp = tcp_sk(sk);
+	bool limited = bbr_is_limited(ca, sample);
 
-	bbr_update_bw(ca, p, sk, sample);
+	bbr_update_bw(ca, p, sk, sample, limited);
 	bbr_update_bursts(ca, p, tp, sample);
 	bbr_update_cycle(ca, p, sk, sample);
-	bbr_check_full_pipe(ca, p, sample->is_app_limited);
+	bbr_check_full_pipe(ca, p, limited);
 	bbr_check_drain(ca, p, sk);
-	bbr_update_min_rtt(ca, p, sk, sample);
+	if (bbr_update_min_rtt(ca, p, sk, sample)) {
+		u32 limited_delivered = cc_max(cc_plus(tp->delivered, tcp_in_flight_pkts(tp)), 1);
+
+		if (CC_MAY_WRITE_APP_LIMITED)
+			tp->app_limited = limited_delivered;
+		else
+			ca->limited_delivered = limited_delivered;
+	}
+	bbr_set_pace(ca);
 	bbr_set_pacing_rate(ca, p, sk, bbr_pacing_gain_q8(ca, p));
 	cc_set_cwnd(tp, bbr_next_cwnd_pkts(ca, p, sk, sample));
 	if (ca->mode == BBR_PROBE_RTT)
@@ -582,7 +620,7 @@ void CC_HOOK(bbr_init, struct sock *sk)
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
-	ca->min_rtt_us = BBR_NO_RTT;
+	ca->min_rtt_us = tp->rtt_min.s[0].v;
 	ca->min_rtt_stamp_us = ca->epoch_start_us = bbr_now_us(sk);
 	ca->next_round_delivered = tp->delivered;
 	bbr_forget_policer(ca, tp);
@@ -627,7 +665,7 @@ u32 CC_HOOK(bbr_ssthresh, struct sock *sk)
 	return cc_ssthresh_floor(tcp_sk(sk)->snd_ssthresh);
 }
 
-/* The losses were none: look for a full pipe anew, and for no policer. */
+/* The losses were none: look for a full pipe anew, and for no policer. The next ACK gives the window back. */
 u32 CC_HOOK(bbr_undo_cwnd, struct sock *sk)
 {
 	struct bbr_state *ca = CC_STATE(bbr, sk);
@@ -635,7 +673,7 @@ u32 CC_HOOK(bbr_undo_cwnd, struct sock *sk)
 	ca->full_bw_q24 = 0;
 	ca->full_bw_rounds = 0;
 	bbr_forget_policer(ca, tcp_sk(sk));
-	return cc_undone_cwnd_pkts(tcp_sk(sk));
+	return tcp_sk(sk)->snd_cwnd;
 }
 
 /* Three windows of data: one in flight, one in recovery, one to go on with */

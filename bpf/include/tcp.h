@@ -64,6 +64,15 @@ struct tcp_options_received {
 	u16 saw_tstamp : 1; /* the last segment had time stamps */
 };
 
+struct minmax_sample {
+	u32 t; /* when, in the core's ticks */
+	u32 v;
+};
+
+struct minmax {
+	struct minmax_sample s[3]; /* the best, and those that follow it when it is too old */
+};
+
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
 	u64 tcp_mstamp; /* us, refreshed at each ACK received and each send */
@@ -80,6 +89,7 @@ struct tcp_sock {
 	u32 snd_ssthresh; /* W: packets */
 	u32 prior_cwnd; /* packets, at the start of the last reduction */
 	u32 srtt_us; /* smoothed RTT in us, times 8 */
+	struct minmax rtt_min; /* us, the smallest of 5 minutes, that of the SYN among them; ~0: none yet */
 	u32 max_packets_out; /* most packets in flight in the last window */
 	u32 delivered; /* packets delivered since the connection began */
 	u32 delivered_ce; /* of those, with a congestion mark */

@@ -41,6 +41,12 @@
 	}                                                                                                              \
 	CC_INLINE void name##_step(struct sock *sk, const struct rate_sample *sample)
 
+/*
+ * In CC_CONG_CONTROL: may tp->app_limited be written? All kernels that give the hook four arguments allow it (it came with
+ * 6.4), and of the others the verifier drops the branch.
+ */
+#define CC_MAY_WRITE_APP_LIMITED (cc_cong_control_arguments == 4)
+
 /* One map, ".data.params"; ccctl reads and writes it while the algorithm runs. */
 #define CC_PARAMS_STORE(algorithm, ...)                                                                                \
 	struct algorithm##_params_store {                                                                              \

@@ -31,6 +31,8 @@ CC_WRAPS CC_INLINE u32 cc_random_u32(struct tcp_sock *tp)
 	}                                                                                                              \
 	CC_INLINE void name##_step(struct sock *sk, const struct rate_sample *sample)
 
+#define CC_MAY_WRITE_APP_LIMITED 1
+
 /*
  * The caller owns the parameters: it points the algorithm at the set of the flow that it is about to run, so that
  * flows with different parameters share one process. Each thread has a pointer of its own.

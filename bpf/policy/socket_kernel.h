@@ -35,14 +35,6 @@ struct inet_connection_sock___table {
 	u8 icsk_backoff;
 };
 
-struct minmax_sample {
-	u32 v;
-};
-
-struct minmax {
-	struct minmax_sample s[3];
-};
-
 struct tcp_sock___table {
 	u32 write_seq; /* the next byte that the application will write */
 	u32 segs_out;

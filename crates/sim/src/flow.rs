@@ -69,6 +69,7 @@ impl Flow {
         };
         socket.inet_conn.sk.sk_pacing_rate = u64::MAX;
         socket.inet_conn.sk.sk_pacing_status = SK_PACING_NONE;
+        socket.rtt_min.s[0].v = u32::MAX;
         instance.init(&mut socket);
         Self { instance, socket, prior_ssthresh_pkts: 0, calls: None }
     }
@@ -274,6 +275,7 @@ impl Flow {
         let rtt_us = ack.rtt.map(|rtt| us(rtt) as u32);
         if let Some(rtt_us) = rtt_us {
             self.smooth_rtt(rtt_us);
+            self.seen_rtt(rtt_us);
         }
         self.told_of_acked(ack.pkts, rtt_us.map_or(-1, |rtt_us| rtt_us as i32), ack.in_flight_pkts);
         self.told_of_ack();
@@ -498,6 +500,12 @@ impl Flow {
         let cwnd = self.socket.snd_cwnd;
         self.socket.max_packets_out = if cwnd_limited { cwnd } else { cwnd / 2 };
         self.socket.set_is_cwnd_limited(u32::from(cwnd_limited));
+    }
+
+    /// `tcp_update_rtt_min`; Linux forgets after 300 s.
+    pub(crate) fn seen_rtt(&mut self, rtt_us: u32) {
+        let smallest = &mut self.socket.rtt_min.s[0].v;
+        *smallest = (*smallest).min(rtt_us);
     }
 
     /// `tcp_rtt_estimator`: the average moves by an eighth of the distance.

@@ -218,6 +218,7 @@ impl Sender {
         state.rtt_us = sacked_us.filter(|_| own_us.is_some()).or(sample).map(|(_, last_us)| last_us);
         let (Some((rtt_us, _)), Some(last_us)) = (sample, state.rtt_us) else { return false };
         self.rtt.min_us = self.rtt.min_us.min(last_us.max(1));
+        self.flow.seen_rtt(last_us.max(1));
         self.rtt.sample(rtt_us, self.flow.socket.srtt_us, self.una, self.next);
         self.flow.smooth_rtt(rtt_us);
         self.rtt.set_timeout(self.flow.socket.srtt_us);

@@ -2,6 +2,7 @@
 //! the simulator.
 
 mod application;
+mod bbr;
 mod closed_forms;
 mod determinism;
 mod low_priority;
