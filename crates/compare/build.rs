@@ -18,7 +18,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     bindgen::Builder::default()
         .header(root.join("crates/compare/native/bindings.h").to_string_lossy())
         .clang_args(["-std=gnu11", "-I", &root.join("bpf/include").to_string_lossy()])
-        .allowlist_type("call|call_socket|call_hook|tcp_sock|ack_sample|cc_native_algorithm|tcp_ca_state|tcp_ca_event")
+        .allowlist_type(
+            "call|call_socket|call_hook|call_extra|tcp_sock|ack_sample|cc_native_algorithm|tcp_ca_state|tcp_ca_event",
+        )
         .allowlist_var("CALL_.*|TCP_.*")
         .derive_default(true)
         .prepend_enum_name(false)

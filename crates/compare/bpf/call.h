@@ -20,7 +20,21 @@ enum call_hook {
 	CALL_IN_ACK_EVENT,
 	CALL_PKTS_ACKED,
 	CALL_UNDO_CWND,
+	CALL_CONG_CONTROL,
+	CALL_MIN_TSO_SEGS,
 	CALL_HOOKS,
+};
+
+/* What extra has of cong_control's struct rate_sample, as signed numbers; init has the first alone */
+enum call_extra {
+	CALL_EXTRA_RTT_MIN, /* tcp_min_rtt(): us */
+	CALL_EXTRA_PRIOR_DELIVERED,
+	CALL_EXTRA_DELIVERED,
+	CALL_EXTRA_INTERVAL_US,
+	CALL_EXTRA_RTT_US,
+	CALL_EXTRA_LOSSES, /* and, shifted by 32, acked_sacked */
+	CALL_EXTRA_PRIOR_IN_FLIGHT,
+	CALL_EXTRA_FLAGS, /* 1: is_app_limited, 2: is_ack_delayed */
 };
 
 struct call_socket {
@@ -74,9 +88,10 @@ struct call {
 	u32 sample_pkts; /* pkts_acked: struct ack_sample */
 	s32 sample_rtt_us;
 	u32 sample_in_flight;
-	u32 returned; /* by ssthresh and undo_cwnd */
+	u32 returned; /* by ssthresh, undo_cwnd and min_tso_segs */
 	u32 nested; /* hooks of this socket that were running already */
-	u64 extra[CALL_EXTRA_WORDS]; /* memory that the private state points to, before the call */
+	u64 extra
+		[CALL_EXTRA_WORDS]; /* memory that the private state points to, before the call; for two hooks enum call_extra */
 	struct call_socket before;
 	struct call_socket after;
 };

@@ -182,6 +182,31 @@ static __always_inline int end(void *ctx, u64 socket, u32 hook)
 	return 0;
 }
 
+static __always_inline void read_rtt_min(struct call *call, u64 socket)
+{
+	if (pointer_word == NO_POINTER)
+		call->extra[CALL_EXTRA_RTT_MIN] = BPF_CORE_READ((struct tcp_sock *)socket, rtt_min.s[0].v);
+}
+
+/* The last argument: since 6.10 the fourth, before the second */
+static __always_inline void read_rate_sample(struct call *call, void *ctx)
+{
+	const struct rate_sample *sample;
+	u64 argument = 0;
+
+	bpf_get_func_arg(ctx, bpf_get_func_arg_cnt(ctx) - 1, &argument);
+	sample = (const struct rate_sample *)argument;
+	call->extra[CALL_EXTRA_PRIOR_DELIVERED] = BPF_CORE_READ(sample, prior_delivered);
+	call->extra[CALL_EXTRA_DELIVERED] = (s64)BPF_CORE_READ(sample, delivered);
+	call->extra[CALL_EXTRA_INTERVAL_US] = BPF_CORE_READ(sample, interval_us);
+	call->extra[CALL_EXTRA_RTT_US] = BPF_CORE_READ(sample, rtt_us);
+	call->extra[CALL_EXTRA_LOSSES] = (u32)BPF_CORE_READ(sample, losses) | (u64)BPF_CORE_READ(sample, acked_sacked)
+										      << 32;
+	call->extra[CALL_EXTRA_PRIOR_IN_FLIGHT] = BPF_CORE_READ(sample, prior_in_flight);
+	call->extra[CALL_EXTRA_FLAGS] = BPF_CORE_READ(sample, is_app_limited) | BPF_CORE_READ(sample, is_ack_delayed)
+											<< 1;
+}
+
 /* The name is the hook's; the function that follows fentry/ is a place holder. */
 #define RECORD(name, hook, arguments)                                                                                  \
 	SEC("fentry/tcp_reno_ssthresh") int before_##name(u64 *ctx)                                                    \
@@ -200,7 +225,7 @@ static __always_inline int end(void *ctx, u64 socket, u32 hook)
 
 #define ACK_SAMPLE ((const struct ack_sample *)ctx[1])
 
-RECORD(init, CALL_INIT, {})
+RECORD(init, CALL_INIT, { read_rtt_min(call, ctx[0]); })
 RECORD(release, CALL_RELEASE, {})
 RECORD(ssthresh, CALL_SSTHRESH, {})
 RECORD(cong_avoid, CALL_CONG_AVOID, {
@@ -217,3 +242,8 @@ RECORD(pkts_acked, CALL_PKTS_ACKED, {
 	call->sample_in_flight = BPF_CORE_READ(ACK_SAMPLE, in_flight);
 })
 RECORD(undo_cwnd, CALL_UNDO_CWND, {})
+RECORD(cong_control, CALL_CONG_CONTROL, {
+	read_rtt_min(call, ctx[0]);
+	read_rate_sample(call, ctx);
+})
+RECORD(min_tso_segs, CALL_MIN_TSO_SEGS, {})

@@ -125,6 +125,18 @@ impl Types {
         bail!("the kernel's BTF has no struct {name}")
     }
 
+    /// Of an integer, a struct or a pointer
+    fn bytes_of(&self, id: usize) -> u32 {
+        let Some((raw, at)) = self.locate(id) else { return 0 };
+        let number = |offset| word(&raw.bytes, at + offset).unwrap_or_default();
+        match number(4) >> 24 & 31 {
+            KIND_STRUCT | KIND_UNION | KIND_INT | KIND_ENUM => number(8),
+            KIND_POINTER => 8,
+            KIND_ARRAY => 0, // of arrays: no module has one
+            _ => self.bytes_of(number(8) as usize),
+        }
+    }
+
     fn flatten(&self, id: usize, prefix: &str, base: u32, found: &mut Vec<Member>) {
         let Some((raw, at)) = self.locate(id) else { return };
         let info = word(&raw.bytes, at + 4).unwrap_or_default();
@@ -149,7 +161,13 @@ impl Types {
                 found.push(Member { name: full, bit_offset: offset, bits });
             }
             KIND_POINTER => found.push(Member { name: full, bit_offset: offset, bits: 64 }),
-            KIND_ARRAY => {}
+            KIND_ARRAY => {
+                let (element, count) = (number(12) as usize, number(20));
+                for index in 0..count {
+                    let offset = offset + index * 8 * self.bytes_of(element);
+                    self.add(&format!("{name}[{index}]"), prefix, element, (offset, 0), found);
+                }
+            }
             _ => self.add(name, prefix, number(8) as usize, (offset, bits), found), // typedef, const, volatile
         }
     }

@@ -4,8 +4,8 @@
 //! does not have is an error of the recorder, so that a hook cannot go unrecorded unnoticed.
 
 use crate::native::{
-    CALL_CONG_AVOID, CALL_CWND_EVENT, CALL_INIT, CALL_IN_ACK_EVENT, CALL_PKTS_ACKED, CALL_RELEASE, CALL_SET_STATE,
-    CALL_SSTHRESH, CALL_TX_START, CALL_UNDO_CWND,
+    CALL_CONG_AVOID, CALL_CONG_CONTROL, CALL_CWND_EVENT, CALL_INIT, CALL_IN_ACK_EVENT, CALL_MIN_TSO_SEGS,
+    CALL_PKTS_ACKED, CALL_RELEASE, CALL_SET_STATE, CALL_SSTHRESH, CALL_TX_START, CALL_UNDO_CWND,
 };
 
 /// A module of Linux.
@@ -26,7 +26,7 @@ const RENO_SSTHRESH: (u32, &str) = (CALL_SSTHRESH, "tcp_reno_ssthresh");
 const RENO_UNDO: (u32, &str) = (CALL_UNDO_CWND, "tcp_reno_undo_cwnd");
 
 /// The names of the hooks, in the order of `enum call_hook`.
-pub const HOOK_NAMES: [&str; 10] = [
+pub const HOOK_NAMES: [&str; 12] = [
     "init",
     "release",
     "ssthresh",
@@ -37,9 +37,11 @@ pub const HOOK_NAMES: [&str; 10] = [
     "in_ack_event",
     "pkts_acked",
     "undo_cwnd",
+    "cong_control",
+    "min_tso_segs",
 ];
 
-/// All fifteen.
+/// All sixteen.
 pub const MODULES: &[Module] = &[
     Module {
         name: "scalable",
@@ -251,6 +253,22 @@ pub const MODULES: &[Module] = &[
             (CALL_TX_START, "dctcp_cwnd_event_tx_start"),
             (CALL_IN_ACK_EVENT, "dctcp_update_alpha"),
             (CALL_UNDO_CWND, "dctcp_cwnd_undo"),
+        ],
+    },
+    Module {
+        name: "bbr",
+        object: "tcp_bbr",
+        state: "bbr",
+        pointer: None,
+        functions: &[
+            (CALL_INIT, "bbr_init"),
+            (CALL_CONG_CONTROL, "bbr_main"),
+            (CALL_SSTHRESH, "bbr_ssthresh"),
+            (CALL_SET_STATE, "bbr_set_state"),
+            (CALL_CWND_EVENT, "bbr_cwnd_event"),
+            (CALL_TX_START, "bbr_cwnd_event_tx_start"),
+            (CALL_UNDO_CWND, "bbr_undo_cwnd"),
+            (CALL_MIN_TSO_SEGS, "bbr_min_tso_segs"),
         ],
     },
 ];

@@ -8,6 +8,7 @@ mod btf;
 mod build;
 mod coverage;
 mod file;
+mod flows;
 mod hooks;
 mod native;
 mod planted;
@@ -83,6 +84,8 @@ enum Command {
     Replay(Replay),
     /// Measure series of windows, ALGORITHM.series, and draw them
     Side(SideBySide),
+    /// Measure runs of five at once, ALGORITHM.near.flows and ALGORITHM.far.flows
+    Flows(FiveAtOnce),
     /// In the guest: read what senders send; the next port acknowledges at once
     Receive {
         /// Where
@@ -97,6 +100,18 @@ struct SideBySide {
     /// Which; default: all that there are
     algorithms: Vec<String>,
     /// Page that the table goes to; figures go to a folder of its name
+    #[arg(long)]
+    page: Option<PathBuf>,
+}
+
+#[derive(clap::Args)]
+struct FiveAtOnce {
+    /// Folder of runs
+    runs: PathBuf,
+    /// Which
+    #[arg(required = true)]
+    algorithms: Vec<String>,
+    /// Page that the table goes to
     #[arg(long)]
     page: Option<PathBuf>,
 }
@@ -117,6 +132,7 @@ struct Replay {
 
 const CALLS_BEGIN: &str = "<!-- made by scripts/compare-modules: calls -->";
 const SIDE_BEGIN: &str = "<!-- made by scripts/compare-modules: side by side -->";
+const FLOWS_BEGIN: &str = "<!-- made by scripts/compare-modules: five at once -->";
 const PAGE_END: &str = "<!-- end -->";
 
 fn main() -> Result<()> {
@@ -130,6 +146,7 @@ fn main() -> Result<()> {
             traffic::send(&algorithm, to, &steps, &watched)
         }
         Command::Side(options) => side(&options),
+        Command::Flows(options) => five_at_once(&options),
         Command::Replay(options) => replay(&options),
         Command::Receive { address } => traffic::receive(address),
     }
@@ -231,5 +248,15 @@ fn side(options: &SideBySide) -> Result<()> {
     }
     let wrong = side.wrong();
     ensure!(wrong.is_empty(), "side by side these differ more than they may: {}", wrong.join(" "));
+    Ok(())
+}
+
+fn five_at_once(options: &FiveAtOnce) -> Result<()> {
+    let all = flows::read(&options.algorithms, &options.runs)?;
+    if let Some(page) = &options.page {
+        put(page, FLOWS_BEGIN, &flows::page(&all))?;
+    }
+    let wrong: Vec<&str> = all.iter().filter(|flows| flows.differs()).map(|flows| flows.algorithm.as_str()).collect();
+    ensure!(wrong.is_empty(), "five at once differ more than noise: {}", wrong.join(" "));
     Ok(())
 }

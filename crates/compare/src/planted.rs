@@ -132,6 +132,22 @@ pub const PLANTED: &[Planted] = planted! {
     "dctcp": "prior_cwnd_pkts >> 1);" => "prior_cwnd_pkts >> 2);";
     "dctcp": "ca->alpha_q10 - decay_q10 + share_q10, DCTCP_ALPHA_MAX_Q10" => "ca->alpha_q10 - decay_q10 + share_q10, DCTCP_ALPHA_MAX_Q10 / 2";
     "dctcp": "new_state == TCP_CA_Recovery &&" => "new_state == TCP_CA_Loss &&";
+    "bbr": "ca->min_rtt_us = tp->rtt_min.s[0].v;" => "ca->min_rtt_us = BBR_NO_RTT;";
+    "bbr": "rtt_us < ca->min_rtt_us ||" => "rtt_us <= ca->min_rtt_us ||";
+    "bbr": "pkts += 3 * bbr_burst_goal_pkts(sk);" => "pkts += 2 * bbr_burst_goal_pkts(sk);";
+    "bbr": "pkts = (pkts + 1) & ~1ULL;" => "pkts = pkts & ~1ULL;";
+    "bbr": "return tcp_sk(sk)->snd_cwnd;" => "return cc_undone_cwnd_pkts(tcp_sk(sk));";
+    "bbr": "		ca->mode = BBR_PROBE_RTT;\n		bbr_save_cwnd(ca, tcp_sk(sk));" => "		bbr_save_cwnd(ca, tcp_sk(sk));\n		ca->mode = BBR_PROBE_RTT;";
+    "bbr": "if (bbr_pacing_gain_q8(ca, p) > BBR_ONE_Q8)" => "if (ca->mode == BBR_STARTUP)";
+    "bbr": "return (u32)(tp->delivered_mstamp / 1000);" => "return (u32)(tp->delivered_mstamp / 1024);";
+    "bbr": "++ca->burst_rounds >= p->aggregation_rounds" => "++ca->burst_rounds > p->aggregation_rounds";
+    "bbr": "ca->conserves = true;" => "ca->conserves = false;";
+    "bbr": "*cwnd = cc_max(*cwnd, ca->prior_cwnd_pkts);" => "*cwnd = ca->prior_cwnd_pkts;";
+    "bbr": "if (ca->full_bw_reached || rate > sk->sk_pacing_rate)" => "if (rate > 0)";
+    "bbr": "tp->app_limited = limited_delivered;" => "ca->limited_delivered = limited_delivered;";
+    "bbr": "ca->epoch_acked_pkts <= expected_pkts ||" => "ca->epoch_acked_pkts < expected_pkts ||";
+    "bbr": "ca->second.round == ca->best.round && age > window / 4" => "ca->second.round == ca->best.round && age > window / 2";
+    "bbr": "if (!tcp_sk(sk)->app_limited)" => "if (tcp_sk(sk)->app_limited)";
 };
 
 /// The errors planted in this algorithm that a replay does not catch.

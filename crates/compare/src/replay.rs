@@ -102,8 +102,10 @@ pub struct Outcome {
     pub credit: u32,
     /// Slow start threshold.
     pub ssthresh: u32,
-    /// What `ssthresh` and `undo_cwnd` returned.
+    /// What `ssthresh`, `undo_cwnd` and `min_tso_segs` returned.
     pub returned: u32,
+    /// Rate, whether there is one, and the application's mark.
+    pub pacing: (u64, u32, u32),
     /// Compared fields of our state, in the twin's order.
     pub state: Vec<i128>,
 }
@@ -148,6 +150,7 @@ impl<'a> Trial<'a> {
             && same("credit", self.got.credit == self.expected.credit)
             && same("ssthresh", self.got.ssthresh == self.expected.ssthresh)
             && same("returned", self.got.returned == self.expected.returned)
+            && same("pacing", self.got.pacing == self.expected.pacing)
             && fields.iter().enumerate().all(|(i, name)| same(name, self.got.state[i] == self.expected.state[i]))
     }
 
@@ -197,12 +200,14 @@ impl Player<'_> {
     }
 
     fn outcome(&self, ours: &Ours<'_>, returned: u32, hook: u32) -> Outcome {
-        let returns = hook == native::CALL_SSTHRESH || hook == native::CALL_UNDO_CWND;
+        let returns = [native::CALL_SSTHRESH, native::CALL_UNDO_CWND, native::CALL_MIN_TSO_SEGS].contains(&hook);
+        let sk = &ours.tp.inet_conn.sk;
         Outcome {
             cwnd: ours.tp.snd_cwnd,
             credit: if self.twin.own_credit { 0 } else { ours.tp.snd_cwnd_cnt },
             ssthresh: ours.tp.snd_ssthresh,
             returned: if returns { returned } else { 0 },
+            pacing: (sk.sk_pacing_rate, sk.sk_pacing_status, ours.tp.app_limited),
             state: self.twin.fields(hook).iter().map(|name| ours.get(name)).collect(),
         }
     }

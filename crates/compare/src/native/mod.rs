@@ -133,6 +133,23 @@ pub fn socket_of(recorded: &call_socket) -> tcp_sock {
     tp
 }
 
+/// What `cong_control` was given.
+fn rate_sample_of(extra: &[u64]) -> rate_sample {
+    let at = |index: u32| extra[index as usize];
+    rate_sample {
+        prior_delivered: at(CALL_EXTRA_PRIOR_DELIVERED) as u32,
+        delivered: at(CALL_EXTRA_DELIVERED) as i32,
+        interval_us: at(CALL_EXTRA_INTERVAL_US) as i64,
+        rtt_us: at(CALL_EXTRA_RTT_US) as i64,
+        losses: at(CALL_EXTRA_LOSSES) as i32,
+        acked_sacked: (at(CALL_EXTRA_LOSSES) >> 32) as u32,
+        prior_in_flight: at(CALL_EXTRA_PRIOR_IN_FLIGHT) as u32,
+        is_app_limited: at(CALL_EXTRA_FLAGS) & 1 != 0,
+        is_ack_delayed: at(CALL_EXTRA_FLAGS) & 2 != 0,
+        ..rate_sample::default()
+    }
+}
+
 /// An algorithm out of a library.
 pub struct Algorithm {
     ops: tcp_congestion_ops,
@@ -183,6 +200,8 @@ impl Algorithm {
             CALL_IN_ACK_EVENT => ops.in_ack_event.is_some(),
             CALL_PKTS_ACKED => ops.pkts_acked.is_some(),
             CALL_UNDO_CWND => ops.undo_cwnd.is_some(),
+            CALL_CONG_CONTROL => ops.cong_control.is_some(),
+            CALL_MIN_TSO_SEGS => ops.min_tso_segs.is_some(),
             _ => false,
         }
     }
@@ -194,8 +213,9 @@ impl Algorithm {
         let sk: *mut sock = std::ptr::from_mut(tp).cast();
         let sample =
             ack_sample { pkts_acked: call.sample_pkts, rtt_us: call.sample_rtt_us, in_flight: call.sample_in_flight };
+        let rates = rate_sample_of(&call.extra);
         // SAFETY: the hooks are the library's, which is loaded; they read the parameters put in force, which are this
-        // struct's own, and touch a whole struct tcp_sock; the sample outlives the call.
+        // struct's own, and touch a whole struct tcp_sock; the samples outlive the call.
         unsafe {
             (self.put_in_force)(self.parameters.as_ptr().cast(), self.derived.as_ptr().cast());
             match call.hook {
@@ -209,6 +229,8 @@ impl Algorithm {
                 CALL_IN_ACK_EVENT => ops.in_ack_event.map(|hook| hook(sk, call.argument)).map(|()| 0),
                 CALL_PKTS_ACKED => ops.pkts_acked.map(|hook| hook(sk, &raw const sample)).map(|()| 0),
                 CALL_UNDO_CWND => ops.undo_cwnd.map(|hook| hook(sk)),
+                CALL_CONG_CONTROL => ops.cong_control.map(|hook| hook(sk, 0, 0, &raw const rates)).map(|()| 0),
+                CALL_MIN_TSO_SEGS => ops.min_tso_segs.map(|hook| hook(sk)),
                 _ => None,
             }
         }

@@ -1,5 +1,6 @@
 //! One file for each algorithm: how the module's private state is ours, and what differs on purpose.
 
+mod bbr;
 mod bic;
 mod cdg;
 mod cubic;
@@ -88,7 +89,7 @@ fn all(_: &call) -> bool {
 }
 
 /// All of them, in the order of the documentation.
-pub const TWINS: [&Twin; 15] = [
+pub const TWINS: [&Twin; 16] = [
     &scalable::TWIN,
     &highspeed::TWIN,
     &bic::TWIN,
@@ -104,6 +105,7 @@ pub const TWINS: [&Twin; 15] = [
     &nv::TWIN,
     &cdg::TWIN,
     &dctcp::TWIN,
+    &bbr::TWIN,
 ];
 
 /// Linux's `tcp_cong_avoid_ai` with this divisor on a recorded socket: window and credit.
