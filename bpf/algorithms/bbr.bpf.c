@@ -685,6 +685,7 @@ u32 CC_HOOK(bbr_sndbuf_expand, struct sock *sk)
 CC_ALGORITHM(bbr,
 	.init = CC_FN(bbr_init),
 	.cong_control = CC_FN(bbr_cong_control),
+	.pkts_acked = CC_NO_HOOK, /* cong_control is called for each ACK */
 	.set_state = CC_FN(bbr_set_state),
 	CC_TX_START_HOOKS(bbr),
 	.ssthresh = CC_FN(bbr_ssthresh),

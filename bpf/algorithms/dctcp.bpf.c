@@ -174,6 +174,6 @@ void CC_HOOK(dctcp_cwnd_event_tx_start, struct sock *sk)
 }
 
 CC_REGISTER(dctcp, "bpf_dctcp", TCP_CONG_NEEDS_ECN, .init = CC_FN(dctcp_init),
-	    .in_ack_event = CC_FN(dctcp_in_ack_event), .cong_avoid = CC_FN(dctcp_cong_avoid),
+	    .in_ack_event = CC_FN(dctcp_in_ack_event), .pkts_acked = CC_NO_HOOK, .cong_avoid = CC_FN(dctcp_cong_avoid),
 	    .ssthresh = CC_FN(dctcp_ssthresh), .set_state = CC_FN(dctcp_set_state), CC_TX_START_HOOKS(dctcp),
 	    .undo_cwnd = CC_FN(dctcp_undo_cwnd), );

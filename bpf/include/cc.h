@@ -19,6 +19,7 @@
 
 #include "fixed.h"
 #include "params.h"
+#include "repair.h"
 
 #ifdef __bpf__
 #include "world_bpf.h"
@@ -27,8 +28,6 @@
 #endif
 
 #define CC_ALGORITHM(algorithm, ...) CC_REGISTER(algorithm, "bpf_" #algorithm, 0, __VA_ARGS__)
-
-#define CC_CWND_MAX_PKTS (1U << 20) /* the arithmetic here is exact up to this window: 12 Gbit at 1500 bytes a packet */
 
 /*
  * The algorithm's own struct in the socket: define struct name_state, then CC_STATE_STRUCT(name), which holds it to the
@@ -214,6 +213,11 @@ u32 CC_SHARED_HOOK(cc_reno_ssthresh, struct sock *sk)
 u32 CC_SHARED_HOOK(cc_undo_cwnd, struct sock *sk)
 {
 	return cc_undone_cwnd_pkts(tcp_sk(sk));
+}
+
+/* Nothing but what every hook does first: see repair.h. */
+void CC_SHARED_HOOK(cc_look_per_ack, struct sock *sk, const struct ack_sample *sample)
+{
 }
 
 /*

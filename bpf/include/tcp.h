@@ -139,6 +139,8 @@ enum tcp_ca_event {
 	CA_EVENT_ECN_IS_CE,
 };
 
+#define CC_NO_HOOK ((void *)0)
+
 /* The hooks. A member that the running kernel lacks is dropped by libbpf together with its program. */
 struct tcp_congestion_ops {
 	u32 (*ssthresh)(struct sock *sk);

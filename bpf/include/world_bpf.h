@@ -11,8 +11,19 @@
 #define CC_TAG(text) __attribute__((btf_decl_tag(text)))
 #define CC_BITFIELD(ptr, field) BPF_CORE_READ_BITFIELD(ptr, field)
 
-#define CC_HOOK(name, args...) CC_SECTION("struct_ops") BPF_PROG(name, ##args)
-#define CC_SHARED_HOOK(name, args...) CC_SECTION("?struct_ops") BPF_PROG(name, ##args)
+/* BPF_PROG with a look at the window first: see repair.h. The first argument of every hook is the socket. */
+#define CC_PROGRAM(name, args...)                                                                                      \
+	name(unsigned long long *ctx);                                                                                 \
+	CC_INLINE typeof(name(0)) name##_body(unsigned long long *ctx);                                                \
+	typeof(name(0)) name(unsigned long long *ctx)                                                                  \
+	{                                                                                                              \
+		cc_repair_window(tcp_sk((struct sock *)ctx[0]));                                                       \
+		return name##_body(ctx);                                                                               \
+	}                                                                                                              \
+	CC_INLINE typeof(name(0)) BPF_PROG(name##_body, ##args)
+
+#define CC_HOOK(name, args...) CC_SECTION("struct_ops") CC_PROGRAM(name, ##args)
+#define CC_SHARED_HOOK(name, args...) CC_SECTION("?struct_ops") CC_PROGRAM(name, ##args)
 #define CC_FN(name) ((void *)name)
 #define CC_FIELD_EXISTS(ptr, field) bpf_core_field_exists((ptr)->field)
 #define CC_RANDOM_U32(sk) ((void)(sk), bpf_get_prandom_u32())
@@ -37,6 +48,7 @@
 			cc_sample = (const struct rate_sample *)ctx[1];                                                \
 			__asm__ volatile("" : "+r"(cc_sample));                                                        \
 		}                                                                                                      \
+		cc_repair_window(tcp_sk((struct sock *)ctx[0]));                                                       \
 		name##_step((struct sock *)ctx[0], cc_sample);                                                         \
 	}                                                                                                              \
 	CC_INLINE void name##_step(struct sock *sk, const struct rate_sample *sample)
@@ -97,6 +109,8 @@ struct cc_identity {
 	u8 object_sha256[32];
 };
 
+/* An algorithm that names no pkts_acked has one that only looks at the window: once per ACK, in recovery too. */
+#pragma clang diagnostic ignored "-Winitializer-overrides"
 #define CC_REGISTER(law, kernel_name, more_flags, ...)                                                                 \
 	_Static_assert(sizeof(kernel_name) <= 16, "the kernel's names have at most 15 characters");                    \
 	const volatile struct cc_identity cc_identity CC_SECTION(".rodata.ccctl") = {                                  \
@@ -106,6 +120,7 @@ struct cc_identity {
 	CC_SECTION(".struct_ops.link")                                                                                 \
 	struct tcp_congestion_ops law = { .name = kernel_name,                                                         \
 					  .flags = TCP_CONG_NON_RESTRICTED | (more_flags),                             \
+					  .pkts_acked = CC_FN(cc_look_per_ack),                                        \
 					  __VA_ARGS__ }
 
 #endif

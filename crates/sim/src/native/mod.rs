@@ -8,6 +8,7 @@
 pub mod arithmetic;
 mod bindings;
 mod prefetch;
+mod repair;
 
 use std::ffi::{c_void, CStr};
 use std::sync::{LazyLock, OnceLock};
@@ -15,6 +16,7 @@ use std::sync::{LazyLock, OnceLock};
 use ccctl_catalog::{Layout, ParameterSet};
 
 pub(crate) use prefetch::prefetch;
+pub use repair::Windows;
 
 pub(crate) use bindings::{
     ack_sample, rate_sample, tcp_ca_event, tcp_sock, TCP_CA_Disorder, TCP_CA_Loss, TCP_CA_Open, TCP_CA_Recovery,
