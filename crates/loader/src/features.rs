@@ -26,6 +26,8 @@ pub enum Status {
     Warn,
     /// Algorithms cannot be loaded.
     Fail,
+    /// Could not be looked at.
+    Unknown,
 }
 
 /// One thing that was looked at.
@@ -213,11 +215,14 @@ fn statistics() -> Check {
     }
 }
 
+/// Name of the check for a kernel on which registering an algorithm would hang.
+pub const REGISTRATION: &str = "registration";
+
 /// A crash inside the kernel's update of a TCP link leaves the lock of its list of algorithms held for ever (see
 /// `update_link` in sys.rs); every registration then spins, and a probe by registering would cost a CPU. So the marks
 /// that the crash leaves are looked for instead.
 fn registration() -> Check {
-    const NAME: &str = "registration";
+    const NAME: &str = REGISTRATION;
     let remedy = "reboot: a crash in the kernel has left the list of TCP algorithms locked";
     if let Some(process) = stuck_process() {
         return Check::new(NAME, Status::Fail, format!("process {process} hangs in it"), remedy);

@@ -326,6 +326,26 @@ pub(crate) fn netns_cookie() -> io::Result<u64> {
     }
 }
 
+/// Switches on the loopback device of the calling thread's network namespace.
+pub(crate) fn raise_loopback() -> io::Result<()> {
+    let socket = std::net::UdpSocket::bind("0.0.0.0:0")?;
+    // SAFETY: plain C, for which zero is valid.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    copy_name(&mut request.ifr_name, "lo");
+    request.ifr_ifru.ifru_flags = libc::IFF_UP as i16;
+    // SAFETY: an open socket; the kernel reads the struct that SIOCSIFFLAGS takes.
+    checked_errno(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) })
+}
+
+/// For calls of libc, which set errno.
+fn checked_errno(result: c_int) -> io::Result<()> {
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
 /// Copies a kernel name into a C array, with a closing zero.
 pub(crate) fn copy_name(room: &mut [c_char], name: &str) {
     let most = room.len() - 1;

@@ -19,6 +19,7 @@ pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
             Status::Ok => "ok",
             Status::Warn => "warn",
             Status::Fail => "FAIL",
+            Status::Unknown => "?",
         };
         output::line(&format!("{mark:<5}{:<18}{}", check.name, check.detail))?;
         if let Some(remedy) = &check.remedy {

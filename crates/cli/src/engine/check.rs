@@ -5,7 +5,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{request, Operation};
-use crate::trust::Trust;
 
 /// Ask the kernel whether it accepts an algorithm, without registering it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -13,9 +12,6 @@ use crate::trust::Trust;
 pub struct Check {
     /// An algorithm, or the absolute path of an object file.
     pub algorithm: String,
-    /// Take an object file although others than root can write it.
-    #[serde(default)]
-    pub trust_writable: bool,
 }
 
 /// What the verifier did.
@@ -49,7 +45,7 @@ impl Operation for Check {
     }
 
     fn run(&self) -> anyhow::Result<Checked> {
-        let program = request::program(&self.algorithm, Trust::of_option(self.trust_writable))?;
+        let program = request::program(&self.algorithm)?;
         let verified = ccctl_loader::check(&program)?;
         let programs = verified
             .into_iter()

@@ -1,6 +1,6 @@
 //! What this host can do.
 
-use ccctl_loader::{check_all, Check, Status};
+use ccctl_loader::{check_all, check_calls, Check, Status, REGISTRATION};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -32,8 +32,12 @@ impl Operation for Doctor {
     }
 
     fn run(&self) -> anyhow::Result<Diagnosis> {
-        let checks = check_all();
+        let mut checks = check_all();
         let ok = checks.iter().all(|check| check.status != Status::Fail);
+        let is_wedged = checks.iter().any(|check| check.name == REGISTRATION && check.status != Status::Ok);
+        if !is_wedged {
+            checks.push(check_calls());
+        }
         let kernel = checks.iter().find(|check| check.name == "kernel").map(|check| check.detail.clone());
         Ok(Diagnosis { kernel, ok, checks })
     }

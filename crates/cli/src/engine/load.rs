@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use super::parameters::{changed, Settings};
 use super::{request, Operation};
-use crate::trust::Trust;
 
 /// Register an algorithm with the kernel.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -24,9 +23,6 @@ pub struct Load {
     /// Make it the default of the caller's network namespace.
     #[serde(default)]
     pub default: bool,
-    /// Take an object file although others than root can write it.
-    #[serde(default)]
-    pub trust_writable: bool,
 }
 
 /// What was loaded.
@@ -58,7 +54,7 @@ impl Operation for Load {
     }
 
     fn run(&self) -> anyhow::Result<LoadAnswer> {
-        let program = request::program(&self.algorithm, Trust::of_option(self.trust_writable))?;
+        let program = request::program(&self.algorithm)?;
         let set = request::parameters(&program, program.defaults(), self.profile.as_deref(), &self.set)?;
         let name = match &self.name {
             Some(name) => name.clone(),

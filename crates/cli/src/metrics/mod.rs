@@ -4,10 +4,8 @@ mod collect;
 pub mod counters;
 mod exporter;
 mod exposition;
-mod guests;
 mod port;
 mod table;
-mod user_of;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
