@@ -9,7 +9,7 @@ mod svg;
 mod table;
 
 pub use figure::{Axis, Figure, Line, Mark, Matrix, Panel, Point, Scale, Style};
-pub use file::{read, write, FileError, Writer};
+pub use file::{open_regular, read, read_regular, read_regular_text, write, FileError, Writer};
 pub use page::{page, Cell, Grid, Page, Part};
 pub use svg::{matrix_svg, svg};
 pub use table::{Column, Table, TableError, Value, Values};

@@ -159,6 +159,16 @@ impl Columns {
         &mut self.all[place]
     }
 
+    /// Is there one of this name?
+    pub fn has(&self, name: &str) -> bool {
+        self.places.contains_key(name)
+    }
+
+    /// How many.
+    pub fn count(&self) -> usize {
+        self.all.len()
+    }
+
     /// Every column has this many rows now.
     pub fn fill(&mut self, rows: usize) {
         for column in &mut self.all {

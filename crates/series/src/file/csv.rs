@@ -9,12 +9,15 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read as _, Seek as _};
 use std::path::Path;
 
 use csv_core::{ReadRecordResult, Reader};
 
 use super::column::{append, table_of, Kind};
-use super::{bad_line, FileError};
+use super::input::{Budget, MAX_COLUMNS, MAX_RECORD_BYTES};
+use super::{bad_line, cannot_read, FileError};
 use crate::table::{Column, Table, Value};
 
 pub fn encode_header(header: &Table, out: &mut Vec<u8>) {
@@ -96,24 +99,22 @@ fn unescape(line: &str) -> Option<(String, String)> {
     (part == 1).then(|| (name, value.strip_prefix(' ').unwrap_or(&value).to_owned()))
 }
 
-/// The table in a file.
-pub fn decode(data: &[u8], path: &Path) -> Result<Table, FileError> {
-    let data = data.strip_prefix("\u{feff}".as_bytes()).unwrap_or(data);
-    let mut scan = Scan { kinds: Vec::new(), names: Vec::new() };
+/// The table in a file, which is read twice: for the kinds of the columns, and for the rows.
+pub fn decode(file: &File, budget: &mut Budget, path: &Path) -> Result<Table, FileError> {
+    let mut scan = Scan { kinds: Vec::new(), names: Vec::new(), rows: 0 };
     let mut comments = Comments::default();
-    for_each_record(data, path, |line, record| match record {
-        Record::Comment(text) => comments.take(text).map_err(|what| bad_line(path, line, what)),
-        Record::Fields(fields) => scan.take(&fields).map_err(|what| bad_line(path, line, what)),
+    for_each_record(file, path, |record| match record {
+        Record::Comment(text) => comments.take(text),
+        Record::Fields(fields) => scan.take(&fields, budget),
     })?;
     let mut columns: Vec<_> = scan.columns(&comments).collect();
     let mut is_header = true;
-    for_each_record(data, path, |line, record| {
+    for_each_record(file, path, |record| {
         let Record::Fields(fields) = record else { return Ok(()) };
         if std::mem::take(&mut is_header) {
             return Ok(());
         }
-        let mut pairs = columns.iter_mut().zip(fields);
-        pairs.try_for_each(|(column, field)| take(column, field)).map_err(|what| bad_line(path, line, what))
+        columns.iter_mut().zip(fields).try_for_each(|(column, field)| take(column, field))
     })?;
     let mut table = table_of(columns.into_iter(), path)?;
     table.facts = comments.facts;
@@ -165,10 +166,11 @@ impl Comments {
 struct Scan {
     names: Vec<String>,
     kinds: Vec<Option<Kind>>,
+    rows: usize,
 }
 
 impl Scan {
-    fn take(&mut self, fields: &[&str]) -> Result<(), String> {
+    fn take(&mut self, fields: &[&str], budget: &mut Budget) -> Result<(), String> {
         if self.names.is_empty() {
             self.names = fields.iter().map(|&name| name.to_owned()).collect();
             self.kinds = vec![None; fields.len()];
@@ -177,6 +179,10 @@ impl Scan {
         if fields.len() != self.names.len() {
             return Err(format!("{} fields for {} columns", fields.len(), self.names.len()));
         }
+        self.rows += 1;
+        budget.check(self.names.len(), self.rows)?;
+        // A field of digits may yet be a word; so all count.
+        budget.take_text(fields.iter().map(|field| field.len()).sum())?;
         for (known, field) in self.kinds.iter_mut().zip(fields).filter(|(_, field)| !field.is_empty()) {
             let wider = [Kind::Integer, Kind::Real, Kind::Text].into_iter().skip(known.map_or(0, |kind| kind as usize));
             *known = wider.into_iter().find(|&kind| parse(kind, field).is_some());
@@ -199,37 +205,50 @@ enum Record<'a> {
     Fields(Vec<&'a str>),
 }
 
-/// Comments and records in their order, with the line on which each begins.
+/// Comments and records in their order. What `take` says of one is said with the line on which it begins.
 fn for_each_record(
-    data: &[u8],
+    mut file: &File,
     path: &Path,
-    mut take: impl FnMut(usize, Record) -> Result<(), FileError>,
+    mut take: impl FnMut(Record) -> Result<(), String>,
 ) -> Result<(), FileError> {
+    file.rewind().map_err(cannot_read(path))?;
+    let mut input = BufReader::new(file);
+    if input.fill_buf().map_err(cannot_read(path))?.starts_with("\u{feff}".as_bytes()) {
+        input.consume("\u{feff}".len());
+    }
     let mut fields = Fields { text: vec![0; 4096], ends: vec![0; 64], count: 0 };
-    let (mut rest, mut line) = (data, 1);
-    while let Some(&first) = rest.first() {
-        let bad = |what: &str| bad_line(path, line, what);
+    let mut line = 1;
+    while let Some(&first) = input.fill_buf().map_err(cannot_read(path))?.first() {
+        let bad = |what: String| bad_line(path, line, what);
         let length = match first {
-            b'\n' | b'\r' => 1,
+            b'\n' | b'\r' => {
+                input.consume(1);
+                usize::from(first == b'\n')
+            }
             b'#' => {
-                let length = rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len());
-                let comment = std::str::from_utf8(&rest[..length]).map_err(|_| bad("not UTF-8"))?;
-                take(line, Record::Comment(comment.trim_end_matches('\r')))?;
-                length
+                let comment = comment(&mut input).map_err(cannot_read(path))?.map_err(bad)?;
+                take(Record::Comment(comment.trim_end_matches(['\n', '\r']))).map_err(bad)?;
+                usize::from(comment.ends_with('\n'))
             }
             _ => {
-                let length = fields.read(rest);
-                if count(&rest[..length], b'"') % 2 == 1 {
-                    return Err(bad("a quote is not closed"));
-                }
-                take(line, Record::Fields(fields.all().map_err(|_| bad("not UTF-8"))?))?;
-                length
+                let lines = fields.read(&mut input).map_err(cannot_read(path))?.map_err(bad)?;
+                take(Record::Fields(fields.all().map_err(|_| bad("not UTF-8".into()))?)).map_err(bad)?;
+                lines
             }
         };
-        line += count(&rest[..length], b'\n');
-        rest = &rest[length..];
+        line += length;
     }
     Ok(())
+}
+
+/// A line that begins with `#`, with its end.
+fn comment(input: &mut impl BufRead) -> io::Result<Result<String, String>> {
+    let mut line = Vec::new();
+    input.by_ref().take(MAX_RECORD_BYTES as u64 + 1).read_until(b'\n', &mut line)?;
+    if line.len() > MAX_RECORD_BYTES {
+        return Ok(Err(format!("longer than {MAX_RECORD_BYTES} bytes")));
+    }
+    Ok(String::from_utf8(line).map_err(|_| "not UTF-8".into()))
 }
 
 fn count(data: &[u8], wanted: u8) -> usize {
@@ -244,23 +263,35 @@ struct Fields {
 }
 
 impl Fields {
-    /// Reads one record, which is not empty; says how long it was.
-    fn read(&mut self, data: &[u8]) -> usize {
+    /// Reads one record, which is not empty; says how many lines it had.
+    fn read(&mut self, input: &mut impl BufRead) -> io::Result<Result<usize, String>> {
         let mut reader = Reader::new();
-        let (mut consumed, mut written) = (0, 0);
+        let (mut written, mut lines, mut quotes) = (0, 0, 0);
         self.count = 0;
         loop {
-            // At the end of the data the rest is empty, which is how the parser learns of the end.
+            // At the end of the file nothing comes, which is how the parser learns of the end.
+            let data = input.fill_buf()?;
             let (text, ends) = (&mut self.text[written..], &mut self.ends[self.count..]);
-            let (result, read, bytes, fields) = reader.read_record(&data[consumed..], text, ends);
-            consumed += read;
+            let (result, read, bytes, fields) = reader.read_record(data, text, ends);
+            lines += count(&data[..read], b'\n');
+            quotes += count(&data[..read], b'"');
+            input.consume(read);
             written += bytes;
             self.count += fields;
             match result {
                 ReadRecordResult::InputEmpty => {}
+                ReadRecordResult::OutputFull if written >= MAX_RECORD_BYTES => {
+                    return Ok(Err(format!("a record of more than {MAX_RECORD_BYTES} bytes")));
+                }
                 ReadRecordResult::OutputFull => self.text.resize(self.text.len() * 2, 0),
+                ReadRecordResult::OutputEndsFull if self.count >= MAX_COLUMNS => {
+                    return Ok(Err(format!("more than {MAX_COLUMNS} columns")));
+                }
                 ReadRecordResult::OutputEndsFull => self.ends.resize(self.ends.len() * 2, 0),
-                ReadRecordResult::Record | ReadRecordResult::End => return consumed,
+                ReadRecordResult::Record | ReadRecordResult::End if quotes % 2 == 1 => {
+                    return Ok(Err("a quote is not closed".into()));
+                }
+                ReadRecordResult::Record | ReadRecordResult::End => return Ok(Ok(lines)),
             }
         }
     }

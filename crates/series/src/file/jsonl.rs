@@ -4,12 +4,15 @@
 //! numbers again in a column that is real. Facts that came late are in a last line of their own.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 
 use serde_json::{json, Map, Value as Json};
 
 use super::column::{Columns, Growing, Kind};
-use super::{bad_line, FileError};
+use super::input::{Budget, MAX_RECORD_BYTES};
+use super::{bad_line, cannot_read, FileError};
 use crate::table::{Column, Table, Value};
 
 pub fn encode_header(header: &Table, out: &mut Vec<u8>) {
@@ -60,21 +63,34 @@ fn not_finite(value: f64) -> &'static str {
 }
 
 /// The table in a file, which may be of another program: then columns are as the rows name them.
-pub fn decode(data: &[u8], path: &Path) -> Result<Table, FileError> {
+pub fn decode(file: File, budget: &mut Budget, path: &Path) -> Result<Table, FileError> {
     let mut columns = Columns::default();
     let mut facts = BTreeMap::new();
     let mut rows = 0;
-    for (number, line) in (1..).zip(data.split(|&byte| byte == b'\n')) {
+    let mut lines = BufReader::new(file);
+    let mut line = Vec::new();
+    for number in 1.. {
+        line.clear();
+        let most = MAX_RECORD_BYTES as u64 + 1;
+        if lines.by_ref().take(most).read_until(b'\n', &mut line).map_err(cannot_read(path))? == 0 {
+            break;
+        }
+        let bad = |what: String| bad_line(path, number, what);
+        if line.len() > MAX_RECORD_BYTES {
+            return Err(bad(format!("longer than {MAX_RECORD_BYTES} bytes")));
+        }
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        let bad = |what: String| bad_line(path, number, what);
-        match serde_json::from_slice(line).map_err(|error| bad(format!("not JSON: {}", place_in_line(&error))))? {
+        match serde_json::from_slice(&line).map_err(|error| bad(format!("not JSON: {}", place_in_line(&error))))? {
             Json::Object(object) if is_header(&object) => {
                 decode_header(object, &mut columns, &mut facts).map_err(bad)?;
+                budget.check(columns.count(), rows).map_err(bad)?;
             }
             Json::Object(object) => {
-                decode_row(object, &mut columns, rows).map_err(bad)?;
+                let new = object.keys().filter(|name| !columns.has(name)).count();
+                budget.check(columns.count() + new, rows + 1).map_err(bad)?;
+                decode_row(object, &mut columns, rows, budget).map_err(bad)?;
                 rows += 1;
                 columns.fill(rows);
             }
@@ -121,12 +137,15 @@ fn decode_header(
     Ok(())
 }
 
-fn decode_row(row: Map<String, Json>, columns: &mut Columns, rows: usize) -> Result<(), String> {
+fn decode_row(row: Map<String, Json>, columns: &mut Columns, rows: usize, budget: &mut Budget) -> Result<(), String> {
     for (name, value) in row {
         let column = columns.named(&name);
         column.fill(rows);
         let text = value.to_string();
         let value = decode_value(value, column).map_err(|what| format!("{name}: {what}"))?;
+        if let Some(Value::Text(word)) = &value {
+            budget.take_text(word.len())?;
+        }
         if !column.push(value) {
             let kind = column.kind().map_or("", Kind::name);
             return Err(format!("{name} is {text}, but the column is {kind}"));

@@ -4,11 +4,15 @@
 //! what a format cannot tell apart is said in its module. Integers are signed with 64 bits, as in all readers: a kernel
 //! counter of 2^63 and more (`~0` for "no limit") must become a missing value before it comes here.
 //!
+//! A file that is read may be of anybody: it must be a regular file, and what it can make of memory is limited by its
+//! length ([`Budget`]). JSON lines and CSV are read line by line, Parquet page by page.
+//!
 //! A file appears under its name when it is whole: until then its rows are in `name.part-N.extension` beside it, which is
 //! also what a killed program leaves, readable up to its last whole line.
 
 mod column;
 mod csv;
+mod input;
 mod jsonl;
 mod parquet;
 mod part;
@@ -17,6 +21,8 @@ mod writer;
 use std::path::{Path, PathBuf};
 
 use crate::table::{Table, TableError};
+use input::Budget;
+pub use input::{open_regular, read_regular, read_regular_text};
 pub use writer::Writer;
 
 /// A file that cannot be written or read.
@@ -115,12 +121,18 @@ fn push_all(writer: &mut Writer, table: &Table) -> Result<(), FileError> {
 /// Reads a table from a file whose name ends in `.jsonl`, `.csv` or `.parquet`, written by [`write`] or by other programs.
 pub fn read(path: &Path) -> Result<Table, FileError> {
     let format = Format::of(path)?;
-    let data = std::fs::read(path).map_err(|source| FileError::Io { step: "read", path: path.to_owned(), source })?;
+    let file = open_regular(path).map_err(cannot_read(path))?;
+    let length = file.metadata().map_err(cannot_read(path))?.len();
+    let mut budget = Budget::of(length);
     match format {
-        Format::JsonLines => jsonl::decode(&data, path),
-        Format::Csv => csv::decode(&data, path),
-        Format::Parquet => parquet::decode(&data, path),
+        Format::JsonLines => jsonl::decode(file, &mut budget, path),
+        Format::Csv => csv::decode(&file, &mut budget, path),
+        Format::Parquet => parquet::decode(&file, length, &mut budget, path),
     }
+}
+
+fn cannot_read(path: &Path) -> impl Fn(std::io::Error) -> FileError + Copy + '_ {
+    move |source| FileError::Io { step: "read", path: path.to_owned(), source }
 }
 
 /// An error in a line of a file.

@@ -125,13 +125,22 @@ fn put_list(wire: u8, length: usize, out: &mut Vec<u8>) {
     }
 }
 
+/// Values of one header or table of contents; a struct counts as [`STRUCT_VALUES`]. In memory they are 32 bytes each.
+const VALUES_MAX: usize = 1 << 22;
+const STRUCT_VALUES: usize = 16;
+
 /// Bytes being read from the front.
 #[derive(Debug)]
 pub struct Input<'a> {
     pub rest: &'a [u8],
+    values_left: usize,
 }
 
 impl<'a> Input<'a> {
+    pub fn new(rest: &'a [u8]) -> Self {
+        Self { rest, values_left: VALUES_MAX }
+    }
+
     pub fn take(&mut self, length: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.rest.split_at_checked(length)?;
         self.rest = rest;
@@ -165,6 +174,7 @@ impl<'a> Input<'a> {
     }
 
     fn fields_at(&mut self, depth: usize) -> Option<Thrift> {
+        self.values_left = self.values_left.checked_sub(STRUCT_VALUES)?;
         let mut fields = BTreeMap::new();
         let mut last: i16 = 0;
         loop {
@@ -189,6 +199,7 @@ impl<'a> Input<'a> {
         if depth > DEPTH_MAX {
             return None;
         }
+        self.values_left = self.values_left.checked_sub(1)?;
         Some(match wire {
             // In a list a boolean is a byte.
             1..=3 => Thrift::Integer(i64::from(self.byte()?)),
