@@ -30,6 +30,9 @@ pub enum Scale {
     /// Equal differences, equal distances. From zero unless that wastes most of the panel.
     #[default]
     Linear,
+    /// Linear, and no further than from the first to the second: nothing of the kind can be beyond, such as a share of
+    /// more than 100 %. Error bars end there.
+    Within(f64, f64),
     /// Equal ratios, equal distances.
     Logarithmic,
     /// One place for each of these words, in this order; values are 0, 1, 2 ...

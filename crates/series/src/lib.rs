@@ -7,9 +7,11 @@ mod file;
 mod page;
 mod svg;
 mod table;
+mod unit;
 
 pub use figure::{Axis, Figure, Line, Mark, Matrix, Panel, Point, Scale, Style};
 pub use file::{open_regular, read, read_regular, read_regular_text, write, FileError, Writer};
 pub use page::{page, Cell, Grid, Page, Part};
 pub use svg::{matrix_svg, svg};
 pub use table::{Column, Table, TableError, Value, Values};
+pub use unit::{is_moment, unit_of};

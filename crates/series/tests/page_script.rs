@@ -30,13 +30,28 @@ const draw = (low, high) => {
   return { paths: Object.fromEntries(Object.entries(nodes).map(([name, { d }]) => [name, d ?? null])), labels };
 };
 const { low, high } = data.x;
-console.log(JSON.stringify([draw(low, high), draw(low, (low + high) / 2)]));
+// What is shown at a place, of the whole or of a part.
+const look = (px, view = [low, high]) => {
+  const chart = Object.create(Chart.prototype);
+  Object.assign(chart, { data, axis: data.x, full: [low, high], low: view[0], high: view[1] });
+  const x = chart.snap(chart.at(px));
+  return chart.rows(x, px).map(([, name, value]) => `${name}: ${value}`);
+};
+console.log(JSON.stringify(eval(process.argv[1])));
 "#;
 
+/// The whole, and its first half.
+const HALVES: &str = "[draw(low, high), draw(low, (low + high) / 2)]";
+
 fn run(data: &str) -> Json {
+    run_act(data, HALVES)
+}
+
+/// What the script says to an expression of JavaScript.
+fn run_act(data: &str, act: &str) -> Json {
     let code = format!("{STAGE}\n{SCRIPT}\n{ACT}");
     let mut command = Command::new("node");
-    command.args(["-e", &code]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    command.args(["-e", &code, act]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut node = command.spawn().expect("node is missing: scripts/setup installs it");
     node.stdin.take().unwrap().write_all(data.as_bytes()).unwrap();
     let output = node.wait_with_output().unwrap();
@@ -131,4 +146,70 @@ fn half_of_the_axis_is_twice_as_wide() {
     }
     let labels = ["0", "0.5", "1.0", "1.5", "2.0", "2.5", "3.0", "3.5", "4.0", "4.5", "5.0"];
     assert_eq!(drawn[1]["labels"], serde_json::json!(labels));
+}
+
+/// The values of a page's only figure, as its script gets them.
+fn json_of(figure: Figure) -> String {
+    let text = page(&Page { parts: vec![Part::Figure(figure)], ..Page::default() });
+    text.split("<script type=\"application/json\">").nth(1).unwrap().split("</script>").next().unwrap().to_owned()
+}
+
+/// Two algorithms over a buffer of 20, 60 and 100 % of a BDP, one of them without a value at 60.
+fn swept() -> Figure {
+    let points = |values: &[(f64, f64, f64)]| values.iter().map(|&(x, y, error)| Point { x, y, error }).collect();
+    let line = |label: &str, values: &[_]| Line { label: label.into(), style: Style::Straight, points: points(values) };
+    let axis = |label: &str, unit: &str, scale| Axis { label: label.into(), unit: unit.into(), scale };
+    let lines = vec![
+        line("cubic", &[(20.0, 0.101_234_5, 0.0), (60.0, 0.191_234_5, 0.020_123), (100.0, 0.279_72, 0.850_286)]),
+        line("reno", &[(20.0, 0.5, 0.1), (100.0, 0.7, 0.1)]),
+    ];
+    let panel = Panel { y: axis("asymmetry", "", Scale::Within(-1.0, 1.0)), lines, marks: vec![] };
+    Figure {
+        title: "a".into(),
+        subtitle: String::new(),
+        x: axis("buffer", "% BDP", Scale::Linear),
+        panels: vec![panel],
+    }
+}
+
+/// Under the pointer stand the values of one abscissa, the nearest that was measured, and that abscissa; never a value of
+/// another place.
+#[test]
+fn the_pointer_shows_the_point_that_it_is_near() {
+    let data = json_of(swept());
+    let width: f64 = serde_json::from_str::<Json>(&data).unwrap()["width"].as_f64().unwrap();
+    let at = |percent: f64| run_act(&data, &format!("look({})", width * (percent - 20.0) / 80.0));
+    for percent in [50.0, 60.1268, 68.0, 75.0] {
+        assert_eq!(at(percent), serde_json::json!(["buffer: 60 % BDP", "cubic: 0.1912 \u{b1} 0.02"]), "{percent}");
+    }
+    // An interval that would leave what an asymmetry can be ends there.
+    assert_eq!(at(99.0)[1], "cubic: 0.2797 (-0.5706 to 1)");
+    assert_eq!(at(99.0)[2], "reno: 0.7 \u{b1} 0.1");
+    assert_eq!(at(20.0)[0], "buffer: 20 % BDP");
+}
+
+/// Of steps, the last value before holds; of lines whose points are elsewhere, none is shown.
+#[test]
+fn steps_hold_under_the_pointer() {
+    let mut figure = swept();
+    let steps = [(10.0, 1.0), (70.0, 2.0), (100.0, 3.0)].map(|(x, y)| Point::at(x, y)).to_vec();
+    figure.panels[0].lines.push(Line { label: "mode".into(), style: Style::Steps, points: steps });
+    let data = json_of(figure);
+    let x = &serde_json::from_str::<Json>(&data).unwrap();
+    let (width, low) = (x["width"].as_f64().unwrap(), x["x"]["low"].as_f64().unwrap());
+    let told = run_act(&data, &format!("look({})", width * (61.0 - low) / (100.0 - low)));
+    assert_eq!(told, serde_json::json!(["buffer: 60 % BDP", "cubic: 0.1912 \u{b1} 0.02", "mode: 1"]));
+}
+
+/// A view between two points has none of them, and the line between them all the same.
+#[test]
+fn a_view_without_points_shows_the_lines_that_cross_it() {
+    let drawn = run_act(&json_of(swept()), "draw(62, 68)");
+    for line in 0..2 {
+        let name = format!("svg.plot[data-panel=\"0\"]path.line[data-line=\"{line}\"]");
+        let path = drawn["paths"][&name].as_str().unwrap();
+        let (letters, numbers) = parts(path);
+        assert_eq!(letters, "ML", "line {line}: {path}");
+        assert!(numbers[0] < 0.0 && numbers[2] > 500.0, "line {line} crosses the view: {path}");
+    }
 }

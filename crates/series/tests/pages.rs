@@ -1,7 +1,7 @@
 //! Pages: well-formed, without addresses, all that was given in them.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
-use ccctl_series::{page, Axis, Cell, Figure, Grid, Line, Mark, Matrix, Page, Panel, Part, Point, Scale, Style};
+use ccctl_series::{page, svg, Axis, Cell, Figure, Grid, Line, Mark, Matrix, Page, Panel, Part, Point, Scale, Style};
 use roxmltree::{Document, Node, ParsingOptions};
 
 const HARD: &str = "</script><b>\"a\" & 'b' ]]> http";
@@ -138,4 +138,32 @@ fn columns_of_numbers_are_aligned_and_verdicts_are_not_only_colours() {
     assert_eq!(heads, ["", "number", ""]);
     let verdicts: Vec<_> = tags(&document, "td").filter_map(|cell| cell.first_element_child()?.text()).collect();
     assert_eq!(verdicts, ["\u{2713}", "\u{2717}", "\u{2713}"]);
+}
+
+/// Two runs of each point: a line through the means, and the runs as dots of the same colour, without an entry of their own.
+#[test]
+fn dots_that_belong_to_a_line_have_its_colour_and_no_entry() {
+    let line = |label: &str, style, values: &[(f64, f64)]| Line {
+        label: label.into(),
+        style,
+        points: values.iter().map(|&(x, y)| Point::at(x, y)).collect(),
+    };
+    let lines = vec![
+        line("cubic", Style::Straight, &[(0.0, 2.0), (1.0, 3.0)]),
+        line("reno", Style::Straight, &[(0.0, 4.0), (1.0, 5.0)]),
+        line("reno (runs)", Style::Points, &[(0.0, 3.0), (0.0, 5.0), (1.0, 4.0), (1.0, 6.0)]),
+    ];
+    let axis = |scale| Axis { label: "goodput".into(), unit: "Mbit/s".into(), scale };
+    let panel = Panel { y: axis(Scale::Within(0.0, f64::INFINITY)), lines, marks: vec![] };
+    let figure = Figure { title: String::new(), subtitle: String::new(), x: axis(Scale::Linear), panels: vec![panel] };
+    let text = svg(&figure);
+    let document = Document::parse(&text).unwrap();
+    let words: Vec<_> = document.descendants().filter_map(|node| node.text()).map(str::trim).collect();
+    assert!(words.contains(&"cubic") && words.contains(&"reno") && !words.contains(&"reno (runs)"), "{words:?}");
+    let colour = |line: &str| {
+        let node = document.descendants().find(|node| node.attribute("data-line") == Some(line)).unwrap();
+        node.attribute("fill").filter(|fill| *fill != "none").or(node.attribute("stroke")).unwrap().to_owned()
+    };
+    assert_eq!(colour("1"), colour("2"));
+    assert_ne!(colour("0"), colour("1"));
 }

@@ -43,7 +43,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         ))?;
     }
     if !drawn.left_out.is_empty() {
-        output::line(&format!("not drawn, for they do not change or are positions: {}", drawn.left_out.join(", ")))?;
+        output::line(&format!(
+            "not drawn (they do not change, or are clocks or sequence numbers): {}",
+            drawn.left_out.join(", ")
+        ))?;
     }
     output::line(&shown(&picture))?;
     Ok(Exit::Done)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ccctl_series::{Axis, Figure, Line, Mark, Panel, Point, Scale, Style, Table, Value};
+use ccctl_series::{is_moment, Axis, Figure, Line, Mark, Panel, Point, Scale, Style, Table, Value};
 use serde::Serialize;
 
 use super::trace::{HOST, STATE_PREFIX};
@@ -13,7 +13,7 @@ use crate::exit::UsageError;
 pub struct Choice {
     /// A number from 1 on, or a cookie; None: the socket with most bytes acknowledged.
     pub socket: Option<String>,
-    /// State fields; empty: those that change and are no sequence numbers.
+    /// State fields; empty: those that change and are neither sequence numbers nor clocks.
     pub fields: Vec<String>,
     /// The host's backlogs.
     pub backlog: bool,
@@ -32,7 +32,7 @@ pub struct Drawn {
     pub sockets: usize,
     /// Panels, from the top.
     pub panels: Vec<String>,
-    /// State fields that were not asked for and are left out: they do not change, or are sequence numbers.
+    /// State fields that were not asked for and are left out: they do not change, or are sequence numbers or clocks.
     pub left_out: Vec<String>,
 }
 
@@ -58,7 +58,7 @@ const BACKLOGS: [Curve; 2] = [
 ];
 /// Events that are marked, and how.
 const MARKS: [(&str, &str); 2] = [("retransmit", "retransmission"), ("timeout", "timeout")];
-/// The end of names of sequence numbers, which say where and not how much.
+/// The end of names of sequence numbers.
 const SEQUENCE: &str = "_seq";
 /// Two marks of a kind that are closer than this part of the time cannot be told apart.
 const MARKS_MOST: f64 = 400.0;
@@ -180,7 +180,7 @@ fn state_fields(rows: &Rows<'_>, wanted: &[String]) -> Result<Fields, UsageError
     let mut left_out = Vec::new();
     for name in known {
         let is_wanted = wanted.iter().any(|wanted| wanted == name);
-        if is_wanted || wanted.is_empty() && !name.ends_with(SEQUENCE) && rows.changes(name) {
+        if is_wanted || wanted.is_empty() && !is_position(name) && rows.changes(name) {
             let unit = rows.table.column(&format!("{STATE_PREFIX}{name}")).map(|column| column.unit.clone());
             let (bits, unit) = fixed_point(&unit.unwrap_or_default());
             let has_fraction = unit.is_empty() && bits.is_some();
@@ -190,6 +190,11 @@ fn state_fields(rows: &Rows<'_>, wanted: &[String]) -> Result<Fields, UsageError
         }
     }
     Ok((fields, left_out))
+}
+
+/// Sequence numbers and clocks say where or when, and not how much: in a panel they flatten everything else.
+fn is_position(name: &str) -> bool {
+    name.ends_with(SEQUENCE) || is_moment(name)
 }
 
 /// `2^-8 packets`: the bits behind the point, and the unit of the whole.
@@ -299,5 +304,46 @@ impl Rows<'_> {
             }
         }
         format!("{}: {}", algorithms.join(", then "), self.connection())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test fails by panicking
+mod tests {
+    use ccctl_series::{unit_of, Column, Values};
+
+    use super::*;
+
+    /// One socket, three rows, with state fields of CUBIC: of its header, `k_q10s` is in 1/1024 s, `epoch_us` a clock.
+    fn trace() -> Table {
+        let mut table = Table::default();
+        let mut add = |name: &str, values: Values| {
+            table.add(Column { name: name.to_owned(), unit: unit_of(name), values }).unwrap();
+        };
+        let whole = |values: [i64; 3]| Values::Integer(values.map(Some).to_vec());
+        let text = |word: &str| Values::Text(vec![Some(word.to_owned()); 3]);
+        add("time_s", Values::Real([0.0, 0.1, 0.2].map(Some).to_vec()));
+        add("event", text("interval"));
+        add("cookie", whole([7; 3]));
+        add("source", text("10.0.0.1:1"));
+        add("destination", text("10.0.0.2:2"));
+        add("algorithm", text("cubic"));
+        add("cwnd_pkts", whole([10, 20, 14]));
+        add("state.k_q10s", whole([0, 2048, 1024]));
+        add("state.epoch_us", whole([2_800_000_000, 2_800_100_000, 2_800_200_000]));
+        add("state.rtt.base_since_s", whole([2800, 2801, 2802]));
+        add("state.undo_epoch_age_us", whole([0, 100_000, 200_000]));
+        table
+    }
+
+    #[test]
+    fn fixed_point_is_drawn_in_its_unit_and_clocks_are_not_drawn() {
+        let (figure, drawn) = figure(&trace(), &Choice::default()).unwrap();
+        assert_eq!(drawn.left_out, ["epoch_us", "rtt.base_since_s"]);
+        assert_eq!(drawn.panels, ["window (packets)", "state (s)", "state (us)"]);
+        let seconds = &figure.panels[1].lines[0];
+        assert_eq!(seconds.points.iter().map(|point| point.y).collect::<Vec<_>>(), [0.0, 2.0, 1.0]);
+        let asked = Choice { fields: vec!["epoch_us".to_owned()], ..Choice::default() };
+        assert_eq!(super::figure(&trace(), &asked).unwrap().1.panels, ["window (packets)", "state (us)"]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ccctl_series::{Column, Table, Values};
+use ccctl_series::{unit_of, Column, Table, Values};
 
 use super::outcome::{Flow, FlowSample, LinkSample, Outcome};
 
@@ -31,7 +31,7 @@ impl Outcome {
         add(&mut table, "ca_state", "", Values::Text(states.collect()));
         for field in &flow.state {
             let values = field.values.iter().copied().map(Some).collect();
-            add(&mut table, &format!("state.{}", field.name), unit_of(&field.name), Values::Integer(values));
+            add(&mut table, &format!("state.{}", field.name), &unit_of(&field.name), Values::Integer(values));
         }
         table
     }
@@ -67,18 +67,4 @@ impl Outcome {
 fn add(table: &mut Table, name: &str, unit: &str, values: Values) {
     let column = Column { name: name.to_owned(), unit: unit.to_owned(), values };
     table.add(column).expect("columns of an outcome have one length, and fields of a state different names");
-}
-
-/// The unit that ends a field's name.
-fn unit_of(field: &str) -> &'static str {
-    const UNITS: [(&str, &str); 7] = [
-        ("_pkts", "packets"),
-        ("_us", "us"),
-        ("_ns", "ns"),
-        ("_rtts", "round trips"),
-        ("_pct", "%"),
-        ("_bytes", "bytes"),
-        ("_bytes_per_s", "bytes/s"),
-    ];
-    UNITS.iter().find(|(suffix, _)| field.ends_with(suffix)).map_or("", |(_, unit)| unit)
 }

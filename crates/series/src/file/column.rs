@@ -95,11 +95,9 @@ impl Growing {
     /// Rows without a value up to this many rows.
     pub fn fill(&mut self, rows: usize) {
         match &mut self.values {
-            Some(values) => {
-                while values.len() < rows {
-                    append(values, None);
-                }
-            }
+            Some(Values::Integer(all)) => all.resize(rows.max(all.len()), None),
+            Some(Values::Real(all)) => all.resize(rows.max(all.len()), None),
+            Some(Values::Text(all)) => all.resize(rows.max(all.len()), None),
             None => self.missing = self.missing.max(rows),
         }
     }

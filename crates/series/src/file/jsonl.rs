@@ -92,11 +92,11 @@ pub fn decode(file: File, budget: &mut Budget, path: &Path) -> Result<Table, Fil
                 budget.check(columns.count() + new, rows + 1).map_err(bad)?;
                 decode_row(object, &mut columns, rows, budget).map_err(bad)?;
                 rows += 1;
-                columns.fill(rows);
             }
             _ => return Err(bad("a row must be an object, {\"name\": value, ...}".into())),
         }
     }
+    columns.fill(rows);
     let mut table = columns.finish(path)?;
     table.facts = facts;
     Ok(table)

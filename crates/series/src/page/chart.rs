@@ -85,11 +85,19 @@ fn line(drawing: &Drawing, stroke: &Stroke) -> Json {
 
 fn span(span: &Span, label: &str, unit: &str) -> Json {
     let (kind, names) = match &span.scale {
-        Scale::Linear => ("linear", [].as_slice()),
+        Scale::Linear | Scale::Within(..) => ("linear", [].as_slice()),
         Scale::Logarithmic => ("logarithmic", [].as_slice()),
         Scale::Names(names) => ("names", names.as_slice()),
     };
-    json!({ "low": span.low, "high": span.high, "kind": kind, "names": names, "label": label, "unit": unit })
+    let limits = match span.scale {
+        // An end that is infinite is none: null.
+        Scale::Within(least, most) => [least, most],
+        _ => [f64::NEG_INFINITY, f64::INFINITY],
+    };
+    json!({
+        "low": span.low, "high": span.high, "limits": limits,
+        "kind": kind, "names": names, "label": label, "unit": unit,
+    })
 }
 
 fn tenth(value: f64) -> Json {

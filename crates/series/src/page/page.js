@@ -5,23 +5,35 @@
 const PX_PER_TICK = 90;
 const POINTER_PX = 12;
 
+// Digits of what is shown at the pointer: of values, and of half the width of their intervals.
+const VALUE_DIGITS = 4;
+const ERROR_DIGITS = 2;
+
 /* Places and numbers. Ends of a logarithmic axis are logarithms, as the page's data has them. */
 
 const inner = (axis, value) => (axis.kind === "logarithmic" ? Math.log10(value) : value);
 const outer = (axis, value) => (axis.kind === "logarithmic" ? 10 ** value : value);
 const round = (px) => Math.round(px * 10) / 10;
 
-function plain(value) {
+function plain(value, digits) {
   const size = Math.abs(value);
-  if (size >= 1e15 || (size > 0 && size < 1e-4)) return Number(value.toPrecision(6)).toExponential();
+  if (size >= 1e15 || (size > 0 && size < 1e-4)) return Number(value.toPrecision(digits)).toExponential();
   const [divisor, prefix] = size >= 1e9 ? [1e9, "G"] : size >= 1e6 ? [1e6, "M"] : [1, ""];
-  return Number((value / divisor).toPrecision(6)) + prefix;
+  return Number((value / divisor).toPrecision(digits)) + prefix;
 }
 
-function shown(axis, value, error = 0) {
+function shown(axis, value, error = 0, digits = 6) {
   if (axis.kind === "names") return axis.names[Math.round(value)] ?? "";
-  const number = plain(value) + (error > 0 ? ` \u00b1 ${plain(error)}` : "");
+  const number = plain(value, digits) + (error > 0 ? interval(axis, value, error) : "");
   return axis.unit ? `${number} ${axis.unit}` : number;
+}
+
+// Of a share of 0.9 \u00b1 0.2, the upper end is 1: then both ends are told.
+function interval(axis, value, error) {
+  const [least, most] = (axis.limits ?? []).map((end, place) => end ?? [-Infinity, Infinity][place]);
+  if (!(value - error < least || value + error > most)) return ` \u00b1 ${plain(error, ERROR_DIGITS)}`;
+  const ends = [Math.min(value, Math.max(least, value - error)), Math.max(value, Math.min(most, value + error))];
+  return ` (${ends.map((end) => plain(end, VALUE_DIGITS)).join(" to ")})`;
 }
 
 function short(value, step, largest) {
@@ -73,7 +85,8 @@ const SHAPES = [
   (x, y) => `M${x} ${y - 4}m-3 1h6v6h-6z`,
 ];
 
-// The points in view and one beyond each end; of many in one column the first, the lowest, the highest and the last.
+// The points in view and the ends of all segments that cross the view, even if none of its points is in it; of many in
+// one column the first, the lowest, the highest and the last.
 function visible(line, toX, toY, width) {
   const points = line.x.map((x, place) => [x === null ? NaN : toX(x), line.y[place] === null ? NaN : toY(line.y[place]), place]);
   const kept = [];
@@ -81,8 +94,9 @@ function visible(line, toX, toY, width) {
     const column = Math.floor(points[start][0]);
     let end = start + 1;
     while (end < points.length && Math.floor(points[end][0]) === column && !Number.isNaN(points[end][1])) end++;
-    const isNear = points.slice(Math.max(0, start - 1), end + 1).some(([x]) => x >= -1 && x <= width + 1)
-      || (start > 0 && points[start - 1][0] < 0 && points[start][0] > width);
+    const around = points.slice(Math.max(0, start - 1), end + 1).map(([x]) => x);
+    const isNear = around.some((x, place) => place > 0 && Math.min(around[place - 1], x) <= width + 1
+      && Math.max(around[place - 1], x) >= -1) || around.some((x) => x >= -1 && x <= width + 1);
     if (isNear || Number.isNaN(column)) {
       const run = points.slice(start, end);
       const heights = run.map(([, y]) => y);
@@ -97,7 +111,10 @@ function visible(line, toX, toY, width) {
 
 function path(line, points, foot, stretch) {
   const isDrawn = ([x, y]) => Number.isFinite(x) && Number.isFinite(y);
-  if (line.style === "points") return points.filter(isDrawn).map(([x, y]) => dot(x, y)).join("");
+  if (line.style === "points") {
+    const over = (line.bar[0] + line.bar[1] / 2) * stretch;
+    return points.filter(isDrawn).map(([x, y]) => dot(x + over, y)).join("");
+  }
   if (line.style === "bars") {
     const [offset, width] = line.bar.map((px) => px * stretch);
     const bar = ([x, y]) => `M${round(x + offset)} ${foot}V${round(y)}H${round(x + offset + width)}V${foot}Z`;
@@ -304,20 +321,51 @@ class Chart {
     this.view(this.at(Math.min(start, px)), this.at(Math.max(start, px)));
   }
 
-  // The place of the value to show: of steps the last one before, of all else the nearest. None beyond a line's ends, nor
-  // of a point that is not under the pointer.
-  nearest(line, x) {
-    let best = -1;
-    let least = Infinity;
-    const reach = (POINTER_PX * (this.high - this.low)) / this.data.width;
-    const ends = [line.x[0], line.x[line.x.length - 1]].map((end) => inner(this.axis, end));
-    if (line.style !== "bars" && (x < ends[0] - reach || x > ends[1] + reach)) return best;
-    line.x.forEach((value, place) => {
-      const distance = value === null ? NaN : Math.abs(inner(this.axis, value) - x);
-      const isBefore = line.style !== "steps" || inner(this.axis, value) <= x;
-      if (isBefore && distance <= least) [best, least] = [place, distance];
-    });
-    return line.style === "points" && least > reach ? -1 : best;
+  // The abscissa of the point that is nearest to a place, of all lines; the place itself where there is no point.
+  snap(x) {
+    let [best, least] = [x, Infinity];
+    for (const line of this.data.panels.flatMap(({ lines }) => lines)) {
+      line.x.forEach((value, place) => {
+        if (value === null || line.y[place] === null) return;
+        const at = inner(this.axis, value);
+        const distance = Math.abs(at - x);
+        if (distance < least && at >= this.low && at <= this.high) [best, least] = [at, distance];
+      });
+    }
+    return best;
+  }
+
+  // The places of the values to show at an abscissa: of steps the last one before, which holds until the next; of all else
+  // those that are there, or so near that they are drawn there.
+  under(line, x) {
+    const reach = (this.high - this.low) / this.data.width;
+    const known = line.x.map((value, place) => [value === null ? NaN : inner(this.axis, value), place]);
+    if (line.style === "steps") {
+      const before = known.filter(([at]) => at <= x + reach / 2);
+      return before.length === 0 || x > known[known.length - 1][0] + reach ? [] : [before[before.length - 1][1]];
+    }
+    const near = known.filter(([at]) => Math.abs(at - x) <= reach);
+    if (line.style === "points") return near.map(([, place]) => place);
+    near.sort(([a], [b]) => Math.abs(a - x) - Math.abs(b - x));
+    return near.slice(0, 1).map(([, place]) => place);
+  }
+
+  // What is shown at an abscissa, and the marks at the pointer: colour, name, value.
+  rows(x, px) {
+    const rows = [["", this.axis.label, shown(this.axis, outer(this.axis, x))]];
+    for (const { y, lines, marks } of this.data.panels) {
+      for (const line of lines) {
+        const values = this.under(line, x).filter((place) => line.y[place] !== null);
+        if (values.length === 0) continue;
+        const text = values.map((place) => shown(y, line.y[place], line.errors[place], VALUE_DIGITS)).join(", ");
+        rows.push([line.colour, line.label || y.label, text]);
+      }
+      for (const mark of marks) {
+        const near = mark.x.filter((value) => Math.abs(this.toX(value) - px) < POINTER_PX / 3);
+        if (near.length > 0) rows.push([mark.colour, mark.label, near.slice(0, 3).map((value) => shown(this.axis, value)).join(", ")]);
+      }
+    }
+    return rows;
   }
 
   hover(px, event) {
@@ -326,23 +374,10 @@ class Chart {
       this.cursor.removeAttribute("d");
       return;
     }
-    const x = this.at(px);
-    const at = round(this.data.left + px);
+    const x = this.snap(this.at(px));
+    const at = round(this.data.left + this.toX(outer(this.axis, x)));
     this.cursor.setAttribute("d", this.data.panels.map(({ top, height }) => `M${at} ${top}v${height}`).join(""));
-    const rows = [["", this.axis.label, shown(this.axis, outer(this.axis, x))]];
-    for (const { y, lines, marks } of this.data.panels) {
-      for (const line of lines) {
-        const place = this.nearest(line, x);
-        const value = line.y[place];
-        if (value === undefined || value === null) continue;
-        rows.push([line.colour, line.label || y.label, shown(y, value, line.errors[place])]);
-      }
-      for (const mark of marks) {
-        const near = mark.x.filter((value) => Math.abs(this.toX(value) - px) < 4);
-        if (near.length > 0) rows.push([mark.colour, mark.label, near.slice(0, 3).map((value) => shown(this.axis, value)).join(", ")]);
-      }
-    }
-    this.tell(rows, event);
+    this.tell(this.rows(x, px), event);
   }
 
   tell(rows, event) {

@@ -157,7 +157,8 @@ impl<'a> Drawing<'a> {
         let marks = kinds(panel, mark_labels);
         let is_new =
             |kind: &Kind| !self.panels.iter().flat_map(|above| &above.marks).any(|known| known.label == kind.label);
-        let mut legend = legend(panel, &marks, is_new, self.plot_width_px);
+        let has_owner = |line: &Line| line.style == Style::Points && model(self.figure, line).is_some();
+        let mut legend = legend(panel, has_owner, &marks, is_new, self.plot_width_px);
         for entry in &mut legend {
             entry.x_px += self.left_px;
             entry.y_px += top_px;
@@ -172,6 +173,13 @@ impl<'a> Drawing<'a> {
             let bar = if line.style == Style::Bars { self.bar(panel, place, bars) } else { Bar::default() };
             Stroke { line, colour, is_dotted, bar }
         });
+        let mut lines: Vec<Stroke> = lines.collect();
+        // Points that belong to bars stand over them.
+        for place in 0..lines.len() {
+            let owner = model(self.figure, lines[place].line).filter(|_| lines[place].line.style == Style::Points);
+            let bar = owner.and_then(|owner| lines.iter().find(|other| other.line.label == owner.label));
+            lines[place].bar = bar.map_or(lines[place].bar, |owner| owner.bar);
+        }
         Frame {
             panel,
             y,
@@ -179,7 +187,7 @@ impl<'a> Drawing<'a> {
             marks_top_px: legend_end,
             top_px: legend_end + marks.len() as f64 * MARK_ROW_PX,
             height_px: panel_height_px(self.figure, panel),
-            lines: lines.collect(),
+            lines,
             marks,
         }
     }
@@ -211,11 +219,13 @@ fn gap(line: &Line) -> f64 {
 fn vertical(panel: &Panel) -> Span {
     let ends = |point: &Point| {
         let error = if point.error.is_finite() { point.error } else { 0.0 };
-        [point.y, point.y - error, point.y + error]
+        [point.y - error, point.y + error]
     };
+    let points = || panel.lines.iter().flat_map(|line| &line.points);
     let has_bars = panel.lines.iter().any(|line| line.style == Style::Bars);
     let foot = has_bars.then_some(0.0);
-    Span::vertical(&panel.y, panel.lines.iter().flat_map(|line| &line.points).flat_map(ends).chain(foot))
+    let values: Vec<f64> = points().map(|point| point.y).collect();
+    Span::vertical_within(&panel.y, &values, points().flat_map(ends).chain(foot))
 }
 
 fn is_crowded(x: &Span, width_px: f64) -> bool {
@@ -235,25 +245,30 @@ fn panel_height_px(figure: &Figure, panel: &Panel) -> f64 {
     match &panel.y.scale {
         Scale::Names(names) if figure.panels.len() > 1 => (names.len() as f64 * 20.0).clamp(60.0, height_px * 2.0),
         Scale::Names(names) => height_px.max(names.len() as f64 * 18.0),
-        Scale::Linear | Scale::Logarithmic => height_px,
+        Scale::Linear | Scale::Within(..) | Scale::Logarithmic => height_px,
     }
+}
+
+/// The line that a dashed line, or a set of points, named `name (of a paper)` belongs to: the line `name`.
+fn model<'a>(figure: &'a Figure, line: &Line) -> Option<&'a Line> {
+    let is_other = |style: Style| matches!(style, Style::Dashed | Style::Points);
+    let name = line.label.split(" (").next().unwrap_or_default();
+    let mut lines = figure.panels.iter().flat_map(|panel| &panel.lines);
+    lines.find(|other| is_other(line.style) && !is_other(other.style) && other.label == name)
 }
 
 /// A label has one colour in all panels. A dashed line `name (of a paper)` has the colour of the line `name`.
 fn colours(figure: &Figure) -> BTreeMap<&str, Colour> {
     let mut colours: BTreeMap<&str, Colour> = BTreeMap::new();
-    let lines = || figure.panels.iter().flat_map(|panel| &panel.lines);
-    let model = |line: &Line| {
-        let name = line.label.split(" (").next().unwrap_or_default();
-        lines().find(|other| line.style == Style::Dashed && other.style != Style::Dashed && other.label == name)
-    };
+    let lines = figure.panels.iter().flat_map(|panel| &panel.lines);
+    let model = |line: &Line| model(figure, line);
     for panel in &figure.panels {
         for line in panel.lines.iter().filter(|line| model(line).is_none()) {
             let next = next_colour(panel, &colours);
             colours.entry(line.label.as_str()).or_insert(next);
         }
     }
-    for line in lines() {
+    for line in lines {
         if let Some(colour) = model(line).and_then(|model| colours.get(model.label.as_str()).copied()) {
             colours.insert(line.label.as_str(), colour);
         }
@@ -292,10 +307,17 @@ fn kinds(panel: &Panel, labels: &[&str]) -> Vec<Kind> {
 }
 
 /// Entries in rows, from the top left of the panel. A single line named as its axis needs no legend, nor do marks that a
-/// panel above explains.
-fn legend(panel: &Panel, marks: &[Kind], is_new: impl Fn(&Kind) -> bool, width_px: f64) -> Vec<Entry> {
-    let is_plain = panel.lines.len() == 1 && (panel.lines[0].label == panel.y.label || panel.lines[0].label.is_empty());
-    let lines = panel.lines.iter().enumerate().filter(|_| !is_plain);
+/// panel above explains, nor points that belong to a line.
+fn legend(
+    panel: &Panel,
+    has_owner: impl Fn(&Line) -> bool,
+    marks: &[Kind],
+    is_new: impl Fn(&Kind) -> bool,
+    width_px: f64,
+) -> Vec<Entry> {
+    let lines = || panel.lines.iter().enumerate().filter(|(_, line)| !has_owner(line));
+    let is_plain = lines().count() == 1 && lines().all(|(_, it)| it.label == panel.y.label || it.label.is_empty());
+    let lines = lines().filter(|_| !is_plain);
     let lines = lines.map(|(place, line)| (line.label.clone(), Sample::Line(place)));
     let marks = marks.iter().enumerate().filter(|(_, kind)| is_new(kind)).map(|(place, kind)| {
         let times = if kind.x.len() == 1 { String::new() } else { format!(" ({}\u{d7})", kind.x.len()) };

@@ -43,6 +43,27 @@ impl Span {
         })
     }
 
+    /// As [`vertical`](Self::vertical) of values and the ends of their error bars, but no further than the axis may go.
+    /// A value beyond (a measurement that is a little off) is still shown; the end of its error bar is not.
+    pub fn vertical_within(axis: &Axis, values: &[f64], ends: impl Iterator<Item = f64>) -> Self {
+        let Scale::Within(least, most) = axis.scale else {
+            return Self::vertical(axis, values.iter().copied().chain(ends));
+        };
+        let known = values.iter().copied().filter(|value| value.is_finite());
+        let (least, most) = known.fold((least, most), |(least, most), value| (value.min(least), value.max(most)));
+        let within = ends.map(|end| end.clamp(least, most));
+        let mut span = Self::vertical(axis, values.iter().copied().chain(within));
+        // The margin that is left above and below values must not go beyond either.
+        (span.low, span.high) = (span.low.max(least), span.high.min(most));
+        if span.low >= span.high {
+            (span.low, span.high) = (least, most);
+        }
+        if !(span.low.is_finite() && span.high.is_finite()) {
+            (span.low, span.high) = (0.0, 1.0);
+        }
+        span
+    }
+
     /// A horizontal axis: no more than these, as time is not read from zero.
     pub fn horizontal(axis: &Axis, values: impl Iterator<Item = f64>) -> Self {
         Self::new(axis, values, |low, high| {
@@ -65,7 +86,7 @@ impl Span {
         let (low, high) = match (&axis.scale, ends) {
             (Scale::Names(names), _) => (-0.5, names.len().max(1) as f64 - 0.5),
             (_, None) => (0.0, 1.0),
-            (Scale::Linear, Some((low, high))) => linear(low, level(low, high)),
+            (Scale::Linear | Scale::Within(..), Some((low, high))) => linear(low, level(low, high)),
             (Scale::Logarithmic, Some((low, high))) if low >= high => (low.floor(), low.floor() + 1.0),
             (Scale::Logarithmic, Some((low, high))) => (low - 0.02 * (high - low), high + 0.02 * (high - low)),
         };
@@ -86,14 +107,14 @@ impl Span {
     pub fn is_below(&self, value: f64) -> bool {
         match self.scale {
             Scale::Logarithmic => value <= 0.0 || value.log10() < self.low,
-            Scale::Linear | Scale::Names(_) => value < self.low,
+            Scale::Linear | Scale::Within(..) | Scale::Names(_) => value < self.low,
         }
     }
 
     /// About so many ticks that have a label.
     pub fn ticks(&self, wanted: usize) -> Vec<Tick> {
         match &self.scale {
-            Scale::Linear => self.linear_ticks(wanted),
+            Scale::Linear | Scale::Within(..) => self.linear_ticks(wanted),
             Scale::Logarithmic => self.log_ticks(wanted),
             Scale::Names(names) => {
                 let tick = |(place, name): (usize, &String)| {
@@ -207,6 +228,30 @@ mod tests {
             let expected: Vec<_> = expected.iter().map(|label| if *label == "0k" { "0" } else { label }).collect();
             assert_eq!(found, expected, "{values:?}");
         }
+    }
+
+    /// Intervals by Student's t may be wider than what can be measured: the axis is not.
+    #[test]
+    fn an_axis_ends_where_the_measure_does() {
+        let cases = [
+            ((-1.0, 1.0), 0.53, 1.79),
+            ((0.0, 100.0), 99.9, 0.4),
+            ((0.0, f64::INFINITY), 5.0, 8.0),
+            ((0.0, 1.0), 1.0, 0.0),
+            ((0.0, f64::INFINITY), 0.0, 0.0),
+            ((f64::NEG_INFINITY, f64::INFINITY), 0.53, 1.79),
+        ];
+        for ((least, most), value, error) in cases {
+            let axis = axis(Scale::Within(least, most));
+            let span = Span::vertical_within(&axis, &[value], [value - error, value + error].into_iter());
+            assert!(least <= span.low && span.low < span.high && span.high <= most, "{value} {error} {span:?}");
+            assert!(span.share(value).is_some(), "{value} is in {span:?}");
+            assert!(span.ticks(5).len() >= 2, "{span:?}");
+        }
+        // What was measured is shown even if it cannot be.
+        let axis = axis(Scale::Within(0.0, 100.0));
+        let span = Span::vertical_within(&axis, &[50.0, 100.02], [49.0, 130.0].into_iter());
+        assert!(span.share(100.02).is_some() && span.high < 101.0, "{span:?}");
     }
 
     #[test]

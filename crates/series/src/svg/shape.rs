@@ -52,7 +52,7 @@ impl Plot<'_> {
         match style {
             Style::Straight | Style::Dashed => self.strokes(points, false),
             Style::Steps => self.strokes(points, true),
-            Style::Points => self.dots(points),
+            Style::Points => self.dots(points, bar),
             Style::Bars => self.bars(points, bar),
         }
     }
@@ -76,8 +76,9 @@ impl Plot<'_> {
         path
     }
 
-    fn dots(&self, points: &[Point]) -> String {
-        let mut dots: Vec<_> = points.iter().filter_map(|point| self.at(point)).map(|(x, y)| dot(x, y)).collect();
+    fn dots(&self, points: &[Point], bar: Bar) -> String {
+        let over = |(x, y): (f64, f64)| dot(x + bar.offset_px + bar.width_px / 2.0, y);
+        let mut dots: Vec<_> = points.iter().filter_map(|point| self.at(point)).map(over).collect();
         dots.dedup();
         dots.concat()
     }

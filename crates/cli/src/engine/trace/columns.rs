@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use ccctl_catalog::{Field, Layout};
 use ccctl_loader::{Instance, ProgramLayouts};
-use ccctl_series::{Column, Table, Value, Values as ColumnValues};
+use ccctl_series::{unit_of, Column, Table, Value, Values as ColumnValues};
 use ccctl_telemetry::Softnet;
 
 use super::sample::Sample;
@@ -254,44 +254,4 @@ fn text(text: &str) -> Value {
 
 fn whole(number: u64) -> Option<Value> {
     i64::try_from(number).ok().map(Value::Integer)
-}
-
-/// Names end in their units; fixed point in `_qN` behind it, which divides by 2^N.
-pub fn unit_of(name: &str) -> String {
-    const UNITS: [(&str, &str); 8] = [
-        ("_bytes_per_s", "bytes/s"),
-        ("_pkts", "packets"),
-        ("_bytes", "bytes"),
-        ("_us", "us"),
-        ("_ns", "ns"),
-        ("_rtts", "round trips"),
-        ("_pct", "%"),
-        ("_ppm", "ppm"),
-    ];
-    let bare = name.split('[').next().unwrap_or(name);
-    let (bare, bits) = match bare.rsplit_once("_q") {
-        Some((before, bits)) if !bits.is_empty() && bits.bytes().all(|byte| byte.is_ascii_digit()) => {
-            (before, Some(bits))
-        }
-        _ => (bare, None),
-    };
-    let unit = UNITS.iter().find(|(suffix, _)| bare.ends_with(suffix)).map_or("", |(_, unit)| unit);
-    match bits {
-        Some(bits) if unit.is_empty() => format!("2^-{bits}"),
-        Some(bits) => format!("2^-{bits} {unit}"),
-        None => unit.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn units_are_the_ends_of_names() {
-        let units =
-            ["dwnd_pkts", "srtt_us_q3", "alpha_q10", "rates_bytes_per_s[2]", "mode", "inner.high_ns", "seq_quick"];
-        let expected = ["packets", "2^-3 us", "2^-10", "bytes/s", "", "ns", ""];
-        assert_eq!(units.map(unit_of), expected.map(str::to_owned));
-    }
 }
