@@ -3,6 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// An interval is shown of at least this many repeats.
+pub const INTERVAL_REPEATS: usize = 3;
+
 /// A measure over all repeats of a point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
@@ -17,6 +20,19 @@ pub struct Estimate {
 }
 
 impl Estimate {
+    /// Repeats that have a value.
+    #[must_use]
+    pub fn repeats(&self) -> usize {
+        self.values.iter().flatten().count()
+    }
+
+    /// Half of the interval that is worth showing. Of two values Student's t makes one of 12.7 standard errors, which says
+    /// nothing: two values are shown as they are.
+    #[must_use]
+    pub fn shown_half_width(&self) -> Option<f64> {
+        self.half_width_95.filter(|_| self.repeats() >= INTERVAL_REPEATS)
+    }
+
     /// Of these values; none where there is none at all.
     #[must_use]
     pub fn of(values: &[Option<f64>]) -> Option<Self> {

@@ -6,7 +6,7 @@ mod evaluate;
 pub mod fairness;
 mod reference;
 
-pub use definition::{conversion, definition, About, Definition, DEFINITIONS};
-pub use estimate::{student_t_975, Estimate};
+pub use definition::{conversion, definition, range, About, Definition, DEFINITIONS};
+pub use estimate::{student_t_975, Estimate, INTERVAL_REPEATS};
 pub use evaluate::Evaluation;
 pub use reference::{Reference, Subject};

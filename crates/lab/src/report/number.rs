@@ -28,10 +28,10 @@ fn digits(value: f64, count: i32) -> String {
     }
 }
 
-/// "764.4 ± 3.2": mean and half the 95 % confidence interval, if there is one.
+/// "764.4 ± 3.2": mean and half the 95 % confidence interval, if there are repeats enough for one.
 #[must_use]
 pub fn estimate(estimate: &Estimate) -> String {
-    match estimate.half_width_95 {
+    match estimate.shown_half_width() {
         Some(half) => format!("{} ± {}", number(estimate.mean), digits(half, 2)),
         None => number(estimate.mean),
     }
@@ -82,8 +82,12 @@ mod tests {
 
     #[test]
     fn an_interval_has_two_digits() {
-        let of = |half| Estimate { mean: 764.42, standard_error: half, half_width_95: half, values: Vec::new() };
+        let of =
+            |half| Estimate { mean: 764.42, standard_error: half, half_width_95: half, values: vec![Some(764.42); 3] };
         assert_eq!(estimate(&of(Some(3.217))), "764.4 ± 3.2");
         assert_eq!(estimate(&of(None)), "764.4");
+        let two = Estimate::of(&[Some(0.4), Some(0.66), None]).unwrap();
+        assert!(two.half_width_95.is_some_and(|half| half > 1.6), "12.706 standard errors of 0.13");
+        assert_eq!(estimate(&two), "0.53");
     }
 }

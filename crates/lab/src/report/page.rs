@@ -6,6 +6,7 @@ use ccctl_series::{Cell, Grid, Page, Part};
 
 use super::number::{estimate_or_dash, number, unit, with_unit};
 use super::{Content, Drawing, Picture};
+use crate::measures::INTERVAL_REPEATS;
 use crate::run::{InvalidRun, PaperRow, PointSummary, Summary};
 use crate::statements::{Judged, Verdict};
 
@@ -22,7 +23,7 @@ pub(super) fn page(content: Content<'_>) -> Page {
     parts.extend(statements(summary));
     parts.extend(paper(summary));
     let ran = what_ran(&content);
-    parts.extend(sweeps(content.sweeps));
+    parts.extend(sweeps(content.sweeps, summary));
     parts.extend(measures(summary));
     if !content.runs.shown.is_empty() {
         parts.push(Part::Heading("Runs over time".to_owned()));
@@ -45,25 +46,29 @@ fn fact(name: &str, value: impl Into<String>) -> (String, String) {
 
 fn head(content: &Content<'_>) -> Vec<(String, String)> {
     let summary = content.summary;
-    let points = summary.points.len();
-    let mut facts = vec![
-        fact("source", summary.source.clone()),
-        fact(
-            "runs",
-            format!("{} of {}: {points} points, {} repeats", summary.runs_done, summary.runs, repeats(summary)),
-        ),
-    ];
+    let (points, meant) = (summary.points.len(), content.scenario.meant.len());
+    let points =
+        if points == meant { count(points, "point") } else { format!("{points} of {}", count(meant, "point")) };
+    let repeats = count(repeats(summary), "repeat");
+    let runs = format!("{} of {}: {points}, {repeats}", summary.runs_done, summary.runs);
+    let mut facts = vec![fact("source", summary.source.clone()), fact("runs", runs)];
     if !summary.invalid.is_empty() {
         facts.push(fact("invalid", format!("{} of them; they are in no measure", summary.invalid.len())));
     }
     if !summary.statements.is_empty() {
-        let count = |meant| summary.statements.iter().filter(|judged| judged.verdict == meant).count();
-        let (hold, fail, open) = (count(Verdict::Holds), count(Verdict::DoesNotHold), count(Verdict::NotEnoughData));
+        let of = |meant| summary.statements.iter().filter(|judged| judged.verdict == meant).count();
+        let (hold, fail, open) = (of(Verdict::Holds), of(Verdict::DoesNotHold), of(Verdict::NotEnoughData));
         facts.push(fact("statements", format!("{hold} hold, {fail} do not, {open} cannot be judged yet")));
     }
     facts.extend(content.command.iter().map(|command| fact("command", command.clone())));
     facts.retain(|(_, value)| !value.is_empty());
     facts
+}
+
+/// "1 repeat", "3 repeats"
+fn count(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
 }
 
 fn repeats(summary: &Summary) -> usize {
@@ -163,7 +168,8 @@ fn paper(summary: &Summary) -> Vec<Part> {
             row.off_pct.map_or_else(|| "-".to_owned(), |off| format!("{off:+.1}")).into(),
         ]
     };
-    let head = ["measure", "place", "where", "unit", "paper ± standard error", "here ± 95 %", "off, %"];
+    let here = if repeats(summary) < INTERVAL_REPEATS { "here" } else { "here ± 95 %" };
+    let head = ["measure", "place", "where", "unit", "paper ± standard error", here, "off, %"];
     let grid = Grid {
         caption: String::new(),
         head: head.map(str::to_owned).to_vec(),
@@ -172,12 +178,19 @@ fn paper(summary: &Summary) -> Vec<Part> {
     vec![Part::Heading("The paper's values, and ours".to_owned()), Part::Grid(grid)]
 }
 
-fn sweeps(pictures: Vec<Picture>) -> Vec<Part> {
+fn sweeps(pictures: Vec<Picture>, summary: &Summary) -> Vec<Part> {
     if pictures.is_empty() {
         return Vec::new();
     }
     let mut parts = vec![Part::Heading("Over the sweep".to_owned())];
-    parts.push(Part::Text("Means over the repeats, with 95 % confidence intervals.".to_owned()));
+    let text = match repeats(summary) {
+        0 | 1 => "One run of each point: there are no confidence intervals.",
+        repeats if repeats < INTERVAL_REPEATS => {
+            "Means of two runs of each point, and both runs as dots. Two runs are too few for a confidence interval."
+        }
+        _ => "Means over the repeats, with 95 % confidence intervals.",
+    };
+    parts.push(Part::Text(text.to_owned()));
     let title = |picture: &Picture| match &picture.drawing {
         Drawing::Figure(figure) => (figure.title.clone(), figure.subtitle.clone()),
         Drawing::Matrix(matrix) => (matrix.title.clone(), matrix.subtitle.clone()),
@@ -202,7 +215,12 @@ fn measures(summary: &Summary) -> Vec<Part> {
         let values = summary.wanted.iter().map(|name| Cell::from(estimate_or_dash(point.measures.get(name))));
         place.chain([Cell::from(point.repeats.to_string())]).chain(values).collect()
     };
-    let caption = "mean ± half of the 95 % confidence interval; measures.csv and runs.csv have all measures".to_owned();
+    let values = match repeats(summary) {
+        0 | 1 => "one run of each point",
+        repeats if repeats < INTERVAL_REPEATS => "means of two runs",
+        _ => "mean ± half of the 95 % confidence interval",
+    };
+    let caption = format!("{values}; measures.csv and runs.csv have all measures");
     let grid = Grid { caption, head, rows: summary.points.iter().map(row).collect() };
     vec![Part::Heading("Measures".to_owned()), Part::Grid(grid)]
 }

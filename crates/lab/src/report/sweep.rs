@@ -6,7 +6,7 @@ use ccctl_series::{Axis, Figure, Line, Matrix, Panel, Point, Scale, Style};
 
 use super::number::unit;
 use super::Picture;
-use crate::measures::Estimate;
+use crate::measures::{range, Estimate, INTERVAL_REPEATS};
 use crate::run::{AxisInfo, MeasureInfo, PointSummary, Summary};
 
 /// Pictures beyond this are left to the tables.
@@ -125,25 +125,34 @@ impl Drawer<'_> {
     }
 
     fn matrix(&self, facet: &Place, rows: &AxisInfo, columns: &AxisInfo, words: &str) -> Option<Matrix> {
-        let row = |row: usize| {
-            let value = |column: usize| self.estimate(facet, &[(rows, row), (columns, column)]).map(|it| it.mean);
-            (0..columns.values.len()).map(value).collect::<Vec<_>>()
+        let mean = |row: usize, column: usize| {
+            self.estimate(facet, &[(rows, row), (columns, column)]).map(|estimate| estimate.mean)
         };
-        let values: Vec<Vec<Option<f64>>> = (0..rows.values.len()).map(row).collect();
+        // Rows and columns that were not run are left out.
+        let (all_rows, all_columns) = (0..rows.values.len(), 0..columns.values.len());
+        let is_run = |row: &usize| all_columns.clone().any(|column| mean(*row, column).is_some());
+        let run_rows: Vec<usize> = all_rows.filter(is_run).collect();
+        let is_run = |column: &usize| run_rows.iter().any(|row| mean(*row, *column).is_some());
+        let run_columns: Vec<usize> = all_columns.clone().filter(is_run).collect();
+        let row = |row: &usize| run_columns.iter().map(|column| mean(*row, *column)).collect::<Vec<_>>();
+        let values: Vec<Vec<Option<f64>>> = run_rows.iter().map(row).collect();
         values.iter().flatten().flatten().next()?;
+        let named = |axis: &AxisInfo, places: &[usize]| places.iter().map(|at| axis.values[*at].clone()).collect();
         let is_asymmetry = self.name.starts_with("asymmetry");
+        // Where a measure has ends, colours go from end to end: 99 % beside 100 % is no contrast.
+        let ends = Some(range(self.name)).filter(|(least, most)| least.is_finite() && most.is_finite());
         Some(Matrix {
             title: self.title(),
             subtitle: words.to_owned(),
             row_label: rows.name.clone(),
-            rows: rows.values.clone(),
+            rows: named(rows, &run_rows),
             column_label: columns.name.clone(),
-            columns: columns.values.clone(),
+            columns: named(columns, &run_columns),
             value_label: self.name.to_owned(),
             value_unit: unit(&self.info.unit).to_owned(),
             values,
             middle: is_asymmetry.then_some(0.0),
-            range: is_asymmetry.then_some((-1.0, 1.0)),
+            range: ends,
         })
     }
 
@@ -167,18 +176,37 @@ impl Drawer<'_> {
                 changed.extend(lines.zip(at));
                 let estimate = self.estimate(facet, &changed)?;
                 let place = numbers.as_ref().map_or(position as f64, |(numbers, _)| numbers[position]);
-                Some(Point { x: place, y: estimate.mean, error: estimate.half_width_95.unwrap_or_default() })
+                Some(Point { x: place, y: estimate.mean, error: estimate.shown_half_width().unwrap_or_default() })
             };
             let mut points: Vec<Point> = (0..x.values.len()).filter_map(point).collect();
             points.sort_by(|a, b| a.x.total_cmp(&b.x));
             let style = if numbers.is_some() { Style::Straight } else { Style::Bars };
             (!points.is_empty()).then(|| Line { label: label(at), style, points })
         };
-        let lines: Vec<Line> = places.into_iter().filter_map(line).take(MAX_LINES).collect();
+        // Of two repeats there is no interval, but both values.
+        let pair = |at: Option<usize>| {
+            let points = |position: usize| {
+                let mut changed = vec![(x, position)];
+                changed.extend(lines.zip(at));
+                let estimate =
+                    self.estimate(facet, &changed).filter(|it| (2..INTERVAL_REPEATS).contains(&it.repeats()));
+                let place = numbers.as_ref().map_or(position as f64, |(numbers, _)| numbers[position]);
+                let values = estimate.map_or(&[][..], |it| &it.values);
+                values.iter().flatten().map(|value| Point::at(place, *value)).collect::<Vec<_>>()
+            };
+            let mut points: Vec<Point> = (0..x.values.len()).flat_map(points).collect();
+            points.sort_by(|a, b| a.x.total_cmp(&b.x));
+            (!points.is_empty()).then(|| Line { label: format!("{} (runs)", label(at)), style: Style::Points, points })
+        };
+        let of_runs: Vec<Line> = places.iter().take(MAX_LINES).filter_map(|at| pair(*at)).collect();
+        let mut lines: Vec<Line> = places.iter().filter_map(|at| line(*at)).take(MAX_LINES).collect();
         if lines.is_empty() {
             return None;
         }
-        let y = Axis { label: self.name.to_owned(), unit: unit(&self.info.unit).to_owned(), scale: Scale::Linear };
+        lines.extend(of_runs);
+        let (least, most) = range(self.name);
+        let scale = Scale::Within(least, most);
+        let y = Axis { label: self.name.to_owned(), unit: unit(&self.info.unit).to_owned(), scale };
         Some(Figure {
             title: self.title(),
             subtitle: words.to_owned(),
@@ -209,7 +237,10 @@ pub fn both(first: &Summary, second: &Summary, label: &str) -> Vec<Picture> {
         if let Some(Drawing::Figure(other)) = other.map(|other| &other.drawing) {
             for (panel, of_second) in figure.panels.iter_mut().zip(&other.panels) {
                 let dashed = of_second.lines.iter().map(|line| {
-                    let style = if line.style == Style::Bars { Style::Bars } else { Style::Dashed };
+                    let style = match line.style {
+                        Style::Bars | Style::Points => line.style,
+                        Style::Straight | Style::Steps | Style::Dashed => Style::Dashed,
+                    };
                     Line { label: format!("{} ({label})", line.label), style, points: line.points.clone() }
                 });
                 panel.lines.extend(dashed);
