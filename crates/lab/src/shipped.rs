@@ -33,7 +33,8 @@ impl Shipped {
         self.text.parse::<toml::Table>().is_ok_and(|table| names_trace(&toml::Value::Table(table)))
     }
 
-    /// Writes the files that scenarios name into a folder, and gives the path that the scenario has there.
+    /// Writes the files that scenarios name into a folder, and gives the path that the scenario has there. Links in the
+    /// folder are followed: it must be one that nobody else can write to.
     pub fn unpack_files(&self, folder: &Path) -> io::Result<PathBuf> {
         for (path, data) in FILES.iter().filter(|(path, _)| !is_scenario(path)) {
             let path = folder.join(path);

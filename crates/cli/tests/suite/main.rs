@@ -55,6 +55,7 @@ mod kernel_traffic;
 mod kernel_tune;
 mod kernel_why;
 mod lab;
+mod lab_attacks;
 mod lab_bad_input;
 mod lab_netns;
 mod lab_netns_stop;

@@ -4,6 +4,7 @@ mod netns;
 mod outcome;
 mod sim;
 mod tables;
+mod windows;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub use netns::{Algorithms, KernelAlgorithm, Netns, PathKind};
 pub use outcome::{Flow, FlowSample, LinkSample, LinkSeries, Outcome, StateField, Transfer};
 pub use sim::Sim;
+pub use windows::{impossible_windows, WINDOWS_CHECKED};
 
 use crate::scenario::Setup;
 

@@ -18,11 +18,12 @@ mod tables;
 mod tolerance;
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use ccctl_series::{matrix_svg, svg, Figure, Matrix, Page, Part};
+use ccctl_series::{matrix_svg, read_regular, read_regular_text, svg, Figure, Matrix, Page, Part};
 
-use crate::run::{load, summarise, RunError, Summary};
+use crate::run::{create_anew, load, summarise, RunError, Summary};
 use crate::scenario::Scenario;
 
 pub use compare::{compare, compare_page, Comparison, Difference, Side, Verdict};
@@ -33,6 +34,7 @@ pub use tolerance::Tolerances;
 
 /// The file with the command that made a folder.
 const COMMAND: &str = "command.txt";
+const COMMAND_BYTES_MAX: u64 = 1 << 20;
 
 /// A picture, and the name of its file without ending.
 #[derive(Debug, Clone)]
@@ -124,7 +126,7 @@ pub fn keep_command(root: &Path, command: &str) -> Result<(), RunError> {
 
 /// Takes the command over from a shard.
 pub fn copy_command(from: &Path, to: &Path) -> Result<(), RunError> {
-    match fs::read(from.join(COMMAND)) {
+    match read_regular(&from.join(COMMAND), COMMAND_BYTES_MAX) {
         Ok(command) => write_file(&to.join(COMMAND), &command),
         Err(_) => Ok(()), // the page does without
     }
@@ -134,7 +136,7 @@ pub fn copy_command(from: &Path, to: &Path) -> Result<(), RunError> {
 pub fn report(root: &Path) -> Result<PathBuf, RunError> {
     let scenario = load(root)?;
     let summary = summarise(root, &scenario)?;
-    let command = fs::read_to_string(root.join(COMMAND)).ok().map(|text| text.trim().to_owned());
+    let command = read_regular_text(&root.join(COMMAND), COMMAND_BYTES_MAX).ok().map(|text| text.trim().to_owned());
     let content = Content {
         scenario: &scenario,
         summary: &summary,
@@ -165,6 +167,7 @@ fn write_file(path: &Path, data: &[u8]) -> Result<(), RunError> {
     let mut until_then = path.as_os_str().to_owned();
     until_then.push(".part");
     let until_then = PathBuf::from(until_then);
-    fs::write(&until_then, data).map_err(RunError::io("write", &until_then))?;
+    let written = create_anew(&until_then).and_then(|mut file| file.write_all(data));
+    written.map_err(RunError::io("write", &until_then))?;
     fs::rename(&until_then, path).map_err(RunError::io("write", path))
 }

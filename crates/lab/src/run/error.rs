@@ -28,6 +28,21 @@ pub enum RunError {
         /// What it holds.
         what: String,
     },
+    /// Something else is where a folder of results must be.
+    #[error("{0} is a link or a file where a folder must be; remove it, or choose another folder")]
+    NotAFolder(PathBuf),
+    /// Runs that would take more memory than there is.
+    #[error("{jobs} runs at once need about {need_mb} MB of memory, and {available_mb} MB are free; {remedy}")]
+    Memory {
+        /// Runs at once.
+        jobs: usize,
+        /// All of them.
+        need_mb: u64,
+        /// On this host.
+        available_mb: u64,
+        /// What to change.
+        remedy: &'static str,
+    },
     /// The folder is not there, or not one of ccctl.
     #[error("{0} holds no runs of ccctl; a folder that `ccctl lab run` has made")]
     NoRuns(PathBuf),

@@ -11,10 +11,11 @@ use super::error::RunError;
 use super::folder::Folder;
 use super::identity::Versions;
 use super::invalid::InvalidRun;
+use super::room;
 use super::summary::{summarise, Summary};
 use super::unit::{measured, units, UnitId, UnitRecord};
-use crate::backend::{Backend, BackendError, Outcome, Watch};
-use crate::scenario::{Point, Scenario};
+use crate::backend::{impossible_windows, Backend, BackendError, Outcome, Watch};
+use crate::scenario::{Point, Scenario, Setup};
 use crate::seed;
 
 /// How a scenario is run.
@@ -109,6 +110,7 @@ pub fn run(
     cancel: &AtomicBool,
 ) -> Result<Report, RunError> {
     check(scenario, backend)?;
+    room::check(scenario, options.jobs.min(scenario.points.len() * scenario.repeats as usize))?;
     let versions = Versions::of(scenario, backend)?;
     let folder = Folder::open(&options.out, scenario, &versions)?;
     let shard = options.shard.unwrap_or(Shard { number: 1, of: 1 });
@@ -215,8 +217,9 @@ impl Work<'_> {
             }
         };
         let record = UnitRecord::of(self.scenario, point, id, seed, &outcome);
-        let series = self.series.map_or_else(Vec::new, |format| self.tables(point, id, &outcome, format));
-        self.folder.keep(id, &record, &series)?;
+        // One table at a time: together they are several times as large as the outcome.
+        let series = self.series.into_iter().flat_map(|format| self.tables(point, id, &outcome, format));
+        self.folder.keep(id, &record, series)?;
         Ok(true)
     }
 
@@ -224,23 +227,30 @@ impl Work<'_> {
     fn try_often(&self, point: &Point, id: UnitId, seed: u64) -> Result<Outcome, BackendError> {
         let report = |share: f64| self.report(id, share);
         let watch = Watch { cancel: self.cancel, progress: &report };
-        let mut result = self.backend.run(&point.setup, seed, &watch);
+        let try_it = || believed(&point.setup, self.backend.run(&point.setup, seed, &watch)?);
+        let mut result = try_it();
         for _ in 0..self.retries {
             if !matches!(result, Err(BackendError::Invalid { .. })) {
                 break;
             }
-            result = self.backend.run(&point.setup, seed, &watch);
+            result = try_it();
         }
         result
     }
 
     /// All time series by the names of their files.
-    fn tables(&self, point: &Point, id: UnitId, outcome: &Outcome, format: SeriesFormat) -> Vec<(String, Table)> {
+    fn tables<'a>(
+        &'a self,
+        point: &'a Point,
+        id: UnitId,
+        outcome: &'a Outcome,
+        format: SeriesFormat,
+    ) -> impl Iterator<Item = (String, Table)> + 'a {
         let extension = match format {
             SeriesFormat::Parquet => "parquet",
             SeriesFormat::Csv => "csv",
         };
-        let facts = |of: &[(&str, String)]| -> BTreeMap<String, String> {
+        let facts = move |of: &[(&str, String)]| -> BTreeMap<String, String> {
             let known = [
                 ("scenario", self.versions.scenario.clone()),
                 ("ccctl", self.versions.ccctl.clone()),
@@ -250,7 +260,7 @@ impl Work<'_> {
             ];
             known.iter().chain(of).map(|(key, value)| ((*key).to_owned(), value.clone())).collect()
         };
-        let flows = outcome.flows.iter().map(|flow| {
+        let flows = outcome.flows.iter().map(move |flow| {
             let group = &point.setup.groups[flow.group];
             let facts = facts(&[
                 ("group", group.name.clone()),
@@ -259,11 +269,21 @@ impl Work<'_> {
             ]);
             (flow_file(&group.name, flow.number, extension), outcome.flow_table(flow, facts))
         });
-        let links = point.setup.links.iter().enumerate().map(|(number, link)| {
+        let links = point.setup.links.iter().enumerate().map(move |(number, link)| {
             let facts = facts(&[("link", link.name.clone())]);
             (format!("link-{}.{extension}", link.name), outcome.link_table(number, facts))
         });
-        flows.chain(links).collect()
+        flows.chain(links)
+    }
+}
+
+/// An outcome that no algorithm can have brought about is none, whichever backend it is of.
+fn believed(setup: &Setup, outcome: Outcome) -> Result<Outcome, BackendError> {
+    let reasons = impossible_windows(setup, &outcome);
+    if reasons.is_empty() {
+        Ok(outcome)
+    } else {
+        Err(BackendError::Invalid { reasons })
     }
 }
 

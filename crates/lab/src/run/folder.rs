@@ -11,10 +11,11 @@
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use ccctl_series::Table;
-use nix::fcntl::{Flock, FlockArg};
+use ccctl_series::{read_regular, Table};
+use nix::fcntl::{Flock, FlockArg, OFlag};
 use serde::de::DeserializeOwned;
 use serde::Serialize;
 
@@ -22,7 +23,15 @@ use super::error::RunError;
 use super::identity::Versions;
 use super::invalid::InvalidRun;
 use super::unit::{UnitId, UnitRecord};
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, TRACE_BYTES_MAX};
+
+/// Folders of results, of time series, of runs without result.
+const UNITS: &str = "units";
+pub(crate) const SERIES: &str = "series";
+const INVALID: &str = "invalid";
+
+/// A file of results is at most this long: a record of 100,000 flows has 50 MB.
+const RECORD_BYTES_MAX: u64 = 1 << 28;
 
 /// A folder that this process writes to.
 pub(crate) struct Folder {
@@ -34,8 +43,9 @@ impl Folder {
     /// Makes it, or takes up one of the same experiment.
     pub(crate) fn open(root: &Path, scenario: &Scenario, versions: &Versions) -> Result<Self, RunError> {
         let is_there = check(root, versions)?;
-        for folder in [root.to_owned(), root.join("units"), root.join("series")] {
-            fs::create_dir_all(&folder).map_err(RunError::io("create", &folder))?;
+        fs::create_dir_all(root).map_err(RunError::io("create", root))?;
+        for folder in [UNITS, SERIES] {
+            make_folder(&root.join(folder))?;
         }
         let folder = Self { _lock: lock(root)?, root: root.to_owned() };
         folder.write("scenario.toml", scenario.text.as_bytes())?;
@@ -50,10 +60,11 @@ impl Folder {
 
     fn copy_trace(&self, scenario: &Scenario, trace: &str) -> Result<(), RunError> {
         let from = scenario.folder.join(trace);
-        let data = fs::read(&from).map_err(RunError::io("read", &from))?;
-        if let Some(folder) = Path::new(trace).parent() {
-            let folder = self.root.join(folder);
-            fs::create_dir_all(&folder).map_err(RunError::io("create", &folder))?;
+        let data = read_regular(&from, TRACE_BYTES_MAX).map_err(RunError::io("read", &from))?;
+        let mut folder = self.root.clone();
+        for part in Path::new(trace).parent().into_iter().flat_map(Path::components) {
+            folder.push(part);
+            make_folder(&folder)?;
         }
         self.write(trace, &data)
     }
@@ -65,12 +76,18 @@ impl Folder {
     }
 
     /// Keeps a unit: its series, then its record.
-    pub(crate) fn keep(&self, id: UnitId, record: &UnitRecord, series: &[(String, Table)]) -> Result<(), RunError> {
-        if !series.is_empty() {
-            let folder = self.root.join("series").join(id.name());
-            fs::create_dir_all(&folder).map_err(RunError::io("create", &folder))?;
+    pub(crate) fn keep(
+        &self,
+        id: UnitId,
+        record: &UnitRecord,
+        series: impl Iterator<Item = (String, Table)>,
+    ) -> Result<(), RunError> {
+        let mut series = series.peekable();
+        if series.peek().is_some() {
+            let folder = self.root.join(SERIES).join(id.name());
+            make_folder(&folder)?;
             for (name, table) in series {
-                ccctl_series::write(table, &folder.join(name))?;
+                ccctl_series::write(&table, &folder.join(name))?;
             }
         }
         self.write_json(&unit_file(id), record)?;
@@ -83,8 +100,7 @@ impl Folder {
 
     /// Notes that a unit has come to no result.
     pub(crate) fn note_invalid(&self, id: UnitId, invalid: &InvalidRun) -> Result<(), RunError> {
-        let folder = self.root.join("invalid");
-        fs::create_dir_all(&folder).map_err(RunError::io("create", &folder))?;
+        make_folder(&self.root.join(INVALID))?;
         self.write_json(&invalid_file(id), invalid)
     }
 
@@ -100,7 +116,7 @@ impl Folder {
     pub(crate) fn write(&self, name: &str, data: &[u8]) -> Result<(), RunError> {
         let path = self.root.join(name);
         let until_then = path.with_extension("part");
-        let written = File::create(&until_then).and_then(|mut file| {
+        let written = create_anew(&until_then).and_then(|mut file| {
             file.write_all(data)?;
             file.sync_all()
         });
@@ -136,17 +152,45 @@ fn check(root: &Path, versions: &Versions) -> Result<bool, RunError> {
 
 fn lock(root: &Path) -> Result<Flock<File>, RunError> {
     let path = root.join(".lock");
-    let file = File::create(&path).map_err(RunError::io("create", &path))?;
+    let opened =
+        File::options().write(true).create(true).truncate(false).custom_flags(OFlag::O_NOFOLLOW.bits()).open(&path);
+    let file = opened.map_err(RunError::io("create", &path))?;
     Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|_| RunError::Locked(root.to_owned()))
+}
+
+/// Makes a folder in an output folder, or takes the one that is there. A link in its place leads elsewhere.
+pub(crate) fn make_folder(path: &Path) -> Result<(), RunError> {
+    match fs::create_dir(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            let metadata = fs::symlink_metadata(path).map_err(RunError::io("read", path))?;
+            metadata.is_dir().then_some(()).ok_or_else(|| RunError::NotAFolder(path.to_owned()))
+        }
+        other => other.map_err(RunError::io("create", path)),
+    }
+}
+
+/// A new file in the place of whatever is there; a link is not followed.
+pub(crate) fn create_anew(path: &Path) -> std::io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    File::options().write(true).create_new(true).open(path)
 }
 
 /// Name of a unit's file.
 pub(crate) fn unit_file(id: UnitId) -> String {
-    format!("units/{}.json", id.name())
+    format!("{UNITS}/{}.json", id.name())
 }
 
-/// What a folder's runs were made with; none where there are none.
+/// What a folder's runs were made with; none where there are none. Everything that reads a folder begins here: a link in
+/// the place of one of its folders is refused.
 pub(crate) fn read_versions(root: &Path) -> Result<Option<Versions>, RunError> {
+    for folder in [UNITS, SERIES, INVALID].map(|name| root.join(name)) {
+        if fs::symlink_metadata(&folder).is_ok_and(|metadata| !metadata.is_dir()) {
+            return Err(RunError::NotAFolder(folder));
+        }
+    }
     read_json(&root.join("versions.json"))
 }
 
@@ -161,11 +205,11 @@ pub(crate) fn read_invalid(root: &Path, id: UnitId) -> Result<Option<InvalidRun>
 }
 
 fn invalid_file(id: UnitId) -> String {
-    format!("invalid/{}.json", id.name())
+    format!("{INVALID}/{}.json", id.name())
 }
 
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, RunError> {
-    let data = match fs::read(path) {
+    let data = match read_regular(path, RECORD_BYTES_MAX) {
         Ok(data) => data,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(RunError::io("read", path)(error)),

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::error::RunError;
 use crate::backend::Backend;
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, TRACE_BYTES_MAX};
 
 /// `versions.json`: what the runs of a folder were made with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -66,7 +66,7 @@ impl Versions {
         }
         for trace in &scenario.traces {
             let path = scenario.folder.join(trace);
-            add(&std::fs::read(&path).map_err(RunError::io("read", &path))?);
+            add(&ccctl_series::read_regular(&path, TRACE_BYTES_MAX).map_err(RunError::io("read", &path))?);
         }
         versions.identity = hex(&hash.finalize());
         Ok(versions)

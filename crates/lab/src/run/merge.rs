@@ -1,10 +1,11 @@
 //! Puts the folders of shards together.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::RunError;
-use super::folder::{self, Folder};
+use super::folder::{self, create_anew, make_folder, Folder, SERIES};
 use super::identity::Versions;
 use super::summary::{summarise, Summary};
 use super::unit::{units, UnitId};
@@ -44,6 +45,10 @@ fn versions_of(root: &Path) -> Result<Versions, RunError> {
     folder::read_versions(root)?.ok_or_else(|| RunError::NoRuns(root.to_owned()))
 }
 
+fn copy(from: &Path, to: &Path) -> io::Result<u64> {
+    io::copy(&mut ccctl_series::open_regular(from)?, &mut create_anew(to)?)
+}
+
 /// Copies a unit, its series first.
 fn take(shard: &Path, id: UnitId, united: &Folder, out: &Path) -> Result<(), RunError> {
     let Some(record) = folder::read_unit(shard, id)? else { return Ok(()) };
@@ -52,11 +57,12 @@ fn take(shard: &Path, id: UnitId, united: &Folder, out: &Path) -> Result<(), Run
         let what = format!("differs from the same run in {}", shard.display());
         return if known == record { Ok(()) } else { Err(RunError::Damaged { file, what }) };
     }
-    let (from, to) = (shard.join("series").join(id.name()), out.join("series").join(id.name()));
+    let (from, to) = (shard.join(SERIES).join(id.name()), out.join(SERIES).join(id.name()));
     if from.is_dir() {
-        fs::create_dir_all(&to).map_err(RunError::io("create", &to))?;
+        make_folder(&to)?;
         for entry in fs::read_dir(&from).map_err(RunError::io("read", &from))?.flatten() {
-            fs::copy(entry.path(), to.join(entry.file_name())).map_err(RunError::io("copy", &entry.path()))?;
+            let copied = copy(&entry.path(), &to.join(entry.file_name()));
+            copied.map_err(RunError::io("copy", &entry.path()))?;
         }
     }
     united.write_json(&folder::unit_file(id), &record)

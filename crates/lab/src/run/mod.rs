@@ -6,12 +6,13 @@ mod folder;
 mod identity;
 mod invalid;
 mod merge;
+mod room;
 mod summary;
 mod unit;
 
 pub use error::RunError;
 pub use execute::{check, flow_series, link_series, run, Options, Progress, Report, SeriesFormat, Shard};
-pub(crate) use folder::read_unit as read_record;
+pub(crate) use folder::{create_anew, read_unit as read_record};
 pub use identity::Versions;
 pub use invalid::InvalidRun;
 pub use merge::{load, merge};

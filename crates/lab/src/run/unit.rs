@@ -79,6 +79,12 @@ pub struct FlowRecord {
     pub mark_reductions: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
+    /// Largest window of all samples; runs of ccctl 0.1.0 did not keep it.
+    #[serde(default)]
+    pub cwnd_max_pkts: Option<u32>,
+    /// Largest threshold of all samples that was set; null without one.
+    #[serde(default)]
+    pub ssthresh_max_pkts: Option<u32>,
 }
 
 /// A link of a unit, at the end of the run.
@@ -135,6 +141,8 @@ fn flows(point: &Point, outcome: &Outcome, goodputs: &[f64]) -> Vec<FlowRecord> 
             recoveries: last.recoveries,
             mark_reductions: last.mark_reductions,
             timeouts: last.timeouts,
+            cwnd_max_pkts: flow.samples.iter().map(|sample| sample.cwnd_pkts).max(),
+            ssthresh_max_pkts: flow.samples.iter().filter_map(|sample| sample.ssthresh_pkts).max(),
         }
     };
     outcome.flows.iter().zip(goodputs).map(record).collect()

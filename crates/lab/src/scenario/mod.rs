@@ -4,6 +4,7 @@ mod document;
 pub mod file;
 mod layouts;
 mod meaning;
+mod memory;
 mod place;
 pub mod quantity;
 mod reader;
@@ -27,6 +28,12 @@ pub use sweep::{Axis, Position, Region};
 
 use crate::measures::Reference;
 use crate::statements::{statements, Statement};
+
+/// A scenario's file is at most this long.
+pub const SCENARIO_BYTES_MAX: u64 = 1 << 20;
+
+/// And the trace of a link: a million opportunities to send.
+pub(crate) const TRACE_BYTES_MAX: u64 = 1 << 23;
 
 /// A scenario that can be run: nothing in it is wrong.
 #[derive(Debug, Clone)]
@@ -85,7 +92,7 @@ impl Scenario {
     /// Reads a file.
     pub fn read(path: &Path, overrides: &[Override]) -> Result<Self, ScenarioError> {
         let shown = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| ScenarioError {
+        let text = ccctl_series::read_regular_text(path, SCENARIO_BYTES_MAX).map_err(|error| ScenarioError {
             file: shown.clone(),
             line: 1,
             column: 1,
@@ -181,7 +188,7 @@ fn of_document(document: &Document<'_>, folder: &Path) -> Result<Scenario, Scena
     };
     let (only, exclude) = (regions(only)?, regions(exclude)?);
     positions.retain(|(_, position)| !exclude.iter().any(|region| region.contains(position)));
-    let mut points = Vec::new();
+    let (mut points, mut bytes) = (Vec::new(), 0);
     for (index, position) in positions {
         let at = |mut error: ScenarioError| {
             if !sweep.axes.is_empty() {
@@ -191,6 +198,12 @@ fn of_document(document: &Document<'_>, folder: &Path) -> Result<Scenario, Scena
         };
         let file = sweep.document_at(document, &position)?.file().map_err(at)?;
         let setup = meaning::setup(&Context { place, folder }, &file).map_err(at)?;
+        bytes += setup.bytes();
+        if bytes > memory::SWEEP_BYTES_MAX {
+            let most = memory::SWEEP_BYTES_MAX >> 20;
+            let cause = format!("the first {} points alone take more than {most} MB of memory", points.len() + 1);
+            return Err(place.wrong(&(0..0), cause, "fewer flows, or several scenarios"));
+        }
         points.push(Point { index, position, setup });
     }
     let meant = points.clone();
@@ -199,6 +212,16 @@ fn of_document(document: &Document<'_>, folder: &Path) -> Result<Scenario, Scena
         return Err(place.wrong(&(0..0), "no point of the sweep is left to run", "less in only and exclude"));
     }
     let repeats = &first.run.repeats;
+    let runs = u64::from(*repeats.get_ref()) * points.len() as u64;
+    if runs > memory::MAX_RUNS {
+        let cause = format!(
+            "{} repeats of {} points are {runs} runs; a scenario has up to {}",
+            repeats.get_ref(),
+            points.len(),
+            memory::MAX_RUNS
+        );
+        return Err(place.wrong(&repeats.span(), cause, "fewer repeats: an interval needs 3, and 10 are many"));
+    }
     if *repeats.get_ref() > 1 && !points.iter().any(|point| point.setup.is_random()) {
         let cause = format!("{} repeats of what has nothing random in it are all alike", repeats.get_ref());
         return Err(place.wrong(&repeats.span(), cause, "start_spread = \"100 ms\" in a group, or repeats = 1"));

@@ -91,3 +91,48 @@ fn runs_with_other_settings_are_another_experiment() {
     let other = Flaky { bound: "2ms", ..Flaky::new(0) };
     assert!(matches!(run_all(&scenario, &other, &out, 0), Err(RunError::Foreign { .. })));
 }
+
+/// The simulator, in which a window is seen that no algorithm gives.
+struct Garbled {
+    cwnd_pkts: u32,
+}
+
+impl Backend for Garbled {
+    fn name(&self) -> &'static str {
+        "garbled"
+    }
+
+    fn is_deterministic(&self) -> bool {
+        false
+    }
+
+    fn check(&self, setup: &Setup) -> Result<(), BackendError> {
+        Sim.check(setup)
+    }
+
+    fn run(&self, setup: &Setup, seed: u64, watch: &Watch<'_>) -> Result<Outcome, BackendError> {
+        let mut outcome = Sim.run(setup, seed, watch)?;
+        let middle = outcome.times.len() / 2;
+        outcome.flows[0].samples[middle].cwnd_pkts = self.cwnd_pkts;
+        Ok(outcome)
+    }
+}
+
+/// Whichever backend it comes from, and in one sample of hundreds: 135,332,890 packets were seen where `ssthresh` was not called.
+#[test]
+fn a_run_with_an_impossible_window_is_invalid() {
+    let (scratch, scenario) = (Scratch::new("garbled"), scenario(SMALL).unwrap());
+    for (cwnd_pkts, is_valid) in [(1 << 20, true), ((1 << 20) + 1, false), (135_332_890, false)] {
+        let out = scratch.folder(&format!("out-{cwnd_pkts}"));
+        let options = Options { out, jobs: 1, shard: None, series: None, retries: 0 };
+        let report = run(&scenario, &Garbled { cwnd_pkts }, &options, &|_| (), &AtomicBool::new(false)).unwrap();
+        if is_valid {
+            assert_eq!((report.ran, report.invalid), (10, 0));
+            continue;
+        }
+        assert_eq!((report.ran, report.invalid), (0, 10), "{cwnd_pkts}");
+        let reasons = &report.summary.invalid[0].reasons;
+        assert!(reasons[0].contains(&format!("flow 0 had a window of {cwnd_pkts} packets")), "{reasons:?}");
+        assert!(report.summary.points.iter().all(|point| point.measures.is_empty()), "in no measure");
+    }
+}

@@ -60,6 +60,12 @@ pub struct RateTrace {
 const OPPORTUNITY_BYTES: u32 = 1500;
 
 impl RateTrace {
+    /// How many times it has.
+    #[must_use]
+    pub fn opportunities(&self) -> usize {
+        self.times_ms.len()
+    }
+
     /// Reads a file of mahimahi: one time in milliseconds a line.
     pub fn parse(text: &str) -> Result<Self, TraceError> {
         let mut times_ms: Vec<u32> = Vec::new();

@@ -33,7 +33,8 @@ pub fn of_run(error: RunError) -> anyhow::Error {
         | RunError::NoRuns(_)
         | RunError::Unfit { .. }
         | RunError::Unit { cause: BackendError::Unsupported { .. }, .. } => Exit::Usage,
-        RunError::Foreign { .. } => Exit::Refused,
+        RunError::Foreign { .. } | RunError::NotAFolder(_) => Exit::Refused,
+        RunError::Memory { .. } => Exit::Host,
         RunError::Locked(_) => Exit::Locked,
         RunError::Io { cause, .. } => {
             let exit = of_io(cause.kind());

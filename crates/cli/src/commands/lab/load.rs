@@ -1,9 +1,13 @@
 //! Finds scenarios, and changes them as the command line asks.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use ccctl_lab::scenario::{Override, Scenario, ScenarioError};
+use ccctl_lab::scenario::{Override, Scenario, ScenarioError, SCENARIO_BYTES_MAX};
 use ccctl_lab::shipped::{shipped as all_shipped, Shipped};
+
+use tempfile::TempDir;
 
 use super::fault;
 use super::task::Task;
@@ -13,24 +17,14 @@ use crate::exit::UsageError;
 /// A scenario that can be run, and the folder of its traces, which is there as long as this is.
 pub struct Loaded {
     pub scenario: Scenario,
-    _files: Option<Files>,
-}
-
-/// A folder that goes when it is no longer needed.
-struct Files(PathBuf);
-
-impl Drop for Files {
-    fn drop(&mut self) {
-        // What is left in a folder for temporary files does no harm.
-        drop(std::fs::remove_dir_all(&self.0));
-    }
+    _files: Option<TempDir>,
 }
 
 /// A text, and the path that it has or would have.
 struct Source {
     path: PathBuf,
     text: String,
-    files: Option<Files>,
+    files: Option<TempDir>,
 }
 
 /// The shipped scenario of this name.
@@ -67,7 +61,7 @@ fn source(name: &str) -> anyhow::Result<Source> {
     if !name.contains('/') && path.extension().is_none_or(|extension| extension != "toml") {
         return source_of_shipped(shipped(name)?);
     }
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let text = ccctl_series::read_regular_text(path, SCENARIO_BYTES_MAX).map_err(|error| {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let remedy = match shipped(&stem) {
             Ok(found) => format!("{} is part of ccctl: name it without path and .toml", found.name),
@@ -81,13 +75,18 @@ fn source(name: &str) -> anyhow::Result<Source> {
 fn source_of_shipped(scenario: Shipped) -> anyhow::Result<Source> {
     let path = PathBuf::from(scenario.name).with_extension("toml");
     let (path, files) = if scenario.needs_files() {
-        let folder = std::env::temp_dir().join(format!("ccctl-lab-{}-{}", scenario.name, std::process::id()));
-        let files = Files(folder);
-        (scenario.unpack_files(&files.0)?, Some(files))
+        let files = private_folder()?;
+        (scenario.unpack_files(files.path())?, Some(files))
     } else {
         (path, None)
     };
     Ok(Source { path, text: scenario.text.to_owned(), files })
+}
+
+/// A folder that was not there before and that only this user can enter: nobody can have put links into it. It goes when
+/// it is no longer needed.
+fn private_folder() -> std::io::Result<TempDir> {
+    tempfile::Builder::new().prefix("ccctl-lab-").permissions(Permissions::from_mode(0o700)).tempdir()
 }
 
 fn read(source: Source, overrides: &[Override]) -> anyhow::Result<Loaded> {
@@ -174,4 +173,29 @@ fn only(texts: &[String]) -> anyhow::Result<String> {
         }
     }
     Ok(toml::Value::Array(vec![toml::Value::Table(axes)]).to_string())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test fails by panicking
+mod tests {
+    use super::*;
+
+    /// A folder in `/tmp` whose name can be foreseen can be made by anybody before, with links in it.
+    #[test]
+    fn attack_folder_for_files_made_before() {
+        let scenario = Shipped { name: "attacked", text: "[[link]]\ntrace = \"traces/x\"\n" };
+        let foreseen = std::env::temp_dir().join(format!("ccctl-lab-attacked-{}", std::process::id()));
+        std::fs::create_dir(&foreseen).unwrap();
+        let source = source_of_shipped(scenario);
+        let _ = std::fs::remove_dir_all(&foreseen);
+        let source = source.unwrap();
+        let folder = source.path.parent().unwrap();
+        assert_ne!(folder, foreseen);
+        let metadata = std::fs::symlink_metadata(folder).unwrap();
+        assert!(metadata.is_dir());
+        assert_eq!(metadata.permissions().mode() & 0o7777, 0o700);
+        let folder = folder.to_owned();
+        drop(source);
+        assert!(!folder.exists());
+    }
 }

@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use super::super::outcome::FlowSample;
+use super::super::windows;
 use super::ends::{Ends, Load};
 use super::tcp_info::{tcp_info, TcpInfo};
 use crate::testbed::{close_with_reset, Namespace, TestbedError};
@@ -31,6 +32,7 @@ pub(super) struct FlowPlan<'a> {
     pub(super) address: String,
     pub(super) kernel_name: String,
     pub(super) load: Load,
+    pub(super) initial_ssthresh_pkts: Option<u32>,
 }
 
 /// A flow that was started.
@@ -39,6 +41,9 @@ pub(super) struct RunningFlow {
     writing: Option<JoinHandle<()>>,
     last: FlowSample,
     last_state: u8,
+    initial_ssthresh_pkts: Option<u32>,
+    /// The first window that no algorithm can mean, of all looks: it may be gone before the next sample.
+    impossible: Option<String>,
     /// The reduction that was counted last is over when so much is acknowledged.
     reduced_until_bytes: u64,
 }
@@ -58,7 +63,15 @@ impl RunningFlow {
         let writing = Some(thread::spawn(move || {
             let _ = writing.join(); // its failure is in `shared`
         }));
-        Ok(Self { shared, writing, last: FlowSample::default(), last_state: 0, reduced_until_bytes: 0 })
+        Ok(Self {
+            shared,
+            writing,
+            last: FlowSample::default(),
+            last_state: 0,
+            initial_ssthresh_pkts: plan.initial_ssthresh_pkts,
+            impossible: None,
+            reduced_until_bytes: 0,
+        })
     }
 
     /// It writes no more; what was written is still sent.
@@ -117,6 +130,14 @@ impl RunningFlow {
             timeouts: u64::from(sender.timeouts),
         };
         self.last_state = sender.ca_state;
+        if self.impossible.is_none() {
+            self.impossible = windows::impossible(&self.last, self.initial_ssthresh_pkts);
+        }
+    }
+
+    /// The first window of all looks that no algorithm can mean.
+    pub(super) fn impossible(&self) -> Option<&str> {
+        self.impossible.as_deref()
     }
 }
 

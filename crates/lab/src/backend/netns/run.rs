@@ -7,7 +7,7 @@ use ccctl_catalog::Layout;
 
 use super::super::outcome::{Flow, LinkSample, LinkSeries, Outcome, StateField, Transfer};
 use super::super::sim::spread;
-use super::super::{BackendError, Watch};
+use super::super::{windows, BackendError, Watch};
 use super::ends::Load;
 use super::flow::{FlowPlan, RunningFlow};
 use super::plan::{path_spec, route, sysctls};
@@ -23,8 +23,6 @@ use crate::testbed::{TcpState, TcpStates, TestbedError};
 const LOOK: Duration = Duration::from_millis(10);
 /// Between two samples.
 const SHORTEST: Duration = Duration::from_millis(1);
-/// RFC 5681 allows no less than 2 segments; more than the largest window in packets is no window.
-const POSSIBLE_SSTHRESH_PKTS: std::ops::RangeInclusive<u32> = 1..=1 << 24;
 
 impl From<TestbedError> for BackendError {
     fn from(error: TestbedError) -> Self {
@@ -52,10 +50,10 @@ fn run_there(backend: &Netns<'_>, setup: &Setup, seed: u64, watch: &Watch<'_>) -
     }
     threshold::set(&path, setup, &route(setup))?;
     let run = Run::new(setup, seed, &path, &algorithms)?;
-    let (outcome, began) = path.placement().at_endpoints(|| run.carry_out(watch))??;
+    let (outcome, began, impossible) = path.placement().at_endpoints(|| run.carry_out(watch))??;
     let (series, faults) = path.stop(began)?;
     drop(algorithms); // only now does no socket use them
-    finish(outcome, &series, faults)
+    finish(outcome, &series, faults.into_iter().chain(impossible).collect())
 }
 
 /// One for each group.
@@ -112,8 +110,8 @@ impl<'a> Run<'a> {
         Ok(Self { setup, path, bits_per_s, algorithms, layouts, states, flows, outcome, began, began_wall })
     }
 
-    /// To the end; also tells when it began.
-    fn carry_out(mut self, watch: &Watch<'_>) -> Result<(Outcome, Duration), BackendError> {
+    /// To the end; also tells when it began, and of windows that no algorithm can mean.
+    fn carry_out(mut self, watch: &Watch<'_>) -> Result<(Outcome, Duration, Vec<String>), BackendError> {
         let duration = self.setup.duration;
         self.sample(Duration::ZERO)?;
         let mut next = self.setup.sample_interval.min(duration);
@@ -133,7 +131,10 @@ impl<'a> Run<'a> {
             sleep(self.pause(next));
         }
         self.note_transfers();
-        Ok((self.outcome, self.began))
+        let of_flow =
+            |(number, flow): (usize, &Planned)| Some(windows::reason(number, flow.running.as_ref()?.impossible()?));
+        let impossible = self.flows.iter().enumerate().filter_map(of_flow).collect();
+        Ok((self.outcome, self.began, impossible))
     }
 
     /// Since it began.
@@ -178,7 +179,8 @@ impl<'a> Run<'a> {
             (sender, receiver, RECEIVER_V4.to_string())
         };
         let kernel_name = self.algorithms[group].kernel_name().to_owned();
-        FlowPlan { from, to, address, kernel_name, load: self.load(spec) }
+        let initial_ssthresh_pkts = spec.tcp.initial_ssthresh_pkts;
+        FlowPlan { from, to, address, kernel_name, load: self.load(spec), initial_ssthresh_pkts }
     }
 
     fn load(&self, group: &Group) -> Load {
@@ -239,9 +241,7 @@ impl<'a> Run<'a> {
 }
 
 /// Adds the link, or refuses the run.
-fn finish(mut outcome: Outcome, series: &[QueueSample], faults: Vec<String>) -> Result<Outcome, BackendError> {
-    let reasons: Vec<String> =
-        faults.into_iter().chain(outcome.flows.iter().enumerate().filter_map(skipped_hook)).collect();
+fn finish(mut outcome: Outcome, series: &[QueueSample], reasons: Vec<String>) -> Result<Outcome, BackendError> {
     if !reasons.is_empty() {
         return Err(BackendError::Invalid { reasons });
     }
@@ -251,14 +251,6 @@ fn finish(mut outcome: Outcome, series: &[QueueSample], faults: Vec<String>) -> 
         .map(|time| series.get(last_until(series, *time)).map_or_else(LinkSample::default, link_sample));
     outcome.links = vec![LinkSeries { samples: samples.collect() }];
     Ok(outcome)
-}
-
-/// The kernel leaves out a program that is interrupted by itself, and takes whatever is there for its answer: a threshold
-/// that no algorithm can have given.
-fn skipped_hook((number, flow): (usize, &Flow)) -> Option<String> {
-    let thresholds = flow.samples.iter().filter_map(|sample| sample.ssthresh_pkts);
-    let wrong = thresholds.into_iter().find(|pkts| !POSSIBLE_SSTHRESH_PKTS.contains(pkts))?;
-    Some(format!("the kernel has not asked the algorithm of flow {number}: it had a threshold of {wrong} packets"))
 }
 
 /// The last look at the queue that is not after this time; the first, if all are.

@@ -7,6 +7,9 @@ use super::record::{Found, Known, Outcome, PaperValue, Side};
 use crate::run::Summary;
 use crate::statements::{Judged, JudgedPlace, Verdict};
 
+/// Of results recorded without windows.
+const NOT_CHECKED: &str = " That no hook was left out in these runs [cannot be shown](kernel-record.md).";
+
 /// What was run, and where.
 pub(super) fn description(summary: &Summary) -> String {
     let points = summary.points.iter().filter(|point| point.repeats > 0).count();
@@ -34,7 +37,9 @@ pub(super) fn paragraphs(known: &Known) -> Vec<String> {
             [] => String::new(),
             changes => format!(" Not as in the simulator: {}.", changes.join("; ")),
         };
-        format!("Kernel{}: {}{changes}", mark(known, index), side.description)
+        // What was recorded before is not run again: the page says what can be said of it.
+        let windows = if side.windows_checked { "" } else { NOT_CHECKED };
+        format!("Kernel{}: {}{changes}{windows}", mark(known, index), side.description)
     };
     known.kernel.iter().enumerate().map(one).collect()
 }

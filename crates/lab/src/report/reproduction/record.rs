@@ -2,7 +2,6 @@
 //! last as long.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -10,9 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use super::entry::{Entry, Results};
 use super::{cells, kernel};
+use crate::backend::WINDOWS_CHECKED;
 use crate::report::number::{number, unit};
 use crate::report::write_file;
 use crate::run::{PaperRow, RunError, Summary};
+
+/// A record is at most this long; that of all scenarios has a megabyte.
+const RECORD_BYTES_MAX: u64 = 1 << 26;
 
 /// What is asked for where the file is not what it should be.
 const REMEDY: &str = "a file that `ccctl lab reproduction --record` has written, or none";
@@ -71,6 +74,9 @@ pub(super) struct Side {
     /// Of the kernel's: what was set otherwise than in the simulator.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) changes: Vec<String>,
+    /// Of the kernel's: windows that no algorithm can mean made a run invalid, whenever they were.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) windows_checked: bool,
     pub(super) runs_done: usize,
     pub(super) runs: usize,
     /// By the statement's id; nothing of it was run where it is missing.
@@ -102,7 +108,7 @@ pub(super) enum Outcome {
 impl Record {
     /// Of a file; nothing is known where there is none.
     pub fn read(file: &Path) -> Result<Self, RunError> {
-        let data = match fs::read(file) {
+        let data = match ccctl_series::read_regular(file, RECORD_BYTES_MAX) {
             Ok(data) => data,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(RunError::io("read", file)(error)),
@@ -201,7 +207,9 @@ impl Side {
     fn of_kernel(results: &Results) -> Self {
         let summary = &results.summary;
         let found = summary.statements.iter().filter_map(kernel::found);
-        Self { changes: results.changes.clone(), ..Self::of(summary, kernel::description(summary), found) }
+        let windows_checked = summary.versions.settings.contains_key(WINDOWS_CHECKED);
+        let changes = results.changes.clone();
+        Self { changes, windows_checked, ..Self::of(summary, kernel::description(summary), found) }
     }
 
     fn of(summary: &Summary, description: String, found: impl Iterator<Item = (String, Found)>) -> Self {
@@ -210,6 +218,7 @@ impl Side {
         Self {
             description,
             changes: Vec::new(),
+            windows_checked: false,
             runs_done: summary.runs_done,
             runs: summary.runs,
             found: found.collect(),

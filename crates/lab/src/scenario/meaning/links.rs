@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ccctl_series::read_regular_text;
 use ccctl_sim::RateTrace;
 use toml::Spanned;
 
@@ -10,6 +11,7 @@ use super::super::file::{self, Back, File, LossKind, QueueKind};
 use super::super::place::{Place, ScenarioError};
 use super::super::quantity::{Amount, Share, Time};
 use super::super::setup::{Group, Link, LinkRate, Loss, Queue, Size};
+use super::super::TRACE_BYTES_MAX;
 use super::{check_name, span_of, Context, Keys};
 
 /// No way is longer, no queue larger.
@@ -68,7 +70,7 @@ fn read_trace(context: &Context<'_>, name: &Spanned<String>) -> Result<LinkRate,
         let cause = format!("{file:?} is no file beside the scenario or below");
         return Err(place.wrong(&name.span(), cause, "trace = \"traces/FILE\""));
     }
-    let text = std::fs::read_to_string(context.folder.join(&file)).map_err(|error| {
+    let text = read_regular_text(&context.folder.join(&file), TRACE_BYTES_MAX).map_err(|error| {
         place.wrong(&name.span(), format!("cannot read {file:?}: {error}"), "a path relative to the scenario")
     })?;
     let trace = RateTrace::parse(&text).map_err(|error| {

@@ -28,7 +28,7 @@ pub(crate) fn setup(context: &Context<'_>, file: &File) -> Result<Setup, Scenari
     let times = times::times(place, &file.run)?;
     let ways = links::ways(context, &file.link)?;
     let groups = groups::groups(place, file, &ways, times.duration)?;
-    times::check_memory(place, &file.run, &times, groups.iter().map(|group| group.schedule.len()).sum())?;
+    times::check_memory(place, file, &times, groups.iter().map(|group| group.schedule.len()).sum())?;
     let links = links::links(place, file, &ways, &groups)?;
     Ok(Setup {
         links,

@@ -4,14 +4,13 @@ use std::time::Duration;
 
 use toml::Spanned;
 
-use super::super::file::Run;
+use super::super::file::{File, Run};
+use super::super::memory::{run_bytes, RUN_BYTES_MAX};
 use super::super::place::{Place, ScenarioError};
 use super::super::quantity::Time;
 
 /// The shortest interval of samples unless another is asked for.
 const DEFAULT_INTERVAL: Duration = Duration::from_millis(10);
-/// At most so many samples of all flows of a run, about 100 bytes each: they are in memory while it runs.
-const MAX_SAMPLES: u128 = 10_000_000;
 
 pub(super) struct Times {
     pub(super) duration: Duration,
@@ -41,15 +40,29 @@ pub(super) fn times(place: &Place<'_>, run: &Run) -> Result<Times, ScenarioError
     Ok(Times { duration, window, sample_interval, rate_interval })
 }
 
-/// Samples of a run must fit into memory.
-pub(super) fn check_memory(place: &Place<'_>, run: &Run, times: &Times, flows: usize) -> Result<(), ScenarioError> {
-    let samples = times.duration.as_nanos() / times.sample_interval.as_nanos().max(1) * flows as u128;
-    if samples <= MAX_SAMPLES {
+/// A run must fit into memory: its flows, and the samples of them that are kept until it ends.
+pub(super) fn check_memory(place: &Place<'_>, file: &File, times: &Times, flows: usize) -> Result<(), ScenarioError> {
+    let each = u64::try_from(times.duration.as_nanos() / times.sample_interval.as_nanos().max(1)).unwrap_or(u64::MAX);
+    let bytes = run_bytes(flows as u64, file.link.len() as u64, each);
+    if bytes <= RUN_BYTES_MAX {
         return Ok(());
     }
-    let span = run.sample_interval.as_ref().map_or(run.duration.span(), Spanned::span);
-    let cause = format!("{samples} samples of {flows} flows; up to {MAX_SAMPLES} fit into memory");
-    Err(place.wrong(&span, cause, "a longer sample_interval"))
+    let samples = each.saturating_mul(flows as u64);
+    let cause = format!(
+        "a run would need about {} MB of memory, for {samples} samples of {flows} flows; up to {} MB are allowed",
+        bytes >> 20,
+        RUN_BYTES_MAX >> 20
+    );
+    let without_samples = run_bytes(flows as u64, file.link.len() as u64, 0);
+    let most = file.flows.iter().max_by_key(|it| it.count.get_ref());
+    let (span, remedy) = match most {
+        Some(group) if without_samples > RUN_BYTES_MAX / 2 => (group.count.span(), "a smaller count"),
+        _ => (
+            file.run.sample_interval.as_ref().map_or(file.run.duration.span(), Spanned::span),
+            "a longer sample_interval",
+        ),
+    };
+    Err(place.wrong(&span, cause, remedy))
 }
 
 fn window(place: &Place<'_>, run: &Run, duration: Duration) -> Result<(Duration, Duration), ScenarioError> {

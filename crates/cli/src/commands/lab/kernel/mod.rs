@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ccctl_lab::backend::{Backend, BackendError, Netns, Outcome, PathKind, Watch};
+use ccctl_catalog::MAX_SANE_WINDOW_PKTS;
+use ccctl_lab::backend::{Backend, BackendError, Netns, Outcome, PathKind, Watch, WINDOWS_CHECKED};
 use ccctl_lab::path::{Bounds, Waiting};
 use ccctl_lab::scenario::setup::LinkRate;
 use ccctl_lab::scenario::Setup;
@@ -85,12 +86,15 @@ impl Backend for Kernel {
     }
 
     fn settings(&self) -> BTreeMap<String, String> {
-        match self.path {
+        let mut settings = match self.path {
             PathKind::Emulator => {
                 setting("late", &self.late.map_or_else(by_path, |late| format_duration(late).to_string()))
             }
             PathKind::Netem => setting("path", "netem"), // which nothing measures
-        }
+        };
+        // Runs of before that were looked at for this in their samples only.
+        settings.extend(setting(WINDOWS_CHECKED, &format!("at most {MAX_SANE_WINDOW_PKTS} packets, at each look")));
+        settings
     }
 
     fn usual_jobs(&self) -> usize {
