@@ -50,24 +50,23 @@ fn refused(folder: &Scratch, arguments: &[&str], code: i32, words: &[&str]) {
 fn attack_scenarios_that_ask_for_much_memory() {
     let folder = Scratch::new("attack-memory");
     fs::write(folder.path("small.toml"), SMALL).unwrap();
-    let cases: [(&str, &[&str]); 5] = [
+    let cases: [(&str, &[&str]); 4] = [
         ("run.repeats=1000000000", &["4000000000 runs", "up to 1000000", "try: fewer repeats"]),
         ("run.repeats=4294967295", &["17179869180 runs"]),
         ("flows.a.count=100000", &["MB of memory", "100001 flows", "try: a smaller count"]),
         ("run.sample_interval=\"1 us\"", &["MB of memory", "60000000 samples of 2 flows", "try: a longer sample"]),
-        ("run.sample_interval=\"1 ns\"", &["MB of memory"]),
     ];
     for (change, words) in cases {
         refused(&folder, &["run", "./small.toml", "--no-paper", "--set", change], 2, words);
-        assert!(!folder.path("results").exists(), "{change}: nothing is made before it is checked");
+        assert!(!folder.path("ccctl-lab").exists(), "{change}: nothing is made before it is checked");
     }
 }
 
-/// Each point holds its flows: 100,000 points of 10,000 flows were 40 GB before the first run.
+/// Each point holds its flows: 8000 points of 20,000 flows were 5 GB before the first run.
 #[test]
 fn attack_sweep_of_many_flows() {
     let folder = Scratch::new("attack-sweep");
-    let seeds: Vec<String> = (0..20_000).map(|number| format!("\"{} us\"", number + 1)).collect();
+    let seeds: Vec<String> = (0..2_000).map(|number| format!("\"{} us\"", number + 1)).collect();
     let axis =
         format!("[[sweep]]\nname = \"delay\"\nvalues = [{}]\nset = [\"link.l.delay\"]\n[measures]", seeds.join(","));
     let text = SMALL.replace("[measures]", &axis).replace("name = \"a\"\n", "name = \"a\"\ncount = 20000\n");

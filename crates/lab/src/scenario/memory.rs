@@ -6,7 +6,7 @@ use super::setup::{LinkRate, Schedule, Setup};
 pub(crate) const RUN_BYTES_MAX: u64 = 1 << 29;
 
 /// All points of a sweep together, before any is run.
-pub(crate) const SWEEP_BYTES_MAX: u64 = 1 << 29;
+pub(crate) const SWEEP_BYTES_MAX: u64 = 1 << 28;
 
 /// Runs of a scenario, all repeats of all points.
 pub(crate) const MAX_RUNS: u64 = 1_000_000;
