@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use ccctl_lab::backend::{Backend, BackendError, Outcome, Sim, Watch};
+use ccctl_lab::backend::{Backend, BackendError, Outcome, Sim, Watch, WINDOWS_CHECKED};
 use ccctl_lab::report::{reproduction, Note, Record};
 use ccctl_lab::run::{run, Options, RunError};
 use ccctl_lab::scenario::{Override, Scenario, Setup};
@@ -50,7 +50,8 @@ impl Backend for Kernel {
     }
 
     fn settings(&self) -> BTreeMap<String, String> {
-        BTreeMap::from([("late".to_owned(), "7ms".to_owned())])
+        let windows = (WINDOWS_CHECKED.to_owned(), "all".to_owned());
+        BTreeMap::from([("late".to_owned(), "7ms".to_owned()), windows])
     }
 
     fn check(&self, setup: &Setup) -> Result<(), BackendError> {
