@@ -13,7 +13,8 @@
  *          measured in turn, as they cannot be at once. Losses say little of either, and are not asked.
  * Differs  From Linux: clocks in us, where it has jiffies, so that RTT_min of 10 s and PROBE_RTT of 200 ms may end up to
  *          two ticks earlier; before 6.10, where tcp_sock.app_limited is not written, a mark of our own keeps the samples
- *          of PROBE_RTT from lowering bw, and with them those of what was sent just before it.
+ *          of PROBE_RTT from lowering bw, and with them those of what was sent just before it; an undo gives the
+ *          window back by itself, not with the next packet delivered.
  *          From the draft: RTT_min begins with that of the SYN, as in Linux.
  * Needs    pacing: sk_pacing_rate and TCP's own timer, or the fq queue discipline.
  * State    104 bytes of 104.
@@ -665,7 +666,7 @@ u32 CC_HOOK(bbr_ssthresh, struct sock *sk)
 	return cc_ssthresh_floor(tcp_sk(sk)->snd_ssthresh);
 }
 
-/* The losses were none: look for a full pipe anew, and for no policer. The next ACK gives the window back. */
+/* The losses were none: look for a full pipe anew, and for no policer. */
 u32 CC_HOOK(bbr_undo_cwnd, struct sock *sk)
 {
 	struct bbr_state *ca = CC_STATE(bbr, sk);
@@ -673,7 +674,7 @@ u32 CC_HOOK(bbr_undo_cwnd, struct sock *sk)
 	ca->full_bw_q24 = 0;
 	ca->full_bw_rounds = 0;
 	bbr_forget_policer(ca, tcp_sk(sk));
-	return tcp_sk(sk)->snd_cwnd;
+	return cc_undone_cwnd_pkts(tcp_sk(sk));
 }
 
 /* Three windows of data: one in flight, one in recovery, one to go on with */

@@ -174,8 +174,10 @@ mod tests {
     use super::*;
 
     fn runs(module: &[u32], linux: &[u32]) -> Flows {
-        let lines = |name: &str, values: &[u32]| {
-            values.iter().map(|value| format!("near 1 {name} {value} 18000000 8.5\n")).collect::<String>()
+        let lines = |name: &str, values: &[u32]| -> String {
+            let lines: Vec<String> =
+                values.iter().map(|value| format!("near 1 {name} {value} 18000000 8.5\n")).collect();
+            lines.concat()
         };
         let text = lines("module", module) + &lines("linux", linux);
         Flows::new("any", "near", parse(&text).unwrap()).unwrap()

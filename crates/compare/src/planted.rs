@@ -136,7 +136,7 @@ pub const PLANTED: &[Planted] = planted! {
     "bbr": "rtt_us < ca->min_rtt_us ||" => "rtt_us <= ca->min_rtt_us ||";
     "bbr": "pkts += 3 * bbr_burst_goal_pkts(sk);" => "pkts += 2 * bbr_burst_goal_pkts(sk);";
     "bbr": "pkts = (pkts + 1) & ~1ULL;" => "pkts = pkts & ~1ULL;";
-    "bbr": "return tcp_sk(sk)->snd_cwnd;" => "return cc_undone_cwnd_pkts(tcp_sk(sk));";
+    "bbr": "	bbr_forget_policer(ca, tcp_sk(sk));\n	return" => "	return";
     "bbr": "		ca->mode = BBR_PROBE_RTT;\n		bbr_save_cwnd(ca, tcp_sk(sk));" => "		bbr_save_cwnd(ca, tcp_sk(sk));\n		ca->mode = BBR_PROBE_RTT;";
     "bbr": "if (bbr_pacing_gain_q8(ca, p) > BBR_ONE_Q8)" => "if (ca->mode == BBR_STARTUP)";
     "bbr": "return (u32)(tp->delivered_mstamp / 1000);" => "return (u32)(tp->delivered_mstamp / 1024);";

@@ -1,6 +1,6 @@
 //! `tcp_bbr.c` (v1): the same law in the same units, but for clocks in jiffies. All of the state is compared.
 
-use super::{all, Twin};
+use super::{all, Kind, Rule, Twin};
 use crate::native::{
     CALL_CONG_CONTROL, CALL_CWND_EVENT, CALL_EXTRA_RTT_MIN, CALL_INIT, CALL_SET_STATE, CALL_SSTHRESH, CALL_TX_START,
     CALL_UNDO_CWND,
@@ -67,7 +67,17 @@ pub const TWIN: Twin = Twin {
     own_credit: false,
     skip: all,
     answered_by: None,
-    rules: &[],
+    rules: &[Rule {
+        module: "leaves the window of an undo to the next packet delivered, most often at the same ACK",
+        reason: "every algorithm gives the window back with the undo itself",
+        parameter: "none: the same window, within an ACK",
+        kind: Kind::Predict(|trial| {
+            trial.call.hook == CALL_UNDO_CWND
+                && trial.expected.returned == trial.ours.tp.snd_cwnd
+                && trial.got.returned == trial.ours.tp.snd_cwnd.max(trial.ours.tp.prior_cwnd)
+                && trial.equal_but(&["returned"])
+        }),
+    }],
     other: &[],
     notes: &[
         "Compared besides: the pacing rate, whether there is one, and `app_limited`.",

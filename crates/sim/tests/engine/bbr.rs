@@ -37,20 +37,6 @@ fn the_smallest_rtt_begins_with_that_of_the_syn() {
     assert_eq!(field(&unmeasured, "min_rtt_us"), 0xffff_ffff, "~0U: none yet");
 }
 
-/// `bbr_undo_cwnd` returns `snd_cwnd`; the ACK after it, back in Open, restores what `bbr_ssthresh` has saved.
-#[test]
-fn an_undo_leaves_the_window_to_the_next_ack() {
-    let mut flow = connection();
-    flow.set_cwnd(30);
-    flow.timed_out();
-    assert_eq!((flow.cwnd_pkts(), field(&flow, "prior_cwnd_pkts")), (1, 30));
-    flow.undone();
-    assert_eq!(flow.cwnd_pkts(), 1);
-    flow.advance(ms(1));
-    flow.acked(&Ack::of(1, Some(ms(1))));
-    assert!(flow.cwnd_pkts() >= 30, "{}", flow.cwnd_pkts());
-}
-
 /// `bbr_update_min_rtt` is in PROBE_RTT already when it calls `bbr_save_cwnd`: the larger of the two windows stays.
 #[test]
 fn what_probe_rtt_comes_back_to_is_not_less_than_what_was_saved() {
