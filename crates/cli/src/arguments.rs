@@ -92,6 +92,9 @@ pub enum Command {
     Down(Output),
     /// Serve the API, and keep the host as the configuration file has it
     Daemon(Daemon),
+    /// Look at the object file on stdin
+    #[command(name = crate::engine::look::COMMAND, hide = true)]
+    Look(Look),
 }
 
 /// How to print.
@@ -117,6 +120,9 @@ pub struct Show {
 pub struct Check {
     /// An algorithm, or an object file (a path, or a name that ends in .o)
     pub algorithm: String,
+    /// Take an object file although others than root can write it
+    #[arg(long)]
+    pub trust_writable: bool,
     /// How to print.
     #[command(flatten)]
     pub output: Output,
@@ -147,6 +153,9 @@ pub struct Load {
     /// Make it the default of this network namespace; unloading restores the one before
     #[arg(long)]
     pub default: bool,
+    /// Take an object file although others than root can write it
+    #[arg(long)]
+    pub trust_writable: bool,
     /// How to print.
     #[command(flatten)]
     pub output: Output,
@@ -176,6 +185,9 @@ pub struct Swap {
     /// Parameters.
     #[command(flatten)]
     pub parameters: Parameters,
+    /// Take an object file although others than root can write it
+    #[arg(long)]
+    pub trust_writable: bool,
     /// How to print.
     #[command(flatten)]
     pub output: Output,
@@ -338,6 +350,9 @@ pub struct Apply {
     /// Only print what would be done
     #[arg(long)]
     pub dry_run: bool,
+    /// Take the file, and object files that it names, although others than root can write them
+    #[arg(long)]
+    pub trust_writable: bool,
     /// How to print.
     #[command(flatten)]
     pub output: Output,
@@ -349,6 +364,16 @@ pub struct Daemon {
     /// The file [default: /etc/ccctl/ccctl.toml, if there is one]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// Take the file, and object files that it names, although others than root can write them
+    #[arg(long)]
+    pub trust_writable: bool,
+}
+
+/// What `load` starts first for an object file.
+#[derive(Debug, Args)]
+pub struct Look {
+    /// The process that waits for it
+    pub parent: u32,
 }
 
 /// `ccctl acks`

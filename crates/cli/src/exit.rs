@@ -26,6 +26,8 @@ pub enum Exit {
     Partly = 6,
     /// Another ccctl holds the lock.
     Locked = 7,
+    /// Of the process that looks at object files: it has not looked.
+    NotLooked = 70,
 }
 
 impl From<Exit> for ExitCode {

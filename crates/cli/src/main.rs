@@ -10,6 +10,7 @@ mod metrics;
 mod output;
 mod policy;
 mod sys;
+mod trust;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -69,5 +70,6 @@ fn run(command: &Command) -> anyhow::Result<Exit> {
         Command::Plot(plot) => commands::plot::run(plot),
         Command::Lab(lab) => commands::lab::run(lab),
         Command::Doctor(output) => commands::doctor::run(output),
+        Command::Look(look) => Ok(engine::look::run(look.parent)),
     }
 }

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
+use std::time::Duration;
 
 /// Supplementary groups of the process at the other end of a unix socket, as of when it connected.
 pub fn peer_groups(socket: BorrowedFd<'_>) -> io::Result<Vec<u32>> {
@@ -48,5 +49,24 @@ pub fn share_heap() {
     // SAFETY: no pointers; called before any thread is started.
     unsafe {
         libc::mallopt(libc::M_ARENA_MAX, 1);
+    }
+}
+
+/// Most memory that this process may map from now on.
+pub fn limit_address_space(bytes: u64) -> io::Result<()> {
+    limit(libc::RLIMIT_AS, bytes)
+}
+
+/// Most time that this process may have of a processor; the kernel ends it then.
+pub fn limit_processor_time(time: Duration) -> io::Result<()> {
+    limit(libc::RLIMIT_CPU, time.as_secs())
+}
+
+fn limit(resource: libc::__rlimit_resource_t, most: u64) -> io::Result<()> {
+    let limit = libc::rlimit64 { rlim_cur: most, rlim_max: most };
+    // SAFETY: a resource of this process, and a struct that outlives the call and that the kernel only reads.
+    match unsafe { libc::setrlimit64(resource, &raw const limit) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }

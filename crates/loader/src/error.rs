@@ -130,6 +130,12 @@ impl Error {
         Self::Kernel { step, answer }
     }
 
+    /// A file of the user's that could not be read.
+    #[must_use]
+    pub fn unread(path: &str, answer: io::Error) -> Self {
+        Self::kernel(format!("read {path}"), answer)
+    }
+
     /// The same for a call through libbpf.
     pub(crate) fn libbpf(step: impl Into<String>, source: &libbpf_rs::Error) -> Self {
         let kind = match source.kind() {

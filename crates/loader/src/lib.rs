@@ -32,6 +32,7 @@ mod swap;
 mod sys;
 mod tune;
 mod unload;
+mod verifier_log;
 mod watch;
 mod writes;
 
@@ -62,4 +63,5 @@ pub use sockets::{
 pub use swap::{swap, SwapRequest, Swapped};
 pub use tune::{tune, Tuned};
 pub use unload::{unload, RestoredDefault, UnloadOptions, Unloaded};
+pub use verifier_log::keep_none as keep_no_verifier_logs;
 pub use watch::{look, Seen};

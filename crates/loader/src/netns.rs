@@ -1,10 +1,12 @@
 //! Network namespaces: finding them, and acting inside one.
 
 use std::collections::HashSet;
-use std::fs::{self, File};
-use std::os::unix::fs::MetadataExt as _;
+use std::fs::{self, File, OpenOptions};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use nix::fcntl::OFlag;
 use nix::sched::{setns, CloneFlags};
 use nix::sys::statfs::{fstatfs, FsType};
 
@@ -59,13 +61,15 @@ impl Namespace {
     }
 
     /// None of a file that is none. Asked of the file itself: `ip netns` makes an empty file first, and removes it last.
+    /// Asked before it is opened: to open a FIFO waits for a writer, and to open a device can set it going.
     fn open(label: String, path: &Path, is_own: bool) -> Result<Option<Self>> {
         let failed = |error| Error::kernel(format!("open {}", path.display()), error);
-        let file = File::open(path).map_err(failed)?;
-        let stat = fstatfs(&file).map_err(|errno| failed(errno.into()))?;
+        let handle = OpenOptions::new().read(true).custom_flags(OFlag::O_PATH.bits()).open(path).map_err(failed)?;
+        let stat = fstatfs(&handle).map_err(|errno| failed(errno.into()))?;
         if stat.filesystem_type() != FsType(NSFS_MAGIC) {
             return Ok(None);
         }
+        let file = File::open(format!("/proc/self/fd/{}", handle.as_raw_fd())).map_err(failed)?;
         let inode = file.metadata().map_err(failed)?.ino();
         Ok(Some(Self { label, inode, file, is_own }))
     }
@@ -83,6 +87,13 @@ impl Namespace {
             });
             thread.join().unwrap_or_else(|_| Err(failed(std::io::Error::other("the thread in it panicked"))))
         })
+    }
+
+    /// Takes the calling thread in, for good.
+    pub fn enter(&self) -> Result<()> {
+        let failed =
+            |errno: nix::errno::Errno| Error::kernel(format!("enter network namespace {}", self.label), errno.into());
+        setns(&self.file, CloneFlags::CLONE_NEWNET).map_err(failed)
     }
 
     /// Its cookie: never reused while the host runs, unlike the inode (`SO_NETNS_COOKIE`, 5.14).

@@ -1,7 +1,6 @@
 //! From an object file to programs and maps in the kernel, not yet registered.
 
 use std::borrow::Cow;
-use std::fs;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -17,10 +16,9 @@ use crate::identity::{Identity, IDENTITY_MAP};
 use crate::kernel_ops::{members, KernelOps, Member};
 use crate::params::{publish, PARAMS_MAP};
 use crate::sys::{self, OpsTemplate};
+use crate::verifier_log::write_log;
 use crate::writes::{unwritable_field, writable_since};
 
-/// Where the verifier's logs go.
-const LOG_FOLDER: &str = "/run/ccctl";
 /// `TCP_CA_NAME_MAX`: a kernel name with its closing zero.
 const KERNEL_NAME_BYTES: usize = 16;
 /// Read-only data of objects whose `cong_control` asks how many arguments it has.
@@ -43,11 +41,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// The algorithm of this name, or, where the word has a slash or ends in `.o`, the object file at this path.
+    /// The built-in algorithm of this name. No file is read, whatever the word is.
     pub fn named(word: &str) -> Result<Self> {
-        if Self::is_file(word) {
-            return Self::of_file(word);
-        }
         let known = algorithm(word).ok_or_else(|| {
             let names = algorithms().iter().map(ccctl_catalog::Algorithm::name);
             let hint = match closest(word, names.clone()) {
@@ -71,9 +66,9 @@ impl Program {
         word.contains('/') || Path::new(word).extension().is_some_and(|ending| ending == "o")
     }
 
-    fn of_file(path: &str) -> Result<Self> {
-        let bytes = fs::read(path).map_err(|error| Error::kernel(format!("read {path}"), error))?;
-        let refused = |error: LayoutError| Error::Object { object: path.to_owned(), error };
+    /// The algorithm in an object file that was read; `label` is how messages call it.
+    pub fn of_object(label: &str, bytes: Vec<u8>) -> Result<Self> {
+        let refused = |error: LayoutError| Error::Object { object: label.to_owned(), error };
         let (parsed, _) = sys::with_log(|| {
             let btf = Btf::from_raw("file", &bytes).map_err(|error| LayoutError::NoBtf(error.to_string()))?;
             let btf = btf.ok_or_else(|| LayoutError::NoBtf("no .BTF section".to_owned()))?;
@@ -82,7 +77,7 @@ impl Program {
         });
         let (algorithm, layout) = parsed.map_err(refused)?;
         let hash = object_hash(&bytes);
-        Ok(Self { label: path.to_owned(), algorithm, layout, hash, object: Cow::Owned(bytes) })
+        Ok(Self { label: label.to_owned(), algorithm, layout, hash, object: Cow::Owned(bytes) })
     }
 
     /// The algorithm's defaults.
@@ -273,13 +268,6 @@ pub(crate) fn last_words(log: &str, otherwise: &str) -> String {
     let body = log.split("-- END PROG LOAD LOG --").next().filter(|_| log.contains("-- END PROG LOAD LOG --"));
     body.and_then(|body| body.lines().rev().find(|line| !line.is_empty() && !line.starts_with("processed ")))
         .map_or_else(|| otherwise.to_owned(), |line| line.trim().to_owned())
-}
-
-pub(crate) fn write_log(algorithm: &str, log: &str) -> std::io::Result<PathBuf> {
-    fs::create_dir_all(LOG_FOLDER)?;
-    let path = Path::new(LOG_FOLDER).join(format!("verifier-{algorithm}-{}.log", std::process::id()));
-    fs::write(&path, log)?;
-    Ok(path)
 }
 
 /// The kernel's struct out of the object's: hooks become descriptors of their programs.

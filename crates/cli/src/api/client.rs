@@ -1,5 +1,6 @@
 //! The command's side: asks the daemon, if one answers.
 
+use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,13 +10,18 @@ use hyper::body::Bytes;
 use hyper::client::conn::http1::{handshake, SendRequest};
 use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
+use nix::errno::Errno;
+use nix::sys::socket::sockopt::SendTimeout;
+use nix::sys::socket::{self, AddressFamily, SockFlag, SockType, UnixAddr};
+use nix::sys::time::{TimeVal, TimeValLike as _};
 use tokio::net::UnixStream;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
-use super::fault::ErrorAnswer;
+use super::fault::{ErrorAnswer, Fault};
 use super::{Daemon, SOCKET, VERSION};
 use crate::engine::Operation;
+use crate::exit::Exit;
 
 /// Where to look for the daemon; empty: nowhere.
 const SOCKET_VARIABLE: &str = "CCCTL_SOCKET";
@@ -31,6 +37,9 @@ pub struct Client {
     sender: SendRequest<Full<Bytes>>,
 }
 
+/// For a place in its queue of connections, which others may have filled.
+const QUEUE: Duration = Duration::from_secs(5);
+
 /// What came of looking for the daemon.
 #[derive(Debug)]
 pub enum Found {
@@ -38,12 +47,14 @@ pub enum Found {
     Daemon(Client),
     /// There is none, or it is not for us.
     None,
+    /// There is one, and so many ask it that it does not come to us: what is to be done is not done past it.
+    Busy(Fault),
     /// There is one that cannot be used, and why.
     Unusable(String),
 }
 
 /// The socket to look at.
-fn socket() -> Option<PathBuf> {
+fn address() -> Option<PathBuf> {
     match std::env::var_os(SOCKET_VARIABLE) {
         Some(path) if path.is_empty() => None,
         Some(path) => Some(path.into()),
@@ -53,18 +64,46 @@ fn socket() -> Option<PathBuf> {
 
 /// Looks for the daemon.
 pub fn connect() -> Found {
-    let Some(path) = socket().filter(|path| path.exists()) else { return Found::None };
+    let Some(path) = address().filter(|path| path.exists()) else { return Found::None };
     match greet(&path) {
         Ok(found) => found,
         Err(error) => Found::Unusable(format!("the daemon at {} does not answer: {error:#}", path.display())),
     }
 }
 
+/// Connects, and waits in the order of arrival where the daemon's queue is full. Nobody listens at what a killed daemon has
+/// left: that is None, and the only errors that mean it.
+fn queue(path: &Path) -> anyhow::Result<Option<std::os::unix::net::UnixStream>> {
+    let socket = socket::socket(AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
+    socket::setsockopt(&socket, SendTimeout, &TimeVal::seconds(QUEUE.as_secs().try_into()?))?;
+    match socket::connect(socket.as_raw_fd(), &UnixAddr::new(path)?) {
+        Ok(()) => Ok(Some(socket.into())),
+        Err(Errno::ECONNREFUSED | Errno::ENOENT) => Ok(None),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+fn busy(path: &Path, why: &str) -> Found {
+    let cause = format!("the daemon at {} is busy: {why}", path.display());
+    let remedy = format!("again later; its log says who asks so much, and {SOCKET_VARIABLE}= does without it");
+    Found::Busy(Fault::new(Exit::Locked, cause, remedy))
+}
+
 fn greet(path: &Path) -> anyhow::Result<Found> {
+    let stream = match queue(path) {
+        Ok(Some(stream)) => stream,
+        Ok(None) => return Ok(Found::None),
+        Err(error) if error.downcast_ref() == Some(&Errno::EAGAIN) => {
+            return Ok(busy(path, &format!("it has taken no connection for {} s", QUEUE.as_secs())));
+        }
+        Err(error) => return Err(error),
+    };
+    stream.set_nonblocking(true)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let connected = runtime.block_on(async { timeout(GREETING, UnixStream::connect(path)).await })?;
-    // Nobody listens at what a killed daemon has left; others are not let in.
-    let Ok(stream) = connected else { return Ok(Found::None) };
+    let stream = {
+        let _inside = runtime.enter();
+        UnixStream::from_std(stream)?
+    };
     if stream.peer_cred()?.uid() != 0 {
         return Ok(Found::Unusable(format!("{} is not root's: it is not asked", path.display())));
     }
@@ -78,6 +117,9 @@ fn greet(path: &Path) -> anyhow::Result<Found> {
     let (status, body) = client.send(Method::GET, "daemon", Vec::new(), GREETING)?;
     if status == StatusCode::FORBIDDEN {
         return Ok(Found::None); // what this user may do needs no daemon
+    }
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        return Ok(busy(path, "it has too many connections"));
     }
     let daemon: Daemon = serde_json::from_slice(&body).context("it is no ccctl daemon")?;
     if daemon.version != VERSION {

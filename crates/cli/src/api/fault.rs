@@ -51,7 +51,7 @@ impl Fault {
             (_, Exit::Refused) => StatusCode::CONFLICT,
             (_, Exit::Host) => StatusCode::NOT_IMPLEMENTED,
             (_, Exit::Locked) => StatusCode::SERVICE_UNAVAILABLE,
-            (_, Exit::Done | Exit::Unexpected | Exit::Partly) => StatusCode::INTERNAL_SERVER_ERROR,
+            (_, Exit::Done | Exit::Unexpected | Exit::Partly | Exit::NotLooked) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 }

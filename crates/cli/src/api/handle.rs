@@ -16,8 +16,10 @@ use super::openapi;
 use super::peer::{Peer, ReadGroup, Role};
 use super::query;
 use super::registry::{operation, Asked, Entry, OPERATIONS};
-use super::thread::Threads;
+use super::room::{Place, Room};
+use super::thread::{Job, Threads};
 use super::{Daemon, VERSION};
+use crate::daemon::log;
 use crate::exit::Exit;
 use crate::metrics::{self, Format};
 
@@ -35,6 +37,59 @@ pub struct Context {
     pub changed: Arc<Notify>,
     /// Where requests run.
     pub threads: Arc<Threads>,
+    /// Long answers to readers, until they are sent.
+    pub long_answers: LongAnswers,
+}
+
+/// Long answers at once, and of one reader: the list of 100,000 sockets has 60 MB, and stays in memory until it is read.
+const LONG_ANSWERS: (u32, usize) = (4, 2);
+/// Shorter ones are not counted.
+const LONG_ANSWER_BYTES: usize = 1 << 20;
+
+/// Room for them.
+#[derive(Debug)]
+pub struct LongAnswers(Arc<Room>);
+
+impl Default for LongAnswers {
+    fn default() -> Self {
+        Self(Room::new(LONG_ANSWERS.0, LONG_ANSWERS.1))
+    }
+}
+
+/// A long answer, whose place is free when it has been sent.
+struct LongAnswer {
+    body: Vec<u8>,
+    _place: Place,
+}
+
+impl AsRef<[u8]> for LongAnswer {
+    fn as_ref(&self) -> &[u8] {
+        &self.body
+    }
+}
+
+impl LongAnswers {
+    /// The body as it is sent; a reader who has too many that are not read yet does not get it.
+    fn admit(&self, peer: &Peer, body: Vec<u8>) -> Result<Bytes, Refusal> {
+        if peer.role == Role::Change || body.len() <= LONG_ANSWER_BYTES {
+            return Ok(body.into());
+        }
+        match self.0.enter(peer.uid) {
+            Some(place) => Ok(Bytes::from_owner(LongAnswer { body, _place: place })),
+            None => {
+                let cause = format!(
+                    "{} answers over 1 MB, at most {} of one user, are being sent",
+                    LONG_ANSWERS.0, LONG_ANSWERS.1
+                );
+                refuse(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    Exit::Locked,
+                    cause,
+                    "read those that you have asked for, or ask for less: limit=1000",
+                )
+            }
+        }
+    }
 }
 
 /// An answer that is complete before it is sent.
@@ -62,9 +117,9 @@ pub async fn handle(context: Arc<Context>, peer: Arc<Peer>, request: Request<Inc
         Ok(body) => build(StatusCode::OK, body),
         Err(Refusal(status, fault)) => {
             if status == StatusCode::FORBIDDEN {
-                tracing::warn!("refused: {method} {path} of {peer}");
+                tracing::warn!(target: log::OF_USER, user = peer.uid, "refused: {method} {path} of {peer}");
             } else {
-                tracing::debug!("{method} {path} of {peer}: {status}: {fault}");
+                tracing::debug!(target: log::OF_USER, user = peer.uid, "{method} {path} of {peer}: {status}: {fault}");
             }
             failed(status, fault)
         }
@@ -80,7 +135,7 @@ async fn metrics(request: &Request<Incoming>) -> Answer {
     failed(StatusCode::NOT_FOUND, Fault::new(Exit::Usage, "the metrics are off", remedy))
 }
 
-async fn answer(context: &Context, peer: &Arc<Peer>, request: Request<Incoming>) -> Result<Vec<u8>, Refusal> {
+async fn answer(context: &Context, peer: &Arc<Peer>, request: Request<Incoming>) -> Result<Bytes, Refusal> {
     if peer.role == Role::Nothing {
         let remedy = "ask as root, or as a member of the group that [api] read_group names";
         return refuse(StatusCode::FORBIDDEN, Exit::Host, format!("user {} may not ask ccctl", peer.uid), remedy);
@@ -94,7 +149,9 @@ async fn answer(context: &Context, peer: &Arc<Peer>, request: Request<Incoming>)
     };
     if let Some(own) = own {
         only(&request, &[Method::GET])?;
-        return own.or_else(|error| refuse(StatusCode::INTERNAL_SERVER_ERROR, Exit::Unexpected, error.to_string(), ""));
+        return own
+            .map(Bytes::from)
+            .or_else(|error| refuse(StatusCode::INTERNAL_SERVER_ERROR, Exit::Unexpected, error.to_string(), ""));
     }
     let Some(entry) = operation(name) else {
         return refuse(StatusCode::NOT_FOUND, Exit::Usage, no_path(&path), hint(name));
@@ -169,6 +226,10 @@ fn parse(entry: &Entry, value: Value) -> Result<Box<dyn Asked>, Refusal> {
 
 /// What changes something is for root, and never a GET.
 fn allow(entry: &Entry, peer: &Peer, asked: &dyn Asked, is_get: bool) -> Result<(), Refusal> {
+    if asked.opens_paths() && peer.role != Role::Change {
+        let cause = format!("user {} may read, and {} of a path is for root", peer.uid, entry.name);
+        return refuse(StatusCode::FORBIDDEN, Exit::Host, cause, "a name that ip netns list shows, or netns_pid");
+    }
     if !asked.changes() {
         return Ok(());
     }
@@ -183,19 +244,23 @@ fn allow(entry: &Entry, peer: &Peer, asked: &dyn Asked, is_get: bool) -> Result<
     Ok(())
 }
 
-async fn run(context: &Context, peer: &Arc<Peer>, entry: &Entry, asked: Box<dyn Asked>) -> Result<Vec<u8>, Refusal> {
-    let changes = asked.changes();
-    let result = context.threads.run(peer.clone(), asked).await;
-    if changes {
+async fn run(context: &Context, peer: &Arc<Peer>, entry: &Entry, request: Box<dyn Asked>) -> Result<Bytes, Refusal> {
+    let (changes, is_dry_run) = (request.changes(), request.is_dry_run());
+    let result = context.threads.run(Job { name: entry.name, peer: peer.clone(), request }).await;
+    if is_dry_run {
+        let outcome = if result.is_ok() { "nothing was changed" } else { "failed" };
+        tracing::info!("{} for {peer}, dry run: {outcome}", entry.name);
+    } else if changes {
         let outcome = if result.is_ok() { "done" } else { "not done" };
         tracing::info!("{} for {peer}: {outcome}", entry.name);
         context.changed.notify_one();
     }
-    result.map_err(|error| Refusal(Fault::status(&error), Fault::of(&error)))
+    let body = result.map_err(|error| Refusal(Fault::status(&error), Fault::of(&error)))?;
+    context.long_answers.admit(peer, body)
 }
 
-fn build(status: StatusCode, body: Vec<u8>) -> Answer {
-    let mut answer = Response::new(Full::new(Bytes::from(body)));
+fn build(status: StatusCode, body: Bytes) -> Answer {
+    let mut answer = Response::new(Full::new(body));
     *answer.status_mut() = status;
     let headers = answer.headers_mut();
     headers.insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static("application/json"));
@@ -207,7 +272,7 @@ fn build(status: StatusCode, body: Vec<u8>) -> Answer {
 pub fn failed(status: StatusCode, fault: Fault) -> Answer {
     let allowed = (status == StatusCode::METHOD_NOT_ALLOWED).then(|| fault.remedy.clone()).flatten();
     let body = serde_json::to_vec(&ErrorAnswer { error: fault }).unwrap_or_default();
-    let mut answer = build(status, body);
+    let mut answer = build(status, body.into());
     if let Some(allowed) = allowed.and_then(|methods| methods.parse().ok()) {
         answer.headers_mut().insert(ALLOW, allowed);
     }

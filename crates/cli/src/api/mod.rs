@@ -8,14 +8,17 @@ mod openapi;
 mod peer;
 mod query;
 mod registry;
+mod room;
 mod server;
 mod thread;
+mod write_limit;
 
 pub use client::{connect, Found};
 pub use fault::Fault;
-pub use handle::{Context, PATIENCE};
+pub use handle::Context;
 pub use peer::ReadGroup;
 pub use server::{serve, HEADER_BYTES};
+pub use write_limit::WriteLimit;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -11,6 +11,12 @@ pub trait Asked: Send {
     /// See [`Operation::changes`].
     fn changes(&self) -> bool;
 
+    /// See [`Operation::opens_paths`].
+    fn opens_paths(&self) -> bool;
+
+    /// See [`Operation::is_dry_run`].
+    fn is_dry_run(&self) -> bool;
+
     /// Does it, and gives the answer as JSON.
     fn run(&self) -> anyhow::Result<Vec<u8>>;
 }
@@ -18,6 +24,14 @@ pub trait Asked: Send {
 impl<O: Operation + Send> Asked for O {
     fn changes(&self) -> bool {
         Operation::changes(self)
+    }
+
+    fn opens_paths(&self) -> bool {
+        Operation::opens_paths(self)
+    }
+
+    fn is_dry_run(&self) -> bool {
+        Operation::is_dry_run(self)
     }
 
     fn run(&self) -> anyhow::Result<Vec<u8>> {

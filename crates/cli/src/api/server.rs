@@ -10,22 +10,30 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::StatusCode;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use nix::sys::socket::{listen, Backlog};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{watch, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::fault::{ErrorAnswer, Fault};
 use super::handle::{handle, Context, PATIENCE};
 use super::peer::{Peer, Role};
+use super::room::{Place, Room};
+use super::write_limit::WriteLimit;
+use crate::daemon::log;
 use crate::exit::Exit;
 
 /// Connections of root, which nobody else can take away.
-const ROOT_CONNECTIONS: usize = 32;
-/// Connections of those who read.
-const READ_CONNECTIONS: usize = 24;
-/// Connections of those who are told that they may not.
-const OTHER_CONNECTIONS: usize = 8;
+const ROOT_CONNECTIONS: u32 = 32;
+/// Connections of those who read, and of one of them.
+const READ_CONNECTIONS: (u32, usize) = (24, 12);
+/// Connections of those who are told that they may not, and of one of them.
+const OTHER_CONNECTIONS: (u32, usize) = (8, 2);
+/// Connections that wait to be taken. The kernel makes it less where `net.core.somaxconn` is.
+const BACKLOG: i32 = 4096;
+/// How long a peer may not read what is sent to it.
+const UNREAD: Duration = Duration::from_secs(30);
 /// Longest life of a connection: whoever does not read the answer must not keep its memory for ever.
 const LIFE: Duration = Duration::from_secs(600);
 /// Longest header of a request.
@@ -38,21 +46,24 @@ const LAST_ANSWERS: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(100);
 
 struct Limits {
-    root: Arc<Semaphore>,
-    read: Arc<Semaphore>,
-    other: Arc<Semaphore>,
-    farewells: Arc<Semaphore>,
+    root: Arc<Room>,
+    read: Arc<Room>,
+    other: Arc<Room>,
+    /// Those that are turned away, root apart from others.
+    root_farewells: Arc<Room>,
+    farewells: Arc<Room>,
     ending: watch::Sender<bool>,
 }
 
 impl Limits {
     fn new() -> Self {
-        let room = |count| Arc::new(Semaphore::new(count));
+        let shared = |(most, most_of_user)| Room::new(most, most_of_user);
         Self {
-            root: room(ROOT_CONNECTIONS),
-            read: room(READ_CONNECTIONS),
-            other: room(OTHER_CONNECTIONS),
-            farewells: room(OTHER_CONNECTIONS),
+            root: Room::new(ROOT_CONNECTIONS, ROOT_CONNECTIONS as usize),
+            read: shared(READ_CONNECTIONS),
+            other: shared(OTHER_CONNECTIONS),
+            root_farewells: Room::new(ROOT_CONNECTIONS, ROOT_CONNECTIONS as usize),
+            farewells: shared(OTHER_CONNECTIONS),
             ending: watch::Sender::new(false),
         }
     }
@@ -61,25 +72,33 @@ impl Limits {
     async fn close(&self) {
         let _ = self.ending.send(true); // there may be no connection
         let all = async {
-            let _ = self.root.acquire_many(ROOT_CONNECTIONS as u32).await;
-            let _ = self.read.acquire_many(READ_CONNECTIONS as u32).await;
+            self.root.is_empty().await;
+            self.read.is_empty().await;
         };
         let _ = timeout(LAST_ANSWERS, all).await; // those that take longer are not waited for
     }
 
-    fn of(&self, role: Role) -> Option<OwnedSemaphorePermit> {
-        let room = match role {
+    fn of(&self, peer: &Peer) -> Option<Place> {
+        let room = match peer.role {
             Role::Change => &self.root,
             Role::Read => &self.read,
             Role::Nothing => &self.other,
         };
-        room.clone().try_acquire_owned().ok()
+        room.enter(peer.uid)
+    }
+
+    fn farewell(&self, peer: &Peer) -> Option<Place> {
+        let room = if peer.role == Role::Change { &self.root_farewells } else { &self.farewells };
+        room.enter(peer.uid)
     }
 }
 
 /// Serves until `shutdown`; requests that run then are carried out by their threads.
 pub async fn serve(listener: &UnixListener, context: Arc<Context>, shutdown: impl Future<Output = ()>) {
     let limits = Limits::new();
+    if let Err(errno) = Backlog::new(BACKLOG).and_then(|backlog| listen(listener, backlog)) {
+        tracing::warn!("the queue of connections stays as it is: {}", errno.desc());
+    }
     let mut shutdown = pin!(shutdown);
     loop {
         let accepted = tokio::select! {
@@ -104,19 +123,19 @@ fn admit(stream: UnixStream, context: &Arc<Context>, limits: &Limits) {
             return;
         }
     };
-    if let Some(permit) = limits.of(peer.role) {
+    if let Some(place) = limits.of(&peer) {
         let (context, ending) = (context.clone(), limits.ending.subscribe());
         tokio::spawn(async move {
             let _ = timeout(LIFE, connection(stream, context, peer, ending)).await;
-            drop(permit);
+            drop(place);
         });
         return;
     }
-    tracing::warn!("too many connections: {peer} is turned away");
-    if let Ok(permit) = limits.farewells.clone().try_acquire_owned() {
+    tracing::warn!(target: log::OF_USER, user = peer.uid, "too many connections: {peer} is turned away");
+    if let Some(place) = limits.farewell(&peer) {
         tokio::spawn(async move {
             say(stream, StatusCode::SERVICE_UNAVAILABLE, "too many connections", "again later").await;
-            drop(permit);
+            drop(place);
         });
     }
 }
@@ -128,7 +147,7 @@ async fn connection(stream: UnixStream, context: Arc<Context>, peer: Arc<Peer>, 
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(HEADER_BYTES).half_close(true);
-    let mut connection = builder.serve_connection(TokioIo::new(stream), service);
+    let mut connection = builder.serve_connection(TokioIo::new(WriteLimit::new(stream, UNREAD)), service);
     let ended = loop {
         let ended = tokio::select! {
             ended = std::future::poll_fn(|context| connection.poll_without_shutdown(context)) => Some(ended),
@@ -139,13 +158,13 @@ async fn connection(stream: UnixStream, context: Arc<Context>, peer: Arc<Peer>, 
             None => Pin::new(&mut connection).graceful_shutdown(),
         }
     };
-    let stream = connection.into_parts().io.into_inner();
+    let stream = connection.into_parts().io.into_inner().into_inner();
     match ended {
         Err(error) if error.is_timeout() => {
             let cause = format!("the request did not come within {} s", PATIENCE.as_secs());
             say(stream, StatusCode::REQUEST_TIMEOUT, &cause, "send it at once").await;
         }
-        Err(error) => tracing::debug!("connection of {peer}: {error}"),
+        Err(error) => tracing::debug!(target: log::OF_USER, user = peer.uid, "connection of {peer}: {error}"),
         Ok(()) => {}
     }
 }

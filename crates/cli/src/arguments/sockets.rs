@@ -37,6 +37,7 @@ pub struct SocketSelection {
 impl SocketSelection {
     /// The same, and only sockets of this algorithm.
     pub fn filter(&self, instance: Option<&str>) -> SocketFilter {
+        let netns_pid = self.netns.as_deref().and_then(process_of);
         SocketFilter {
             instance: instance.map(str::to_owned),
             cgroup: self.cgroup.clone(),
@@ -46,9 +47,15 @@ impl SocketSelection {
             dst: self.dst.clone(),
             state: self.state.clone(),
             cookie: self.cookie,
-            netns: self.netns.clone(),
+            netns: self.netns.clone().filter(|_| netns_pid.is_none()),
+            netns_pid,
         }
     }
+}
+
+/// The process of `/proc/PID/ns/net`: the daemon takes that from everybody who may ask, and other paths from root alone.
+fn process_of(path: &str) -> Option<u32> {
+    path.strip_prefix("/proc/")?.strip_suffix("/ns/net")?.parse().ok()
 }
 
 /// `ss` prints them in hexadecimal.

@@ -4,13 +4,20 @@ use crate::arguments::Apply;
 use crate::engine::{self, Applied};
 use crate::exit::{Exit, UsageError};
 use crate::output;
+use crate::policy;
+use crate::trust::{Trust, Unread};
 
 pub fn run(arguments: &Apply) -> anyhow::Result<Exit> {
     let path = std::path::absolute(&arguments.file)?;
     let file = path.display().to_string();
-    let text = std::fs::read_to_string(&path)
-        .map_err(|error| UsageError::new(format!("read {file}: {error}"), "docs/daemon.md says what is in one"))?;
-    let applied = engine::ask(&engine::Apply { file, text, dry_run: arguments.dry_run })?;
+    let text = policy::read(&path, Trust::of_option(arguments.trust_writable)).map_err(|unread| match unread {
+        Unread::Failed(error) => {
+            UsageError::new(format!("read {file}: {error}"), "docs/daemon.md says what is in one").into()
+        }
+        Unread::Refused(fault) => anyhow::Error::from(fault),
+    })?;
+    let (dry_run, trust_writable) = (arguments.dry_run, arguments.trust_writable);
+    let applied = engine::ask(&engine::Apply { file, text, dry_run, trust_writable })?;
     if arguments.output.json {
         output::json(&applied)?;
     } else {

@@ -7,7 +7,8 @@ use crate::exit::Exit;
 use crate::output;
 
 pub fn run(arguments: &Check) -> anyhow::Result<Exit> {
-    let checked = engine::ask(&engine::Check { algorithm: absolute(&arguments.algorithm)? })?;
+    let algorithm = absolute(&arguments.algorithm)?;
+    let checked = engine::ask(&engine::Check { algorithm, trust_writable: arguments.trust_writable })?;
     if arguments.output.json {
         output::json(&checked)?;
         return Ok(Exit::Done);

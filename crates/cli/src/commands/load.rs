@@ -14,6 +14,7 @@ pub fn run(arguments: &Load) -> anyhow::Result<Exit> {
         profile: arguments.parameters.profile.clone(),
         set: settings(&arguments.parameters.set)?,
         default: arguments.default,
+        trust_writable: arguments.trust_writable,
     })?;
     if arguments.output.json {
         output::json(&loaded)?;

@@ -13,6 +13,7 @@ pub fn run(arguments: &Swap) -> anyhow::Result<Exit> {
         with: arguments.with.as_deref().map(absolute).transpose()?,
         profile: arguments.parameters.profile.clone(),
         set: settings(&arguments.parameters.set)?,
+        trust_writable: arguments.trust_writable,
     })?;
     if arguments.output.json {
         output::json(&swapped)?;

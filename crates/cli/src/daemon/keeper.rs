@@ -19,6 +19,7 @@ use crate::metrics::counters::COUNTERS;
 use crate::metrics::Exporter;
 use crate::policy::{self, Policy, Step};
 use crate::sys;
+use crate::trust::{Trust, Unread};
 
 /// How often the kernel is looked at.
 const LOOK: Duration = Duration::from_secs(2);
@@ -32,6 +33,7 @@ pub struct Keeper {
     daemon: &'static Daemon,
     /// The daemon's own file.
     path: PathBuf,
+    trust: Trust,
     policy: Arc<Policy>,
     seen: Seen,
     retry: Option<(Instant, Duration)>,
@@ -63,8 +65,8 @@ impl Reason {
 
 impl Keeper {
     /// One that keeps `policy`, which was read from `path`.
-    pub fn new(daemon: &'static Daemon, path: PathBuf, policy: Arc<Policy>) -> Self {
-        Self { daemon, path, policy, seen: Seen::default(), retry: None, stopped: false, guard: None }
+    pub fn new(daemon: &'static Daemon, (path, trust): (PathBuf, Trust), policy: Arc<Policy>) -> Self {
+        Self { daemon, path, trust, policy, seen: Seen::default(), retry: None, stopped: false, guard: None }
     }
 
     /// Runs until it is dropped.
@@ -144,8 +146,11 @@ impl Keeper {
     /// Reads the file again; a bad one changes nothing.
     fn reload(&mut self) {
         let file = self.path.display().to_string();
-        let text = std::fs::read_to_string(&self.path).map_err(anyhow::Error::from);
-        match text.and_then(|text| Policy::of_text(&file, &text)) {
+        let text = policy::read(&self.path, self.trust).map_err(|unread| match unread {
+            Unread::Failed(error) => anyhow::Error::from(error),
+            Unread::Refused(fault) => fault.into(),
+        });
+        match text.and_then(|text| Policy::of_text(&file, &text, self.trust)) {
             Ok(policy) => {
                 tracing::info!("{file} was read again");
                 if policy.api != self.policy.api {

@@ -18,8 +18,16 @@ use crate::policy::Level;
 
 /// The same message is written once in this time.
 const PERIOD: Duration = Duration::from_secs(60);
-/// Most messages of all kinds in a period.
-const MOST: usize = 300;
+/// Target of messages that a user can cause who may not change anything. They have a field `user`, the user's id: each user
+/// has a budget, whatever paths and processes the messages name, and nobody can use up that of others or of the daemon.
+pub const OF_USER: &str = "ccctl::of_user";
+/// Messages of one user in a period.
+const MOST_OF_USER: usize = 10;
+/// Messages of all users together: one person can have many user ids, those of a container for example.
+const MOST_OF_USERS: usize = 300;
+/// The daemon's own messages that are remembered, so that the same one is not written again. It has far fewer; what is
+/// beyond is written without being remembered.
+const REMEMBERED: usize = 1000;
 /// What this module says itself is neither the same again nor too much.
 const OWN: &str = "ccctl::log";
 
@@ -56,35 +64,58 @@ fn is_journal() -> bool {
 struct Written {
     since: Instant,
     messages: HashMap<String, usize>,
+    users: HashMap<u64, OfUser>,
+    of_other_users: usize,
+}
+
+/// Messages of a user.
+#[derive(Debug, Default)]
+struct OfUser {
+    written: usize,
     left_out: usize,
 }
 
 impl Written {
     fn new(since: Instant) -> Self {
-        Self { since, messages: HashMap::new(), left_out: 0 }
+        Self { since, messages: HashMap::new(), users: HashMap::new(), of_other_users: 0 }
     }
 
-    /// May this be written? Counts it if not.
-    fn admit(&mut self, message: &str) -> bool {
-        if let Some(again) = self.messages.get_mut(message) {
+    /// May this be written? Counts it if not. What the daemon says itself is only left out where it stands there already.
+    fn admit(&mut self, message: &Message) -> bool {
+        if let Some(user) = message.user {
+            return self.admit_of(user);
+        }
+        if let Some(again) = self.messages.get_mut(&message.text) {
             *again += 1;
             return false;
         }
-        if self.messages.len() >= MOST {
-            self.left_out += 1;
+        if self.messages.len() < REMEMBERED {
+            self.messages.insert(message.text.clone(), 0);
+        }
+        true
+    }
+
+    fn admit_of(&mut self, user: u64) -> bool {
+        let all: usize = self.users.values().map(|of_user| of_user.written).sum();
+        if all >= MOST_OF_USERS && !self.users.contains_key(&user) {
+            self.of_other_users += 1;
             return false;
         }
-        self.messages.insert(message.to_owned(), 0);
-        true
+        let of_user = self.users.entry(user).or_default();
+        let admitted = all < MOST_OF_USERS && of_user.written < MOST_OF_USER;
+        *(if admitted { &mut of_user.written } else { &mut of_user.left_out }) += 1;
+        admitted
     }
 
     /// What was not written.
     fn left_out(self) -> Vec<String> {
         let again = self.messages.into_iter().filter(|(_, again)| *again > 0);
         let mut told: Vec<String> = again.map(|(message, again)| format!("{again} times more: {message}")).collect();
+        let users = self.users.into_iter().filter(|(_, of_user)| of_user.left_out > 0);
+        told.extend(users.map(|(user, of_user)| format!("{} more refusals of user {user}", of_user.left_out)));
         told.sort();
-        if self.left_out > 0 {
-            told.push(format!("{} other messages were left out", self.left_out));
+        if self.of_other_users > 0 {
+            told.push(format!("{} refusals of other users", self.of_other_users));
         }
         told
     }
@@ -120,7 +151,7 @@ impl<S: Subscriber> Layer<S> for Sieve {
             return true;
         }
         let mut written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
-        written.get_or_insert_with(|| Written::new(Instant::now())).admit(&Message::of(event).0)
+        written.get_or_insert_with(|| Written::new(Instant::now())).admit(&Message::of(event))
     }
 }
 
@@ -130,14 +161,17 @@ struct Stderr;
 impl<S: Subscriber> Layer<S> for Stderr {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let level = event.metadata().level().as_str().to_lowercase();
-        let line = format!("ccctl: {level}: {}\n", Message::of(event).0);
+        let line = format!("ccctl: {level}: {}\n", Message::of(event).text);
         let _ = std::io::stderr().write_all(line.as_bytes()); // nobody may be there to be told
     }
 }
 
-/// The text of an event.
+/// The text of an event, and the user who has caused it.
 #[derive(Default)]
-struct Message(String);
+struct Message {
+    text: String,
+    user: Option<u64>,
+}
 
 impl Message {
     fn of(event: &Event<'_>) -> Self {
@@ -148,10 +182,17 @@ impl Message {
 }
 
 impl Visit for Message {
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        match field.name() {
+            "user" => self.user = Some(value),
+            _ => self.record_debug(field, &value),
+        }
+    }
+
     fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
         let _ = match field.name() {
-            "message" => write!(self.0, "{value:?}"),
-            name => write!(self.0, " {name}={value:?}"), // writing to a string does not fail
+            "message" => write!(self.text, "{value:?}"),
+            name => write!(self.text, " {name}={value:?}"), // writing to a string does not fail
         };
     }
 }
@@ -160,11 +201,39 @@ impl Visit for Message {
 mod tests {
     use super::*;
 
+    fn own(text: &str) -> Message {
+        Message { text: text.to_owned(), user: None }
+    }
+
+    fn of(user: u64, text: &str) -> Message {
+        Message { text: text.to_owned(), user: Some(user) }
+    }
+
     #[test]
-    fn the_same_again_and_too_much_are_counted() {
+    fn the_same_again_is_counted() {
         let mut written = Written::new(Instant::now());
-        assert!(written.admit("a") && !written.admit("a") && !written.admit("a"));
-        assert_eq!((0..MOST).filter(|number| written.admit(&format!("{number}"))).count(), MOST - 1);
-        assert_eq!(written.left_out(), ["2 times more: a", "1 other messages were left out"]);
+        assert!(written.admit(&own("a")) && !written.admit(&own("a")) && !written.admit(&own("a")));
+        assert_eq!(written.left_out(), ["2 times more: a"]);
+    }
+
+    #[test]
+    fn attack_a_user_uses_up_only_the_users_own_budget() {
+        let mut written = Written::new(Instant::now());
+        let refused = |number: usize| of(1234, &format!("refused: GET /v1/x{number} of process {number}"));
+        assert_eq!((0..1000).filter(|number| written.admit(&refused(*number))).count(), MOST_OF_USER);
+        assert!(written.admit(&of(1235, "refused")), "another user's is written");
+        assert!(
+            (0..1000).all(|number| written.admit(&own(&number.to_string()))),
+            "so is all that the daemon says itself"
+        );
+        assert_eq!(written.left_out(), ["990 more refusals of user 1234"]);
+    }
+
+    #[test]
+    fn attack_many_users_do_not_flood_the_log() {
+        let mut written = Written::new(Instant::now());
+        assert_eq!((0..5000).filter(|user| written.admit(&of(*user, "refused"))).count(), MOST_OF_USERS);
+        assert!(written.users.len() <= MOST_OF_USERS && written.admit(&own("a")));
+        assert_eq!(written.left_out(), ["4700 refusals of other users"]);
     }
 }

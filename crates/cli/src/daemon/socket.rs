@@ -62,11 +62,12 @@ pub struct Exclusive {
 impl Exclusive {
     /// Refuses where a daemon lives, and names its process.
     pub fn take() -> anyhow::Result<Self> {
-        fs::create_dir_all(RUN_FOLDER).with_context(|| format!("create {RUN_FOLDER}"))?;
+        fs::create_dir_all(RUN_FOLDER).map_err(|error| not_done(format!("create {RUN_FOLDER}"), error))?;
         let mut pid = String::new();
         for _ in 0..ATTEMPTS {
             let open = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(LOCK);
-            match Flock::lock(open.with_context(|| format!("open {LOCK}"))?, FlockArg::LockExclusiveNonblock) {
+            let file = open.map_err(|error| not_done(format!("open {LOCK}"), error))?;
+            match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
                 Ok(mut file) if is_in_place(&file) => {
                     file.set_len(0)?;
                     write!(*file, "{}", std::process::id())?;
@@ -83,6 +84,14 @@ impl Exclusive {
         }
         Err(Fault::new(Exit::Refused, format!("a ccctl daemon runs already (pid {pid})"), format!("kill {pid}")).into())
     }
+}
+
+/// A step that failed: for want of privileges, as other commands tell it.
+fn not_done(step: String, error: std::io::Error) -> anyhow::Error {
+    if error.kind() == std::io::ErrorKind::PermissionDenied {
+        return Fault::new(Exit::Host, format!("{step}: not permitted"), "run as root: sudo ccctl daemon").into();
+    }
+    anyhow::Error::from(error).context(step)
 }
 
 /// Is the locked file still the one that others would open?
@@ -112,20 +121,20 @@ impl Listening {
     /// Takes the place of what a killed daemon has left. Everybody may connect: who may do what is decided by who they
     /// are, and a refusal can then be told and noted.
     pub fn at(path: &Path) -> anyhow::Result<Self> {
-        let failed = || format!("listen at {}", path.display());
+        let failed = |error| not_done(format!("listen at {}", path.display()), error);
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).with_context(failed)?;
+            fs::create_dir_all(folder).map_err(failed)?;
         }
         match fs::symlink_metadata(path) {
-            Ok(found) if found.file_type().is_socket() => fs::remove_file(path).with_context(failed)?,
+            Ok(found) if found.file_type().is_socket() => fs::remove_file(path).map_err(failed)?,
             Ok(_) => {
                 let cause = format!("{} is there, and is no socket", path.display());
                 return Err(Fault::new(Exit::Refused, cause, "another path for [api] socket").into());
             }
             Err(_) => {}
         }
-        let socket = UnixListener::bind(path).with_context(failed)?;
-        fs::set_permissions(path, Permissions::from_mode(0o666)).with_context(failed)?;
+        let socket = UnixListener::bind(path).map_err(failed)?;
+        fs::set_permissions(path, Permissions::from_mode(0o666)).map_err(failed)?;
         Ok(Self { socket, path: path.to_owned() })
     }
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{request, Operation};
 use crate::daemon;
 use crate::policy::{self, Policy, Step};
+use crate::trust::Trust;
 
 /// Bring the host to what a configuration file says. A daemon that runs keeps it so until it reads its own file again.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -18,6 +19,9 @@ pub struct Apply {
     /// Only tell what would be done.
     #[serde(default)]
     pub dry_run: bool,
+    /// Take object files although others than root can write them.
+    #[serde(default)]
+    pub trust_writable: bool,
 }
 
 /// What was done.
@@ -43,8 +47,12 @@ impl Operation for Apply {
         true
     }
 
+    fn is_dry_run(&self) -> bool {
+        self.dry_run
+    }
+
     fn run(&self) -> anyhow::Result<Applied> {
-        let policy = Policy::of_text(&self.file, &self.text)?;
+        let policy = Policy::of_text(&self.file, &self.text, Trust::of_option(self.trust_writable))?;
         let Self { file, dry_run, .. } = self.clone();
         if let Some(daemon) = daemon::here() {
             let steps = daemon.apply(policy, &file, dry_run)?;

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{request, Operation};
+use crate::trust::Trust;
 
 /// Ask the kernel whether it accepts an algorithm, without registering it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -12,6 +13,9 @@ use super::{request, Operation};
 pub struct Check {
     /// An algorithm, or the absolute path of an object file.
     pub algorithm: String,
+    /// Take an object file although others than root can write it.
+    #[serde(default)]
+    pub trust_writable: bool,
 }
 
 /// What the verifier did.
@@ -45,7 +49,7 @@ impl Operation for Check {
     }
 
     fn run(&self) -> anyhow::Result<Checked> {
-        let program = request::program(&self.algorithm)?;
+        let program = request::program(&self.algorithm, Trust::of_option(self.trust_writable))?;
         let verified = ccctl_loader::check(&program)?;
         let programs = verified
             .into_iter()

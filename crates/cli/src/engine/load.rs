@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::parameters::{changed, Settings};
 use super::{request, Operation};
+use crate::trust::Trust;
 
 /// Register an algorithm with the kernel.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -23,6 +24,9 @@ pub struct Load {
     /// Make it the default of the caller's network namespace.
     #[serde(default)]
     pub default: bool,
+    /// Take an object file although others than root can write it.
+    #[serde(default)]
+    pub trust_writable: bool,
 }
 
 /// What was loaded.
@@ -54,7 +58,7 @@ impl Operation for Load {
     }
 
     fn run(&self) -> anyhow::Result<LoadAnswer> {
-        let program = request::program(&self.algorithm)?;
+        let program = request::program(&self.algorithm, Trust::of_option(self.trust_writable))?;
         let set = request::parameters(&program, program.defaults(), self.profile.as_deref(), &self.set)?;
         let name = match &self.name {
             Some(name) => name.clone(),

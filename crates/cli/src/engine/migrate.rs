@@ -76,6 +76,10 @@ impl Operation for Migrate {
         true
     }
 
+    fn is_dry_run(&self) -> bool {
+        self.dry_run
+    }
+
     fn run(&self) -> anyhow::Result<Migrated> {
         self.require_a_choice()?;
         let filter = self.filter.resolve()?;

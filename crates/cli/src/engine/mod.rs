@@ -14,6 +14,7 @@ mod down;
 mod guard;
 mod list;
 mod load;
+pub mod look;
 mod migrate;
 mod parameters;
 pub mod plot;
@@ -73,18 +74,27 @@ pub trait Operation: Serialize + DeserializeOwned + JsonSchema {
     /// Does this request change something? Such a request needs root and a POST; others are a GET.
     fn changes(&self) -> bool;
 
+    /// Does it open files by paths of the request? Over the API that is for root: the daemon's rights are not the reader's,
+    /// and what is opened, or the answer, would tell of files that the reader may not see.
+    fn opens_paths(&self) -> bool {
+        false
+    }
+
+    /// Does it only tell what it would change?
+    fn is_dry_run(&self) -> bool {
+        false
+    }
+
     /// Does it, in the network namespace of the calling thread.
     fn run(&self) -> anyhow::Result<Self::Answer>;
 }
 
 /// Asks the daemon to do it, where one answers; otherwise does it here, in this process.
 pub fn ask<O: Operation>(operation: &O) -> anyhow::Result<O::Answer> {
-    if request::is_looking() {
-        return operation.run();
-    }
     match api::connect() {
         Found::Daemon(mut daemon) => daemon.ask(operation),
         Found::None => operation.run(),
+        Found::Busy(fault) => Err(fault.into()),
         Found::Unusable(why) => {
             // Nobody may be there to be told.
             let _ = writeln!(std::io::stderr(), "ccctl: {why}: done without it");

@@ -1,13 +1,13 @@
 //! From the words of a request to programs and parameter sets, and the lock.
 
-use std::process::{Command, Stdio};
+use std::path::Path;
 use std::time::Duration;
 
 use ccctl_catalog::{ParameterSet, Profile};
 use ccctl_loader::{Lock, Program};
 
-use super::Settings;
-use crate::exit::UsageError;
+use super::{look, Settings};
+use crate::trust::{self, Trust, Unread};
 
 /// How long to wait for another ccctl. Its longest work, moving 100,000 sockets, takes seconds.
 const LOCK_PATIENCE: Duration = Duration::from_secs(30);
@@ -17,29 +17,20 @@ pub fn lock() -> anyhow::Result<Lock> {
     Ok(Lock::take(LOCK_PATIENCE)?)
 }
 
-/// Set for the process that looks at an object file first.
-const LOOKING: &str = "CCCTL_LOOKING";
+/// Largest object file. Those that are built in have 16 to 40 kB.
+const MOST_OBJECT_BYTES: u64 = 16 << 20;
 
-/// Is this that process?
-pub fn is_looking() -> bool {
-    std::env::var_os(LOOKING).is_some()
-}
-
-/// The program of a word. An object file is first looked at by a process of its own: libbpf trusts what it reads, and a
-/// damaged file can crash it.
-pub fn program(word: &str) -> anyhow::Result<Program> {
-    if Program::is_file(word) && !is_looking() {
-        // The link leads to the running program also where its file was replaced.
-        let looked = Command::new("/proc/self/exe")
-            .args(["check", "--", word])
-            .env(LOOKING, "1")
-            .stdin(Stdio::null())
-            .output()?;
-        if looked.status.code().is_none() {
-            return Err(UsageError::new(format!("{word} is damaged: reading it crashes"), "compile it again").into());
-        }
+/// The program of a word. An object file is read once: what is looked at first is what is loaded then.
+pub fn program(word: &str, trust: Trust) -> anyhow::Result<Program> {
+    if !Program::is_file(word) {
+        return Ok(Program::named(word)?);
     }
-    Ok(Program::named(word)?)
+    let object = trust::read(Path::new(word), MOST_OBJECT_BYTES, trust).map_err(|unread| match unread {
+        Unread::Failed(error) => ccctl_loader::Error::unread(word, error).into(),
+        Unread::Refused(fault) => anyhow::Error::from(fault),
+    })?;
+    look::look(word, &object)?;
+    Ok(Program::of_object(word, object)?)
 }
 
 /// Sets `base` to what profile and single values say, in this order.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::parameters::Settings;
 use super::{request, Operation};
 use crate::metrics::counters::COUNTERS;
+use crate::trust::Trust;
 
 /// Replace the program behind a kernel name, atomically.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -21,6 +22,9 @@ pub struct Swap {
     /// Single parameters; they count more than the profile.
     #[serde(default)]
     pub set: Settings,
+    /// Take an object file although others than root can write it.
+    #[serde(default)]
+    pub trust_writable: bool,
 }
 
 /// What was done.
@@ -53,7 +57,8 @@ impl Operation for Swap {
         let name = self.name.as_str();
         let lock = request::lock()?;
         let before = Instance::named(name)?;
-        let program = request::program(self.with.as_deref().unwrap_or(&before.identity.algorithm))?;
+        let word = self.with.as_deref().unwrap_or(&before.identity.algorithm);
+        let program = request::program(word, Trust::of_option(self.trust_writable))?;
         // The same algorithm keeps its parameters where they still exist; a profile or another algorithm starts anew.
         let keeps = program.layout.parameters == before.layout.parameters
             && program.algorithm == before.identity.algorithm

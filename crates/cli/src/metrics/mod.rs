@@ -4,8 +4,10 @@ mod collect;
 pub mod counters;
 mod exporter;
 mod exposition;
+mod guests;
 mod port;
 mod table;
+mod user_of;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -59,7 +59,7 @@ mod tests {
         let text = "default = \"web\"\n[instance.web]\nalgorithm = \"cubic\"\n[instance.bulk]\nalgorithm = \"lp\"\n\
             [[rule]]\ncgroup = \"/a\"\nuse = \"web|reno\"\n[[rule]]\ncgroup = \"/b\"\nuse = \"web=10,bulk=90\"\n\
             [[rule]]\ncgroup = \"/c\"\nuse = \"web=10,reno=90\"\n[[rule]]\ncgroup = \"/d\"\nuse = \"bulk\"";
-        let policy = Policy::of_text("f.toml", text).expect("it is right");
+        let policy = Policy::of_text("f.toml", text, crate::trust::Trust::Checked).expect("it is right");
         let trip = |name: &str| Trip {
             name: name.to_owned(),
             fallback: "reno".to_owned(),

@@ -12,6 +12,7 @@ use super::file::{self, wrong, File, Place};
 use super::limits::Limits;
 use crate::engine::{request, Setting, Settings, Who};
 use crate::exit::{cause, remedy};
+use crate::trust::Trust;
 
 /// An instance that is to be there.
 #[derive(Debug, Clone)]
@@ -104,10 +105,11 @@ impl Guard {
 
 impl Policy {
     /// Reads and checks a text; `name` is how messages call it. The kernel is only asked which algorithms it has.
-    pub fn of_text(name: &str, text: &str) -> anyhow::Result<Self> {
+    /// `trust` is for the object files that it names.
+    pub fn of_text(name: &str, text: &str, trust: Trust) -> anyhow::Result<Self> {
         let file = File::of_text(name, text)?;
         let place = Place { file: name, text };
-        let instances = file.instance.iter().map(|(name, instance)| wanted(&place, name, instance));
+        let instances = file.instance.iter().map(|(name, instance)| wanted(&place, name, instance, trust));
         let instances = instances.collect::<anyhow::Result<Vec<_>>>()?;
         let names: Vec<String> = instances.iter().map(|wanted| wanted.name.clone()).collect();
         let rules = check_rules(&place, &file.rule, &names)?;
@@ -121,14 +123,19 @@ impl Policy {
     }
 }
 
-fn wanted(place: &Place<'_>, name: &Spanned<String>, instance: &file::Instance) -> anyhow::Result<Wanted> {
+fn wanted(
+    place: &Place<'_>,
+    name: &Spanned<String>,
+    instance: &file::Instance,
+    trust: Trust,
+) -> anyhow::Result<Wanted> {
     ccctl_loader::check_name(name.get_ref()).map_err(|error| at(place, name, &error.into()))?;
     let word = instance.algorithm.get_ref();
     if Program::is_file(word) && !Path::new(word).is_absolute() {
         let cause = format!("{word:?} is no absolute path");
         return Err(wrong(place, instance.algorithm.span().start, cause, "an object file goes by its absolute path"));
     }
-    let program = request::program(word).map_err(|error| at(place, &instance.algorithm, &error))?;
+    let program = request::program(word, trust).map_err(|error| at(place, &instance.algorithm, &error))?;
     let profile = instance.profile.as_ref();
     let parameters = match profile {
         None => Ok(program.defaults()),
@@ -273,7 +280,7 @@ mod tests {
     #[test]
     fn instances_have_their_profiles_and_their_own_values() {
         let text = "[instance.web]\nalgorithm = \"cubic\"\nprofile = \"linux\"\nset = { beta_q10 = 800 }\n";
-        let policy = Policy::of_text("f.toml", text).expect("it is right");
+        let policy = Policy::of_text("f.toml", text, Trust::Checked).expect("it is right");
         let web = &policy.instances[0];
         assert_eq!(
             (web.name.as_str(), web.program.algorithm.as_str(), web.profile.as_str()),
@@ -292,14 +299,14 @@ mod tests {
     #[test]
     fn the_shipped_file_is_all_comments_and_these_have_the_defaults() {
         let shipped = include_str!("../../../../configs/ccctl.toml");
-        let as_it_is = Policy::of_text("ccctl.toml", shipped).expect("it is right");
+        let as_it_is = Policy::of_text("ccctl.toml", shipped, Trust::Checked).expect("it is right");
         assert!(as_it_is.instances.is_empty() && as_it_is.rules.is_empty() && as_it_is.default.is_none());
         assert_eq!((as_it_is.guard, as_it_is.metrics), (None, None));
         let text = uncommented(shipped);
         // the default stands after tables, where TOML has no place for it
         let (default, rest): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with("default"));
-        let policy =
-            Policy::of_text("ccctl.toml", &[default, rest].concat().join("\n")).expect("the examples are right");
+        let policy = Policy::of_text("ccctl.toml", &[default, rest].concat().join("\n"), Trust::Checked)
+            .expect("the examples are right");
         assert_eq!((policy.api, policy.log), (file::Api::default(), file::Log::default()));
         assert_eq!((policy.instances.len(), policy.rules.len(), policy.default.as_deref()), (2, 1, Some("web")));
         let web = policy.instances.iter().find(|wanted| wanted.name == "web").expect("it is an example");
@@ -359,7 +366,7 @@ mod tests {
             ("[metrics]\n\nacks = [\"\"]", "f.toml:3:", "acks = [\"eth0\"]"),
             ("[metrics]\nacks = [\"eth 0\"]", "f.toml:2:", "acks = [\"eth0\"]"),
         ] {
-            let error = Policy::of_text("f.toml", text).expect_err("it is wrong");
+            let error = Policy::of_text("f.toml", text, Trust::Checked).expect_err("it is wrong");
             let said = format!("{} {}", cause(&error), remedy(&error).unwrap_or_default());
             assert!(said.starts_with(place) && said.contains(hint), "{text:?}: {said}");
         }

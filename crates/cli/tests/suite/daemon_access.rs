@@ -11,7 +11,7 @@ use kernel::daemon::{Answer, Daemon};
 use kernel::{claim, code, is_refusal, Folder, CCCTL};
 
 /// A command as a user with these groups.
-fn as_user(user: &str, group: &str, groups: &str, program: &str) -> Command {
+pub fn as_user(user: &str, group: &str, groups: &str, program: &str) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--reuid", user, "--regid", group]);
     if groups.is_empty() {
@@ -66,7 +66,7 @@ fn who_may_do_what_is_decided_by_who_they_are() {
         assert!(program("65534", "65534", &["list", "--json"]).success());
         is_refusal("reader", &program("65534", "65534", &["load", "reno", "--as", "apiwho"]), code::HOST, &["root"]);
         is_refusal("stranger", &program("12345", "12345", &["load", "reno", "--as", "apiwho"]), code::HOST, &["root"]);
-        is_refusal("stranger", &program("12345", "12345", &["daemon"]), 1, &["/run/ccctl"]);
+        is_refusal("stranger", &program("12345", "12345", &["daemon"]), code::HOST, &["/run/ccctl", "run as root"]);
         assert!(program("12345", "12345", &["show", "cubic"]).success(), "that needs no privileges");
         ccctl_lab::testbed::assert_same(&before);
     });

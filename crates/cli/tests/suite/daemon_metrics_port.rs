@@ -40,7 +40,7 @@ fn nothing_but_metrics_is_answered_whatever_comes() {
         let port = free_port();
         let mut daemon = Daemon::start("metrics-port", &config(port));
         listens(port, true);
-        let close = "Host: x\r\nConnection: close\r\n\r\n";
+        let close = "Host: localhost\r\nConnection: close\r\n\r\n";
         for (request, status) in [
             (format!("GET /metrics HTTP/1.1\r\n{close}"), "200"),
             (format!("HEAD /metrics HTTP/1.1\r\n{close}"), "200"),
@@ -51,6 +51,12 @@ fn nothing_but_metrics_is_answered_whatever_comes() {
             (format!("GET /v1/list HTTP/1.1\r\n{close}"), "404"),
             (format!("POST /v1/down HTTP/1.1\r\n{close}"), "404"),
             (format!("GET /metrics/../v1/status HTTP/1.1\r\n{close}"), "404"),
+            ("GET /metrics HTTP/1.0\r\n\r\n".to_owned(), "200"),
+            ("GET /metrics HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n".to_owned(), "421"),
+            (
+                "GET http://evil.example/metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".to_owned(),
+                "421",
+            ),
             ("no HTTP at all\r\n\r\n".to_owned(), "400"),
             ("GET /metrics HTTP/9.9\r\n\r\n".to_owned(), "400"),
             (format!("GET /metrics HTTP/1.1\r\nX: {}\r\n{close}", "x".repeat(1 << 20)), "431"),

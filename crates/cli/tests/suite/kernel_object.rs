@@ -129,7 +129,7 @@ fn an_algorithm_that_uses_no_parameter_is_an_instance_like_others() {
 }
 
 /// The algorithm with `fault` instead of one of its lines
-fn scalable_with(fault: &str) -> String {
+pub fn scalable_with(fault: &str) -> String {
     let path = format!("{}/../../bpf/algorithms/scalable.bpf.c", env!("CARGO_MANIFEST_DIR"));
     let source = std::fs::read_to_string(path).unwrap();
     let hook = "u32 divisor = p->acks_per_pkt;\n";

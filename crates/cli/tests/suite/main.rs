@@ -7,6 +7,7 @@
 mod acks;
 mod daemon_access;
 mod daemon_api;
+mod daemon_attack;
 mod daemon_guard;
 mod daemon_guard_attacks;
 mod daemon_keep;
@@ -32,6 +33,7 @@ mod kernel_left_out;
 mod kernel_load;
 mod kernel_migrate;
 mod kernel_object;
+mod kernel_object_trust;
 mod kernel_path;
 mod kernel_path_faults;
 mod kernel_path_queue;

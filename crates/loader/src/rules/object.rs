@@ -8,7 +8,8 @@ use super::compile::Compiled;
 use super::installed::Installed;
 use super::record::{rule_query, Plain};
 use crate::error::{Error, Result};
-use crate::object::{last_words, write_log};
+use crate::object::last_words;
+use crate::verifier_log::write_log;
 use crate::{features, sys};
 
 /// The map that remembers what sockets have met: it goes from one program to the next.

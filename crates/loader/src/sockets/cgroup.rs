@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::error::{Error, Result};
 
@@ -24,9 +24,14 @@ fn root_in(mounts: &str) -> Option<PathBuf> {
     })
 }
 
-/// Id of a cgroup: its path from the root of the hierarchy, as in `/proc/PID/cgroup`, or its folder.
+/// Id of a cgroup: its path from the root of the hierarchy, as in `/proc/PID/cgroup`, or its folder. With `..` it would lead
+/// out of the tree, to files that who asks the daemon may not see.
 pub fn cgroup_id(path: &Path) -> Result<u64> {
     let root = root()?;
+    if path.components().any(|component| component == Component::ParentDir) {
+        let cause = format!("{} is not a path of a cgroup", path.display());
+        return Err(Error::Request { cause, remedy: "write the path without ..".to_owned() });
+    }
     let folder = match path.strip_prefix("/") {
         Ok(inner) if !path.starts_with(&root) => root.join(inner),
         Ok(_) => path.to_owned(),

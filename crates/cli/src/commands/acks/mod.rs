@@ -4,18 +4,16 @@ mod rate;
 pub mod stop;
 mod text;
 
-use std::fs::File;
 use std::io::{IsTerminal as _, Write as _};
-use std::path::Path;
 use std::time::{Duration, Instant};
 
+use ccctl_loader::Namespace;
 use ccctl_telemetry::{Clock, PointChoice, Settings};
 use indicatif::{ProgressBar, ProgressStyle};
-use nix::sched::{setns, CloneFlags};
 
 use crate::arguments::{Acks as Arguments, StampPlace};
 use crate::engine::acks::Acks;
-use crate::exit::{Exit, UsageError};
+use crate::exit::Exit;
 use crate::output;
 use rate::Rate;
 use stop::Stop;
@@ -73,13 +71,7 @@ fn choice(place: StampPlace) -> PointChoice {
 
 /// The thread that asks goes; that of the command is the only one of its process.
 pub fn enter(name: &str) -> anyhow::Result<()> {
-    let path = if name.contains('/') { Path::new(name).to_owned() } else { Path::new("/run/netns").join(name) };
-    let failed = |error: std::io::Error| {
-        UsageError::new(format!("cannot enter the network namespace {}: {error}", path.display()), "ip netns list")
-    };
-    let file = File::open(&path).map_err(failed)?;
-    setns(file, CloneFlags::CLONE_NEWNET).map_err(|errno| failed(errno.into()))?;
-    Ok(())
+    Ok(Namespace::named(name)?.enter()?)
 }
 
 /// Until the time is over, or somebody wants it to end.

@@ -34,6 +34,7 @@ pub fn open() -> anyhow::Result<Box<dyn Source>> {
 pub fn ask<O: Operation>(operation: &O) -> anyhow::Result<O::Answer> {
     match api::connect() {
         api::Found::Daemon(mut daemon) => daemon.ask(operation),
+        api::Found::Busy(fault) => Err(fault.into()),
         api::Found::None | api::Found::Unusable(_) => operation.run(),
     }
 }

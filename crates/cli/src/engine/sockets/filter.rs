@@ -29,14 +29,29 @@ pub struct SocketFilter {
     pub state: Vec<String>,
     /// `SO_COOKIE`.
     pub cookie: Option<u64>,
-    /// Of this network namespace: a name in /run/netns, or the path of a namespace file.
+    /// Of this network namespace: a name in /run/netns. Root may also give the path of a namespace file.
     pub netns: Option<String>,
+    /// Of the network namespace of this process.
+    pub netns_pid: Option<u32>,
 }
 
 impl SocketFilter {
     /// Nothing is set?
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Does it have a path to be opened?
+    pub fn opens_paths(&self) -> bool {
+        self.netns.as_ref().is_some_and(|netns| netns.contains('/'))
+    }
+
+    fn namespace(&self) -> Result<Option<String>, UsageError> {
+        match (&self.netns, not_zero("netns_pid", self.netns_pid)?) {
+            (Some(_), Some(_)) => Err(UsageError::new("the namespace is given twice", "netns or netns_pid")),
+            (None, Some(pid)) => Ok(Some(format!("/proc/{pid}/ns/net"))),
+            (netns, None) => Ok(netns.clone()),
+        }
     }
 
     /// As the loader takes it.
@@ -58,7 +73,7 @@ impl SocketFilter {
             destination_port,
             states,
             cookie: not_zero("cookie", self.cookie)?,
-            namespace: self.netns.clone(),
+            namespace: self.namespace()?,
         })
     }
 }

@@ -50,6 +50,10 @@ impl Operation for Sockets {
         false
     }
 
+    fn opens_paths(&self) -> bool {
+        self.filter.opens_paths()
+    }
+
     fn run(&self) -> anyhow::Result<SocketsAnswer> {
         let mut sockets = Vec::new();
         let limit = if self.sort.is_some() { None } else { self.limit };
