@@ -1,18 +1,25 @@
 //! What only a guest of `just test-kernels` runs: the first test would wedge a kernel for good if the guard that it looks
 //! at were broken, the others look at each kernel of the matrix.
 
+use std::collections::VecDeque;
 use std::fs;
+use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Mutex;
 use std::time::Duration;
 
 use ccctl_catalog::{algorithms, Algorithm};
+use nix::sys::socket::getsockopt;
+use nix::sys::socket::sockopt::TcpCongestion;
 
 use crate::instance::Instance;
 use crate::kernel_ops::KernelOps;
 use crate::load::{load, LoadRequest};
 use crate::lock::Lock;
+use crate::migrate::migrate;
 use crate::object::{fit_object, load_object, LoadedObject, Program};
+use crate::sockets::SocketFilter;
 use crate::unload::{unload, UnloadOptions};
 use crate::writes::{may_write, offset_of};
 use crate::{bpffs, sys};
@@ -95,6 +102,91 @@ fn guest_the_verifier_tells_what_may_be_written() {
     let clamp = offset_of("tcp_sock", "snd_cwnd_clamp").expect("a field");
     assert!(may_write(rate, status).expect("the verifier answers"));
     assert!(!may_write(rate, clamp).expect("the verifier answers"));
+}
+
+/// Buckets of the hash table of the namespace made here: few, so that a look at one does not fit the reader's buffer and is
+/// gone on with later. That is where kernels before 6.17 skip sockets, when others of the bucket have gone meanwhile.
+const BUCKETS: &str = "16";
+const HELD: usize = 4000;
+const COMING_AND_GOING: usize = 1000;
+
+/// A network namespace of this thread, with a loopback and few buckets.
+fn enter_namespace_of_few_buckets() {
+    let unshare = || nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET).expect("root may");
+    unshare();
+    fs::write("/proc/sys/net/ipv4/tcp_child_ehash_entries", BUCKETS).expect("since Linux 6.1");
+    unshare();
+    let up = std::process::Command::new("ip").args(["link", "set", "lo", "up"]).status().expect("there is ip");
+    assert!(up.success());
+}
+
+fn use_by_default(name: &str) {
+    fs::write("/proc/sys/net/ipv4/tcp_congestion_control", name).expect("the kernel has it");
+}
+
+/// Opens connections and closes the oldest ones until told to stop.
+fn come_and_go(listener: &TcpListener, stop: &AtomicBool) -> usize {
+    let mut open = VecDeque::new();
+    let mut count = 0;
+    while !stop.load(Ordering::Relaxed) {
+        open.push_back(open_connection(listener));
+        count += 1;
+        if open.len() > COMING_AND_GOING {
+            open.pop_front();
+        }
+    }
+    count
+}
+
+fn open_connection(listener: &TcpListener) -> [TcpStream; 2] {
+    let address = listener.local_addr().expect("it is bound");
+    let client = TcpStream::connect(address).expect("it listens");
+    let server = listener.accept().expect("a connection waits").0;
+    [client, server]
+}
+
+/// 8,000 sockets stay, 2,000 others come and go; each move must reach all of those that stay.
+#[test]
+#[ignore = "only in a guest: just test-kernels"]
+fn guest_migration_leaves_none_behind_while_others_come_and_go() {
+    require_guest();
+    let lock = Lock::take(Duration::from_secs(5)).expect("nobody else is at work");
+    let program = Program::named("reno").expect("reno is built in");
+    for name in ["guest_from", "guest_to"] {
+        let request = LoadRequest { program: &program, name, profile: "", parameters: &program.defaults() };
+        load(&lock, &request).expect("it loads");
+    }
+    enter_namespace_of_few_buckets();
+    let path = format!("/proc/self/task/{}/ns/net", nix::unistd::gettid());
+    let listener = TcpListener::bind("127.0.0.1:0").expect("there is a loopback");
+    use_by_default("guest_from");
+    let held: Vec<_> = (0..HELD).map(|_| open_connection(&listener)).collect();
+    use_by_default("cubic");
+    let stop = AtomicBool::new(false);
+    let others = std::thread::scope(|scope| {
+        let others = TcpListener::bind("127.0.0.1:0").expect("there is a loopback");
+        let stop = &stop;
+        let others = scope.spawn(move || come_and_go(&others, stop));
+        for (from, to) in [("guest_from", "guest_to"), ("guest_to", "guest_from")].into_iter().cycle().take(6) {
+            let filter = SocketFilter { namespace: Some(path.clone()), ..SocketFilter::of_algorithm(from) };
+            let done = migrate(&lock, &filter, to, false, |_, _| {}).expect("it moves");
+            println!("migrated {} of {} in {} passes", done.moved, done.found, done.passes);
+            let behind = held.iter().flatten().filter(|socket| algorithm_of(socket) != to).count();
+            assert_eq!((behind, done.is_settled, done.failed.len()), (0, true, 0), "{done:?}");
+        }
+        stop.store(true, Ordering::Relaxed);
+        others.join().expect("it goes on to the end")
+    });
+    println!("migrated {} sockets while {others} connections came and went", 2 * HELD);
+    drop(held);
+    use_by_default("reno");
+    let names = ["guest_from".to_owned(), "guest_to".to_owned()];
+    unload(&lock, &names, &UnloadOptions { force: true, ..UnloadOptions::default() }).expect("they go");
+}
+
+fn algorithm_of(socket: &TcpStream) -> String {
+    let name = getsockopt(socket, TcpCongestion).expect("a socket has one");
+    name.to_string_lossy().trim_end_matches('\0').to_owned()
 }
 
 /// Prints a line for each program of each algorithm: what the verifier says of it.

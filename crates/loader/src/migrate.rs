@@ -1,5 +1,7 @@
 //! Migrate: move live connections to another algorithm.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -45,7 +47,15 @@ pub struct Migration {
     pub namespaces: Vec<NamespaceCount>,
     /// Namespaces that could not be entered, and why.
     pub unreadable: Vec<String>,
+    /// How often the sockets were gone over, in the namespace where that was most often.
+    pub passes: usize,
+    /// Did the last pass of each namespace find nothing to move? Where not, sockets come faster than they are moved.
+    pub is_settled: bool,
 }
+
+/// Before Linux 6.17 the kernel's iterator may skip sockets while others of their hash bucket come and go, and everywhere
+/// sockets come behind it. So it passes again, until it finds nothing to move; but not for ever.
+pub(crate) const MOST_PASSES: usize = 10;
 
 /// Moves the sockets that are selected to the algorithm `to`. Listening sockets move too, and what they accept from then
 /// on uses `to`. Sockets of `to` itself are taken from the program before a swap to the one after it. With `dry_run` they
@@ -62,10 +72,10 @@ pub fn migrate(
     require_available(to)?;
     let scan = filter.scan()?;
     let iterator = SocketIterator::load(filter, if dry_run { "" } else { to })?;
-    let mut migration = Migration { unreadable: scan.unreadable, ..Migration::default() };
+    let mut migration = Migration { unreadable: scan.unreadable, is_settled: true, ..Migration::default() };
     for (index, namespace) in scan.found.iter().enumerate() {
-        match iterator.all(namespace) {
-            Ok(records) => migration.add(namespace, &records),
+        match pass_until_settled(&iterator, namespace) {
+            Ok(passes) => migration.add(namespace, &passes),
             Err(error) if filter.namespace.is_some() => return Err(error),
             Err(error) => migration.unreadable.push(error.to_string()),
         }
@@ -77,8 +87,36 @@ pub fn migrate(
     Ok(migration)
 }
 
+/// What the passes over a namespace have found.
+struct Passes {
+    /// Each socket once.
+    records: Vec<socket_record>,
+    count: usize,
+    is_settled: bool,
+}
+
+fn pass_until_settled(iterator: &SocketIterator, namespace: &Namespace) -> Result<Passes> {
+    let mut found: BTreeMap<u64, socket_record> = BTreeMap::new();
+    let (mut count, mut is_settled) = (0, false);
+    while !is_settled && count < MOST_PASSES {
+        is_settled = true;
+        count += 1;
+        for record in iterator.all(namespace)? {
+            is_settled &= record.moved == 0;
+            let known = found.entry(record.cookie).or_insert(record);
+            if known.moved == 0 {
+                *known = record; // it may have been busy
+            }
+        }
+    }
+    Ok(Passes { records: found.into_values().collect(), count, is_settled })
+}
+
 impl Migration {
-    fn add(&mut self, namespace: &Namespace, records: &[socket_record]) {
+    fn add(&mut self, namespace: &Namespace, passes: &Passes) {
+        self.passes = self.passes.max(passes.count);
+        self.is_settled &= passes.is_settled;
+        let records = &passes.records;
         if records.is_empty() {
             return;
         }

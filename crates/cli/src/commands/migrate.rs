@@ -20,7 +20,8 @@ pub fn run(arguments: &Migrate) -> anyhow::Result<Exit> {
     } else {
         print(&migrated)?;
     }
-    Ok(if migrated.failed.is_empty() { Exit::Done } else { Exit::Partly })
+    let is_done = migrated.failed.is_empty() && migrated.is_settled;
+    Ok(if is_done { Exit::Done } else { Exit::Partly })
 }
 
 fn print(migrated: &Migrated) -> anyhow::Result<()> {
@@ -32,6 +33,14 @@ fn print(migrated: &Migrated) -> anyhow::Result<()> {
     output::line(&summary(migrated))?;
     if migrated.already > 0 && !migrated.dry_run {
         output::line(&format!("{} already used that program", migrated.already))?;
+    }
+    if !migrated.is_settled {
+        output::line(&format!(
+            "the last of {} passes still found sockets to move: they come faster than they are moved",
+            migrated.passes
+        ))?;
+    } else if migrated.moved > 0 {
+        output::line(&format!("{} passes; the last one found nothing to move", migrated.passes))?;
     }
     for failure in migrated.failed.iter().take(LISTED_FAILURES) {
         output::line(&format!("not moved: {}: {}", failure.socket, failure.reason))?;

@@ -39,6 +39,11 @@ pub struct Migrated {
     pub namespaces: Vec<MigratedIn>,
     /// Network namespaces that could not be entered, and why.
     pub unreadable: Vec<String>,
+    /// How often the sockets were gone over, in the network namespace where that was most often: until nothing was found to
+    /// move.
+    pub passes: usize,
+    /// Did the last pass find nothing to move? Where not, sockets come faster than they are moved.
+    pub is_settled: bool,
     /// Algorithm that was selected by; none where only something else was.
     pub from: Option<String>,
     /// Algorithm asked for.
@@ -97,6 +102,8 @@ impl Operation for Migrate {
                 .map(|one| MigratedIn { namespace: one.namespace, found: one.found, moved: one.moved })
                 .collect(),
             unreadable: migration.unreadable,
+            passes: migration.passes,
+            is_settled: migration.is_settled,
             from: self.filter.instance.clone(),
             to: self.to.clone(),
             dry_run: self.dry_run,

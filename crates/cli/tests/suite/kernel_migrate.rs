@@ -2,9 +2,13 @@
 //! socket asked by `ss` and by itself.
 
 use crate::kernel;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use ccctl_lab::testbed::{
@@ -80,6 +84,70 @@ fn a_thousand_idle_and_50_busy_connections() {
             all_use(connections, "reno");
             connections.check().unwrap();
         }
+    });
+}
+
+/// Connections that open and close all the time, in the hash table in which the kernel goes from one socket to the next.
+struct Churn {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<usize>>,
+}
+
+impl Churn {
+    fn start(network: &Network) -> Self {
+        let listener = network.server.enter(|| TcpListener::bind((SERVER_V4, 0)).unwrap()).unwrap();
+        let to = listener.local_addr().unwrap().to_string();
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = stop.clone();
+        let open = move || {
+            let mut open = VecDeque::new();
+            let mut count = 0;
+            while !stopped.load(Ordering::Relaxed) {
+                let client = connect(&to, Some("reno"), Duration::from_secs(10))?;
+                ccctl_lab::testbed::close_with_reset(&client).unwrap();
+                open.push_back((client, listener.accept().unwrap().0));
+                count += 1;
+                if open.len() > 200 {
+                    open.pop_front();
+                }
+            }
+            Ok(count)
+        };
+        let thread = network.client.spawn(open).unwrap();
+        let thread = std::thread::spawn(move || thread.join().unwrap().unwrap());
+        Self { stop, thread: Some(thread) }
+    }
+
+    /// How many there were.
+    fn stop(mut self) -> usize {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().unwrap().join().unwrap()
+    }
+}
+
+/// Both ends of 5,000 connections, of which one is moved each time.
+#[test]
+fn none_of_10000_sockets_is_left_behind_while_others_come_and_go() {
+    kernel::test("10,000 sockets and others", 180, || {
+        succeeds(&["load", "cubic", "--as", "kfrom"]);
+        succeeds(&["load", "reno", "--as", "kto"]);
+        let network = Network::new().unwrap();
+        let held = Connections::open(&network, SERVER_V4, Some("kfrom"), 5_000).unwrap();
+        let churn = Churn::start(&network);
+        for (from, to) in [("kfrom", "kto"), ("kto", "kfrom"), ("kfrom", "kto")] {
+            let result = json(&["migrate", "--from", from, "--to", to, "--json"]);
+            assert_eq!((&result["found"], &result["moved"]), (&5_000.into(), &5_000.into()), "{result}");
+            assert_eq!((&result["failed"], &result["is_settled"]), (&serde_json::json!([]), &true.into()), "{result}");
+            // the last one has found nothing
+            assert!(result["passes"].as_u64() >= Some(2), "{result}");
+            all_use(&held, to);
+        }
+        let others = churn.stop();
+        assert!(others > 500, "only {others} others came");
+        let said = succeeds(&["migrate", "--from", "kto", "--to", "kfrom"]);
+        assert!(said.contains("2 passes; the last one found nothing to move"), "{said}");
+        drop((held, network));
+        succeeds(&["unload", "kfrom", "kto"]);
     });
 }
 

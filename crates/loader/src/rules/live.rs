@@ -13,7 +13,7 @@ use super::installed::Installed;
 use super::object::load_iterator;
 use super::record::{self, rule_query, rule_report, text, Plain, RULE_CGROUP_NAME_BYTES};
 use crate::error::{Error, Result};
-use crate::migrate::{reason, Failure};
+use crate::migrate::{reason, Failure, MOST_PASSES};
 use crate::netns::{Namespace, NamespaceScan};
 
 const READ_BYTES: usize = 1 << 16;
@@ -139,10 +139,27 @@ fn parse(bytes: &[u8], namespace: &str) -> Vec<RuleSocket> {
     found
 }
 
-/// Changes live sockets: `work` is one of the kinds that change something.
+/// Changes live sockets: `work` is one of the kinds that change something. Passes again until nothing is found to move.
 pub(crate) fn change(installed: Option<&Installed>, work: u32, rule_id: u32) -> Result<Moved> {
     let Some(installed) = installed else { return Ok(Moved::default()) };
-    let iterator = RuleIterator::load(Some(installed), &rule_query { work, rule_id, cookie: 0 })?;
+    let query = rule_query { work, rule_id, cookie: 0 };
+    let mut all = pass(installed, &query)?;
+    let mut moved_now = all.moved;
+    for _ in 1..MOST_PASSES {
+        if moved_now == 0 {
+            break;
+        }
+        let more = pass(installed, &query)?;
+        moved_now = more.moved;
+        all.moved += more.moved;
+        all.found = all.found.max(more.found).max(all.moved);
+        (all.failed, all.unreadable) = (more.failed, more.unreadable);
+    }
+    Ok(all)
+}
+
+fn pass(installed: &Installed, query: &rule_query) -> Result<Moved> {
+    let iterator = RuleIterator::load(Some(installed), query)?;
     let (failed, unreadable) = iterator.run()?;
     let failure = |socket: &RuleSocket| Failure {
         socket: format!("{} -> {}", socket.source(), socket.destination()),
