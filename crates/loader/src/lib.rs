@@ -53,7 +53,7 @@ pub use rules::{
     assign, cgroup_of_unit, change_rules, consider, format_choices, is_unit_name, parse_targets, read_rules,
     remove_all, rename as rename_in_rules, rename_choices, rule_usage, set_rules, unassign, why, AssignRequest,
     Assigned, CgroupPath, CgroupTree, Choice, Event, Explanation, Finding, Flow, Met, Moved, Now, Prefix, Rule,
-    RuleTable, Selector, SocketQuery, Verdict,
+    RuleTable, Selector, SocketQuery, Verdict, MOST_RULES,
 };
 pub use sockets::{
     count as count_sockets, delivery_rate, totals as socket_totals, AlgorithmRates, AlgorithmTotals, AlgorithmWindow,

@@ -15,7 +15,8 @@ use crate::sys;
 
 const KEY_BYTES: usize = 64;
 const VALUE_BYTES: usize = 256;
-const MOST: u32 = 16384;
+/// More than all rules that there can be, instances and network namespaces; a table of an older ccctl has 16,384.
+const MOST: u32 = 32_768;
 
 /// What is marked.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

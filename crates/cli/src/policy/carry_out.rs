@@ -12,8 +12,10 @@ use crate::metrics::counters::COUNTERS;
 /// Brings the kernel to what the file says, or with `dry_run` only tells how it differs.
 pub fn apply(lock: &Lock, policy: &Policy, dry_run: bool) -> anyhow::Result<Vec<Step>> {
     let (trips, ended) = divert::sort_trips(policy)?;
+    let diverted = policy.diverted(&trips);
+    rules::require_room(&diverted)?;
     let mut steps = divert::end(lock, &ended, dry_run);
-    let policy = &policy.diverted(&trips);
+    let policy = &diverted;
     steps.extend(one_by_one(lock, of_instances(policy)?, dry_run)?);
     steps.extend(rules::apply(lock, policy, dry_run)?);
     steps.extend(one_by_one(lock, of_the_rest(policy)?, dry_run)?);

@@ -42,7 +42,7 @@ impl Default for Limits {
             stalled_pct: 50,
             retransmit_pct: 20,
             timeouts_pct: 5,
-            impossible_pct: 10,
+            impossible_pct: 50,
             times_fallback: 3,
         }
     }

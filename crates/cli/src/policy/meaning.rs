@@ -1,11 +1,11 @@
 //! What the file means: algorithms, parameters and rules that exist, or what is wrong with it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::Path;
 
 use ccctl_catalog::ParameterSet;
-use ccctl_loader::{available_algorithms, parse_targets, CgroupPath, Prefix, Program, Selector};
+use ccctl_loader::{available_algorithms, parse_targets, CgroupPath, Prefix, Program, Selector, MOST_RULES};
 use toml::Spanned;
 
 use super::file::{self, wrong, File, Place};
@@ -156,12 +156,15 @@ fn set(parameters: &mut ParameterSet, key: &Spanned<String>, value: &Spanned<Set
 
 fn check_rules(place: &Place<'_>, rules: &[file::Rule], names: &[String]) -> anyhow::Result<Vec<WantedRule>> {
     let mut wanted: Vec<WantedRule> = Vec::new();
+    let mut seen = BTreeSet::new();
+    if let Some(first_beyond) = rules.get(MOST_RULES) {
+        let cause = format!("{} rules, and {MOST_RULES} are the most", rules.len());
+        let remedy = "a rule for a cgroup above, instead of many for those below";
+        return Err(wrong(place, first_beyond.uses.span().start, cause, remedy));
+    }
     for rule in rules {
         let new = check_rule(place, rule, names)?;
-        let same = |known: &WantedRule| {
-            (&known.cgroup, &known.unit, &known.to, known.to_port) == (&new.cgroup, &new.unit, &new.to, new.to_port)
-        };
-        if wanted.iter().any(same) {
+        if !seen.insert((new.cgroup.clone(), new.unit.clone(), new.to.clone(), new.to_port)) {
             let cause = format!("a second rule for the same connections of {}", new.label());
             return Err(wrong(
                 place,

@@ -1,11 +1,11 @@
 //! Rules: how the kernel's differ from the file's, and making them the same at one instant.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ccctl_loader::marks::{self, Mark, Memo};
 use ccctl_loader::{
     assign, change_rules, format_choices, parse_targets, read_rules, AssignRequest, Choice, Lock, Rule, RuleTable,
-    Selector,
+    Selector, MOST_RULES,
 };
 
 use super::meaning::WantedRule;
@@ -33,11 +33,25 @@ struct Put {
     selector: Selector,
     targets: String,
     existing: bool,
+    /// None has this selector.
+    is_new: bool,
 }
 
 /// By what a rule is told from a later one of its id.
 fn memo_of(rule: &Rule) -> Memo {
     Memo(format!("{:x}", rule.added_ns))
+}
+
+/// Refuses a file with which there would be more rules than there can be, before anything is changed. The file's own were
+/// counted when it was read: this is about those that were made by hand.
+pub fn require_room(policy: &Policy) -> anyhow::Result<()> {
+    let present = read_rules()?.rules().len();
+    if present + policy.rules.len() <= MOST_RULES {
+        return Ok(());
+    }
+    let Difference { put, remove, .. } = difference(policy)?;
+    let new = put.iter().filter(|(put, _)| put.is_new).count();
+    Ok(RuleTable::require_room(present - remove.len() + new)?)
 }
 
 /// Brings the rules to what the file says, or with `dry_run` only tells how they differ.
@@ -55,7 +69,7 @@ fn difference(policy: &Policy) -> anyhow::Result<Difference> {
     let (table, marks) = (read_rules()?, marks::all()?);
     let coming: Vec<String> = policy.instances.iter().map(|wanted| wanted.name.clone()).collect();
     let mut difference = Difference::default();
-    let mut named = Vec::new();
+    let mut named = BTreeSet::new();
     for wanted in &policy.rules {
         match of_wanted(wanted, &coming, &table, &marks, &mut difference) {
             Ok(id) => named.extend(id),
@@ -102,7 +116,12 @@ fn of_wanted(
         _ => {
             let before = present.map(|rule| format!(" instead of {}", format_choices(&rule.choices)));
             let detail = format!("{}{}", format_choices(&choices), before.unwrap_or_default());
-            let put = Put { selector: selector.clone(), targets: wanted.targets.clone(), existing: wanted.existing };
+            let put = Put {
+                selector: selector.clone(),
+                targets: wanted.targets.clone(),
+                existing: wanted.existing,
+                is_new: present.is_none(),
+            };
             difference.put.push((put, step(Kind::Assign, detail)));
         }
     }

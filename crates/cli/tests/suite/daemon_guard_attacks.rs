@@ -162,7 +162,7 @@ fn an_instance_whose_connections_have_impossible_windows_is_out_of_use() {
         let answer = guard(&daemon);
         let why = answer["tripped"][0]["why"].as_str().unwrap();
         assert!(
-            why.contains(&format!("impossible windows {COUNT} of {COUNT} active connections (limit 10 %)")),
+            why.contains(&format!("impossible windows {COUNT} of {COUNT} active connections (limit 50 %)")),
             "{why}"
         );
         assert!(!why.contains("stalled") && !why.contains("retransmissions"), "{why}");

@@ -9,8 +9,8 @@ use kernel::{json, succeeds};
 use policy::{assign, listen};
 use serde_json::json;
 
-/// Fills the socket's option memory with keys for peers that it never talks to (TCP_MD5SIG = 14), connects, and tells
-/// how many keys there was room for, its own port and its algorithm (TCP_CONGESTION = 13).
+/// Fills the socket's option memory with keys for peers that it never talks to (`TCP_MD5SIG`, 14), connects, and tells
+/// how many keys there was room for, its own port and its algorithm (`TCP_CONGESTION`, 13).
 const FULL_CLIENT: &str = r#"
     use Socket; $| = 1;
     my ($address, $port) = @ARGV;

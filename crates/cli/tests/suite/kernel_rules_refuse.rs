@@ -2,6 +2,7 @@
 
 use crate::kernel;
 use crate::policy;
+use std::fmt::Write as _;
 use std::process::Command;
 use std::time::Duration;
 
@@ -192,5 +193,24 @@ fn a_part_of_the_tree_is_not_the_tree() {
             let output = run(command, Duration::from_secs(20)).unwrap();
             kernel::is_refusal(script, &output, code::HOST, &parts);
         }
+    });
+}
+
+/// One line, and nothing of the file is done: neither its instances nor the rules that would fit.
+#[test]
+fn more_rules_than_there_can_be_change_nothing() {
+    kernel::test("too many rules", 120, || {
+        let folder = Folder::new("many");
+        let mut text = "[instance.kmany]\nalgorithm = \"reno\"\n".to_owned();
+        for number in 0..=16_000 {
+            write!(text, "[[rule]]\ncgroup = \"/many/{number}\"\nuse = \"kmany\"\n").unwrap();
+        }
+        let file = folder.file("many.toml", &text);
+        kernel::claim("kmany");
+        for words in [&["apply", &file][..], &["apply", &file, "--dry-run"]] {
+            // the line of the first rule that is too many
+            refuses(words, code::USAGE, &["many.toml:48005: 16001 rules, and 16000 are the most", "cgroup above"]);
+        }
+        assert!(!names().contains(&"kmany".to_owned()));
     });
 }

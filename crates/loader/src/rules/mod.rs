@@ -29,7 +29,7 @@ pub use cgroup::{CgroupPath, CgroupTree};
 pub use live::Moved;
 pub use matching::{consider, Flow, Verdict};
 pub use prefix::Prefix;
-pub use table::{format_choices, rename_choices, Choice, Rule, RuleTable, Selector};
+pub use table::{format_choices, rename_choices, Choice, Rule, RuleTable, Selector, MOST_RULES};
 pub use unit::{cgroup_of_unit, is_unit_name};
 pub use why::{why, Event, Explanation, Finding, Met, Now, SocketQuery};
 

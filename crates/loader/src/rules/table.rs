@@ -1,5 +1,6 @@
 //! Rules as data: who, and what they get.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use super::cgroup::CgroupPath;
@@ -7,8 +8,8 @@ use super::prefix::Prefix;
 use super::record::{RULE_CHOICES, RULE_FALLBACKS};
 use crate::error::{Error, Result};
 
-/// More rules than this are surely a mistake of whatever makes them.
-pub(crate) const MOST_RULES: usize = 65_535;
+/// So many rules there can be: each takes some 800 bytes in the kernel, and a mark if a file has asked for it.
+pub const MOST_RULES: usize = 16_000;
 
 /// Which sockets a rule is for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,13 +47,16 @@ pub struct Rule {
 /// All rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleTable {
+    /// By id.
     rules: Vec<Rule>,
+    /// Ids by selector.
+    ids: BTreeMap<Selector, u32>,
     next_id: u32,
 }
 
 impl Default for RuleTable {
     fn default() -> Self {
-        Self { rules: Vec::new(), next_id: 1 }
+        Self { rules: Vec::new(), ids: BTreeMap::new(), next_id: 1 }
     }
 }
 
@@ -60,7 +64,8 @@ impl RuleTable {
     /// From the kernel.
     pub(crate) fn of_parts(mut rules: Vec<Rule>, next_id: u32) -> Self {
         rules.sort_by_key(|rule| rule.id);
-        Self { rules, next_id }
+        let ids = rules.iter().map(|rule| (rule.selector.clone(), rule.id)).collect();
+        Self { rules, ids, next_id }
     }
 
     /// All, by id.
@@ -77,42 +82,55 @@ impl RuleTable {
     /// The rule with this id.
     #[must_use]
     pub fn rule(&self, id: u32) -> Option<&Rule> {
-        self.rules.iter().find(|rule| rule.id == id)
+        self.position(id).map(|position| &self.rules[position])
     }
 
     /// The rule for exactly these sockets.
     #[must_use]
     pub fn rule_for(&self, selector: &Selector) -> Option<&Rule> {
-        self.rules.iter().find(|rule| rule.selector == *selector)
+        self.ids.get(selector).and_then(|id| self.rule(*id))
+    }
+
+    fn position(&self, id: u32) -> Option<usize> {
+        self.rules.binary_search_by_key(&id, |rule| rule.id).ok()
+    }
+
+    /// Refuses more rules than there can be.
+    pub fn require_room(count: usize) -> Result<()> {
+        if count <= MOST_RULES {
+            return Ok(());
+        }
+        Err(Error::Request {
+            cause: format!("there would be {count} rules, and {MOST_RULES} are the most"),
+            remedy: "a rule for a cgroup above, instead of many for those below".to_owned(),
+        })
     }
 
     /// Adds a rule, or gives the one with the same selector other choices; returns its id and what it was before.
     pub fn put(&mut self, selector: Selector, choices: Vec<Choice>, added_ns: u64) -> Result<(u32, Option<Rule>)> {
         debug_assert!(!choices.is_empty() && choices.len() <= RULE_CHOICES as usize);
         debug_assert!(choices.iter().all(|choice| choice.names.len() <= RULE_FALLBACKS as usize));
-        if let Some(rule) = self.rules.iter_mut().find(|rule| rule.selector == selector) {
+        let present = self.ids.get(&selector).and_then(|id| self.position(*id));
+        if let Some(rule) = present.map(|position| &mut self.rules[position]) {
             let before = rule.clone();
             if rule.choices != choices {
                 (rule.choices, rule.added_ns) = (choices, added_ns);
             }
             return Ok((rule.id, Some(before)));
         }
-        if self.rules.len() >= MOST_RULES {
-            return Err(Error::Request {
-                cause: format!("there are {MOST_RULES} rules, and no more fit"),
-                remedy: "a rule for a cgroup above, instead of many for those below".to_owned(),
-            });
-        }
+        Self::require_room(self.rules.len() + 1)?;
         let id = self.next_id;
         self.next_id += 1;
+        self.ids.insert(selector.clone(), id);
         self.rules.push(Rule { id, selector, choices, added_ns });
         Ok((id, None))
     }
 
     /// Takes a rule out.
     pub fn remove(&mut self, id: u32) -> Option<Rule> {
-        let position = self.rules.iter().position(|rule| rule.id == id)?;
-        Some(self.rules.remove(position))
+        let rule = self.rules.remove(self.position(id)?);
+        self.ids.remove(&rule.selector);
+        Some(rule)
     }
 
     /// Rules that can give this name to a socket.
@@ -201,6 +219,21 @@ mod tests {
         assert_eq!((id, before.map(|rule| rule.choices)), (2, Some(reno())));
         assert!(table.remove(2).is_some() && table.remove(2).is_none());
         assert_eq!(table.put(selector("/b"), reno(), 3).expect("room").0, 3);
+    }
+
+    #[test]
+    fn the_last_rule_that_fits_is_the_16000th() {
+        let mut table = RuleTable::default();
+        let reno = || vec![choice(&["reno"], 1)];
+        for number in 0..16_000 {
+            table.put(selector(&format!("/{number}")), reno(), 1).expect("room");
+        }
+        let error = table.put(selector("/more"), reno(), 1).expect_err("there is no room");
+        assert_eq!(error.to_string(), "there would be 16001 rules, and 16000 are the most");
+        table.put(selector("/7"), vec![choice(&["cubic"], 1)], 2).expect("it is there already");
+        assert!(table.remove(8).is_some() && table.rule_for(&selector("/7")).is_none());
+        assert_eq!(table.put(selector("/more"), reno(), 3).expect("room").0, 16_001);
+        assert_eq!(table.rule(16_001), table.rule_for(&selector("/more")));
     }
 
     #[test]

@@ -69,22 +69,28 @@ impl Guard {
         let mut has_tripped = false;
         for name in names {
             let own = Measures::of(&self.guarding.limits, now.get(&name).unwrap_or(&none));
-            has_tripped |= self.judge(&name, Window { own, fallback })?;
+            has_tripped |= self.judge(&name, &Window { own, fallback })?;
         }
         Ok(has_tripped)
     }
 
-    fn judge(&mut self, name: &str, window: Window) -> anyhow::Result<bool> {
+    fn judge(&mut self, name: &str, window: &Window) -> anyhow::Result<bool> {
         let limits = &self.guarding.limits;
         let history = self.histories.entry(name.to_owned()).or_default();
         if history.len() >= limits.windows as usize {
             history.pop_front();
         }
-        history.push_back(window);
+        history.push_back(*window);
+        if window.own.all.impossible > 0 {
+            // without numbers: the log leaves out what it has said within the last minute
+            tracing::warn!(
+                "guard: {name}: connections with impossible windows are left out: ccctl guard has their number"
+            );
+        }
         match judge(limits, history.make_contiguous()) {
             Verdict::TooFew => Ok(false),
             Verdict::Good => {
-                let of_few = of_few(limits, &window).join(", ");
+                let of_few = of_few(limits, window).join(", ");
                 if !of_few.is_empty() {
                     let text = format!("not counted, since it comes from few peers, one user or one cgroup: {of_few}");
                     tracing::warn!("guard: {name}: {text}");
@@ -94,7 +100,7 @@ impl Guard {
             }
             Verdict::Bad(in_a_row) => {
                 COUNTERS.guard_bad_windows.add(1);
-                let why = complaints(limits, &window).join(", ");
+                let why = complaints(limits, window).join(", ");
                 let text = format!("bad window {in_a_row} of {}: {why}", limits.windows);
                 tracing::warn!("guard: {name}: {text}");
                 self.note(name, text);

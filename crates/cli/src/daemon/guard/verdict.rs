@@ -77,7 +77,7 @@ impl Share {
         };
         let mut heavy: Vec<&SocketWindow> = sources.iter().filter(|source| beyond_limit(source) > 0).collect();
         heavy.sort_by_key(|source| std::cmp::Reverse(beyond_limit(source)));
-        heavy.into_iter().take(count).fold(*all, |rest, source| rest.without(source))
+        heavy.into_iter().take(count).fold(*all, SocketWindow::without)
     }
 }
 
