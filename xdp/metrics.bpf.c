@@ -55,6 +55,13 @@ struct {
 	__type(value, struct series_counts);
 } counts SEC(".maps");
 
+/* Numbers of series that are no more. */
+struct {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(max_entries, METRIC_SERIES);
+	__type(value, u32);
+} released SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, METRIC_SERIES);
@@ -114,7 +121,20 @@ static u32 cgroup_of(struct tcp_sock *tp)
 	return 0;
 }
 
-/* Number of the series; a new one where there is room. Two processors may make the same one: the second's number is lost. */
+/* A number that no series has; 0 where there is none left. */
+static u32 fresh_number(struct metric_control *state)
+{
+	u32 fresh = 0;
+
+	if (!bpf_map_pop_elem(&released, &fresh))
+		return fresh;
+	if (state->next_series >= METRIC_SERIES - 1)
+		return 0;
+	fresh = __sync_fetch_and_add(&state->next_series, 1) + 1;
+	return fresh < METRIC_SERIES ? fresh : 0;
+}
+
+/* Number of the series; a new one where there is room. Two processors may make the same one: the second gives its number back. */
 static u32 series_of(struct tcp_sock *tp, struct metric_control *state)
 {
 	struct series_key key = {};
@@ -125,12 +145,11 @@ static u32 series_of(struct tcp_sock *tp, struct metric_control *state)
 	found = bpf_map_lookup_elem(&series, &key);
 	if (found)
 		return *found;
-	if (state->next_series >= METRIC_SERIES - 1)
+	fresh = fresh_number(state);
+	if (!fresh)
 		return 0;
-	fresh = __sync_fetch_and_add(&state->next_series, 1) + 1;
-	if (fresh >= METRIC_SERIES)
-		return 0;
-	bpf_map_update_elem(&series, &key, &fresh, BPF_NOEXIST);
+	if (bpf_map_update_elem(&series, &key, &fresh, BPF_NOEXIST))
+		bpf_map_push_elem(&released, &fresh, 0);
 	found = bpf_map_lookup_elem(&series, &key);
 	return found ? *found : 0;
 }

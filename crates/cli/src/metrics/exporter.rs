@@ -10,7 +10,9 @@ use std::time::{Duration, Instant, SystemTime};
 use ccctl_loader::{guard, read_rules, CgroupTree, Instance, NamespaceScan};
 use ccctl_telemetry::{count_run_time, Clock, Looker, Present, Reader, Series, Settings, StatsOn, OTHER};
 
+use super::numbers::Numbers;
 use crate::exit::cause;
+
 use crate::policy::Metrics;
 use crate::sys;
 
@@ -150,15 +152,15 @@ struct Worker {
     stats: Option<StatsOn>,
     tried: Option<Instant>,
     due: Instant,
-    /// Numbers of cgroups by path. They are not used again.
-    paths: Vec<String>,
+    cgroups: Numbers,
+    /// Numbers of cgroups by id, as the programs have them.
     numbers: HashMap<u64, u32>,
 }
 
 impl Worker {
     fn new(shared: Arc<Shared>, settings: Metrics) -> Self {
-        let (paths, numbers) = (vec![OTHER.to_owned()], HashMap::new());
-        Self { shared, settings, looker: None, stats: None, tried: None, due: Instant::now(), paths, numbers }
+        let (cgroups, numbers) = (Numbers::default(), HashMap::new());
+        Self { shared, settings, looker: None, stats: None, tried: None, due: Instant::now(), cgroups, numbers }
     }
 
     fn run(mut self) {
@@ -249,20 +251,16 @@ impl Worker {
     /// Cgroups that rules name, as far as they are there now.
     fn name_cgroups(&mut self, found: &mut Snapshot) -> anyhow::Result<()> {
         let table = read_rules()?;
-        let named: Vec<&str> = table.rules().iter().map(|rule| rule.selector.cgroup.as_str()).collect();
-        for path in &named {
-            if !self.paths.iter().any(|known| known == path) {
-                self.paths.push((*path).to_owned());
-            }
-        }
-        let label = |path: &String| named.contains(&path.as_str()).then(|| path.clone());
-        found.cgroups = self.paths.iter().map(label).collect();
+        let named: BTreeSet<&str> = table.rules().iter().map(|rule| rule.selector.cgroup.as_str()).collect();
+        self.cgroups.name(&named);
+        found.cgroups = self.cgroups.labels();
         let Some(looker) = &mut self.looker else { return Ok(()) };
         let mut numbers = HashMap::new();
         if !named.is_empty() {
             let tree = CgroupTree::find()?;
-            for (number, path) in self.paths.iter().enumerate().filter(|(_, path)| named.contains(&path.as_str())) {
-                numbers.extend(inode(&tree.mount().join(path.trim_start_matches('/'))).zip(u32::try_from(number).ok()));
+            for (number, path) in self.cgroups.named() {
+                let id = inode(&tree.mount().join(path.trim_start_matches('/')));
+                numbers.extend(id.map(|id| (id, number)));
             }
         }
         if numbers != self.numbers {
@@ -289,6 +287,11 @@ impl Worker {
             }
             Ok(())
         })?;
+        // Every socket has met the cgroups of now: under those that were left nothing is counted any more.
+        if self.cgroups.has_left() {
+            looker.release(|number| self.cgroups.is_named(number))?;
+            self.cgroups.release();
+        }
         Ok(())
     }
 

@@ -5,6 +5,7 @@ pub mod counters;
 mod exporter;
 mod exposition;
 mod guests;
+mod numbers;
 mod port;
 mod table;
 mod user_of;

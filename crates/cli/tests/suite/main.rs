@@ -14,6 +14,7 @@ mod daemon_keep;
 mod daemon_malformed;
 mod daemon_metrics;
 mod daemon_metrics_backlog;
+mod daemon_metrics_churn;
 mod daemon_metrics_port;
 mod daemon_metrics_prometheus;
 mod daemon_readme;

@@ -2,16 +2,17 @@
 
 use std::collections::HashMap as Map;
 use std::io::{ErrorKind, Read as _};
+use std::os::fd::AsFd as _;
 
-use aya::maps::{Array, HashMap, MapData};
+use aya::maps::{Array, HashMap, Map as AnyMap, MapData, PerCpuArray, PerCpuValues, Queue};
 use aya::programs::{BtfTracePoint, Iter, ProgramError};
 use aya::{Btf, Ebpf, EbpfLoader};
 
-use super::reader::{Present, Reader, Series};
+use super::reader::{Present, Reader, Series, OVERFLOW};
 use crate::cost::{self, ProgramCost};
 use crate::error::{Error, Result};
 use crate::privileges;
-use crate::wire::{metric_control, series_present};
+use crate::wire::{metric_control, series_counts, series_key, series_present};
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/metrics.bpf.o"));
 
@@ -30,6 +31,9 @@ pub struct Looker {
     control: Array<MapData, metric_control>,
     cgroups: HashMap<MapData, u64, u32>,
     present: Array<MapData, series_present>,
+    series: HashMap<MapData, series_key, u32>,
+    counts: PerCpuArray<MapData, series_counts>,
+    released: Queue<MapData, u32>,
     generation: u32,
 }
 
@@ -42,11 +46,15 @@ impl Looker {
             .btf(Some(&btf))
             .load(OBJECT)
             .map_err(|source| Error::Object { object: "metrics", source })?;
+        let (series, counts) = (another(&object, "series")?, another(&object, "counts")?);
         let reader = Reader::of(&mut object)?;
         let mut looker = Self {
             control: taken(&mut object, "control")?,
             cgroups: taken(&mut object, "cgroups")?,
             present: taken(&mut object, "present")?,
+            released: taken(&mut object, "released")?,
+            series,
+            counts,
             generation: 0,
             object,
         };
@@ -91,11 +99,43 @@ impl Looker {
         Ok(found)
     }
 
+    /// Ends the series of cgroups whose numbers are not in use any more, and gives their room to others. For after a look
+    /// that came after [`set_cgroups`](Self::set_cgroups): then no socket counts there.
+    pub fn release(&mut self, is_in_use: impl Fn(u32) -> bool) -> Result<()> {
+        let keys: Vec<series_key> = self.series.keys().flatten().collect();
+        for key in keys.iter().filter(|key| key.cgroup != 0 && !is_in_use(key.cgroup)) {
+            let Ok(number) = self.series.get(key, 0) else { continue };
+            self.series.remove(key).map_err(Error::map("series"))?;
+            if number == OVERFLOW {
+                continue;
+            }
+            let none = aya::util::nr_cpus().map_err(|(_, error)| Error::io("count the processors")(error))?;
+            let none = PerCpuValues::try_from(vec![series_counts::default(); none]);
+            let none = none.map_err(Error::io("empty a series"))?;
+            self.counts.set(number, none, 0).map_err(Error::map("counts"))?;
+            self.released.push(number, 0).map_err(Error::map("released"))?;
+        }
+        Ok(())
+    }
+
     /// What its own programs cost, while run times are counted.
     #[must_use]
     pub fn programs(&self) -> Vec<ProgramCost> {
         cost::of(&self.object)
     }
+}
+
+/// A second handle of a map that the reader has, too.
+fn another<M: TryFrom<AnyMap, Error = aya::maps::MapError>>(object: &Ebpf, name: &'static str) -> Result<M> {
+    let map = object.map(name).ok_or(Error::Kernel("map of our own object"))?;
+    let (data, kind): (_, fn(MapData) -> AnyMap) = match map {
+        AnyMap::HashMap(data) => (data, AnyMap::HashMap),
+        AnyMap::PerCpuArray(data) => (data, AnyMap::PerCpuArray),
+        _ => return Err(Error::Kernel("map of this kind")),
+    };
+    let file = data.fd().as_fd().try_clone_to_owned().map_err(Error::io("duplicate a map's descriptor"))?;
+    let data = MapData::from_fd(file).map_err(Error::map(name))?;
+    M::try_from(kind(data)).map_err(Error::map(name))
 }
 
 pub(super) fn taken<M: TryFrom<aya::maps::Map, Error = aya::maps::MapError>>(

@@ -12,7 +12,7 @@ use crate::kernel_types::KernelTypes;
 use crate::wire::{metric_histogram, series_counts, series_key, series_present, text, METRIC_BUCKETS};
 
 /// The series of what found no room: [`OTHER`] in both labels.
-const OVERFLOW: u32 = 0;
+pub(super) const OVERFLOW: u32 = 0;
 
 /// Algorithm and cgroup.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
