@@ -9,11 +9,13 @@ mod description;
 mod layout;
 mod parameters;
 mod profile;
+mod state;
 
 pub use description::Description;
-pub use layout::{algorithm_of_btf, Field, Layout, LayoutError};
+pub use layout::{algorithm_of_btf, registered_in_btf, resolved, Field, Layout, LayoutError};
 pub use parameters::{Parameter, ParameterError, ParameterSet};
 pub use profile::{Profile, ProfileError, PROFILE_FOLDER};
+pub use state::SOCKET_STATE_BYTES;
 
 include!(concat!(env!("OUT_DIR"), "/list.rs"));
 
@@ -99,7 +101,7 @@ pub fn algorithm(name: &str) -> Option<&'static Algorithm> {
 pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     candidates
         .into_iter()
-        .map(|candidate| (strsim::jaro_winkler(name, candidate), candidate))
+        .map(|candidate| (strsim::jaro_winkler(&name.to_lowercase(), &candidate.to_lowercase()), candidate))
         .filter(|(similarity, _)| *similarity > 0.7)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, candidate)| candidate)

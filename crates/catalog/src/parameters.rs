@@ -35,6 +35,28 @@ pub enum ParameterError {
         /// Its tag.
         tag: String,
     },
+    /// A default that the parameter cannot have.
+    #[error("parameter {name}: default {default} is outside {minimum} .. {maximum}")]
+    Default {
+        /// Parameter.
+        name: String,
+        /// Its default.
+        default: u32,
+        /// Smallest value allowed.
+        minimum: u32,
+        /// Largest value allowed.
+        maximum: u32,
+    },
+    /// A default or a limit that is not one number.
+    #[error("parameter {name}: {what} {text:?} is not a whole number from 0 to 4294967295")]
+    NotNumber {
+        /// Parameter.
+        name: String,
+        /// "default", "minimum" or "maximum".
+        what: &'static str,
+        /// What is there.
+        text: String,
+    },
     /// No such parameter.
     #[error("{algorithm} has no parameter {key:?}; {hint}")]
     UnknownKey {
@@ -83,22 +105,24 @@ impl Parameter {
         let (default, minimum, maximum) = (next()?, next()?, next()?);
         let unit = next()?.to_owned();
         let (words, text) = next()?.rsplit_once('|').ok_or_else(malformed)?;
-        let number = |text: &str| text.parse::<u32>().map_err(|_| malformed());
+        let number = |what: &'static str, text: &str| {
+            let wrong = || ParameterError::NotNumber { name: name.to_owned(), what, text: text.to_owned() };
+            text.trim_end_matches(['u', 'U']).parse::<u32>().map_err(|_| wrong())
+        };
         let parameter = Self {
             name: name.to_owned(),
-            default: number(default)?,
-            minimum: number(minimum)?,
-            maximum: number(maximum)?,
+            default: number("default", default)?,
+            minimum: number("minimum", minimum)?,
+            maximum: number("maximum", maximum)?,
             unit,
             words: words.split('|').filter(|word| !word.is_empty()).map(str::to_owned).collect(),
             text: text.to_owned(),
         };
-        let in_order = parameter.minimum <= parameter.default && parameter.default <= parameter.maximum;
-        if in_order {
-            Ok(parameter)
-        } else {
-            Err(malformed())
+        if (parameter.minimum..=parameter.maximum).contains(&parameter.default) {
+            return Ok(parameter);
         }
+        let Self { name, default, minimum, maximum, .. } = parameter;
+        Err(ParameterError::Default { name, default, minimum, maximum })
     }
 
     /// Reads a value as a user types it: a number, or one of the words.
@@ -230,6 +254,21 @@ mod tests {
     fn malformed_tags_are_refused() {
         for tag in ["", "cc_param|1|0|2|u", "cc_param|9|0|2|u||t", "cc_param|x|0|2|u||t"] {
             assert!(parameter(tag).is_err(), "{tag}");
+        }
+    }
+
+    #[test]
+    fn a_default_that_cannot_be_is_named_with_its_range() {
+        for (tag, message) in [
+            ("cc_param|100|1|64|pkts||t", "parameter x: default 100 is outside 1 .. 64"),
+            ("cc_param|0|1|64|pkts||t", "parameter x: default 0 is outside 1 .. 64"),
+            (
+                "cc_param|(1 + 1)|1|64|pkts||t",
+                "parameter x: default \"(1 + 1)\" is not a whole number from 0 to 4294967295",
+            ),
+            ("cc_param|1|0|1 << 4|u||t", "parameter x: maximum \"1 << 4\" is not a whole number from 0 to 4294967295"),
+        ] {
+            assert_eq!(parameter(tag).map_err(|error| error.to_string()), Err(message.to_owned()));
         }
     }
 

@@ -30,7 +30,7 @@ pub struct Profile {
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
     /// No such profile.
-    #[error("there is no profile {name:?}; {hint}")]
+    #[error("there is no profile {name:?}")]
     Unknown {
         /// What was asked for.
         name: String,
@@ -63,6 +63,21 @@ pub enum ProfileError {
         /// Why.
         error: ParameterError,
     },
+}
+
+impl ProfileError {
+    /// What to type or to change instead.
+    #[must_use]
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::Unknown { hint, .. } => hint.clone(),
+            Self::Malformed { name, .. } => format!("correct {PROFILE_FOLDER}/{name}.toml"),
+            Self::NotForAlgorithm { algorithm, .. } => {
+                format!("ccctl show {algorithm} lists the profiles that have values for it")
+            }
+            Self::Parameter { profile, .. } => format!("correct {PROFILE_FOLDER}/{profile}.toml"),
+        }
+    }
 }
 
 impl Profile {

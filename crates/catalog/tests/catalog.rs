@@ -1,9 +1,24 @@
 //! Every algorithm says all that the commands and the docs need of it, and every profile fits.
 
-use ccctl_catalog::{algorithm, algorithms, ParameterSet, Profile};
+use ccctl_catalog::{
+    algorithm, algorithms, is_impossible_window, ParameterSet, Profile, INFINITE_SSTHRESH_PKTS, MAX_SANE_WINDOW_PKTS,
+    SOCKET_STATE_BYTES,
+};
 
-/// Bytes of `icsk_ca_priv` in every kernel since 5.0 (`ICSK_CA_PRIV_SIZE`, `include/net/inet_connection_sock.h`).
-const SOCKET_STATE_BYTES: usize = 104;
+/// One truth: the header that algorithms are written with states the largest window for which its arithmetic is exact.
+#[test]
+fn the_largest_window_is_that_of_the_header() {
+    let header = include_str!("../../../bpf/include/cc.h");
+    assert!(header.contains("#define CC_CWND_MAX_PKTS (1U << 20)"), "cc.h has changed: adapt MAX_SANE_WINDOW_PKTS");
+    assert_eq!(MAX_SANE_WINDOW_PKTS, 1 << 20);
+    // include/net/tcp.h: #define TCP_INFINITE_SSTHRESH 0x7fffffff
+    assert_eq!(INFINITE_SSTHRESH_PKTS, 0x7fff_ffff);
+    for (pkts, impossible) in [(10, false), (1 << 20, false), ((1 << 20) + 1, true), (0x7fff_fffe, true)] {
+        assert_eq!(is_impossible_window(pkts), impossible, "{pkts}");
+    }
+    assert!(!is_impossible_window(INFINITE_SSTHRESH_PKTS), "no threshold is not an impossible one");
+    assert!(is_impossible_window(0x8110_4110), "half of a kernel address");
+}
 
 #[test]
 fn every_algorithm_has_all_rows_of_a_header() {

@@ -83,7 +83,9 @@ impl Exit {
             Some(Error::Object { .. } | Error::Request { .. }) => Self::Usage,
             Some(Error::Taken { .. } | Error::InUse { .. }) => Self::Refused,
             Some(Error::Host { .. } | Error::Unwritable { since: Some(_), .. }) => Self::Host,
-            Some(Error::Refused { .. } | Error::Unwritable { since: None, .. }) => Self::Program,
+            Some(Error::Refused { .. } | Error::MissingHook { .. } | Error::Unwritable { since: None, .. }) => {
+                Self::Program
+            }
             Some(Error::Locked { .. }) => Self::Locked,
             Some(Error::Kernel { answer, .. }) if is_wrong_path(answer.kind()) => Self::Usage,
             _ => Self::Unexpected,

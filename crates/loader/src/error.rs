@@ -82,8 +82,20 @@ pub enum Error {
         object: String,
         /// The log's last words.
         cause: String,
+        /// What to change.
+        remedy: String,
         /// The whole log.
         log: PathBuf,
+    },
+    /// The kernel would not register it: its table of hooks lacks one that is required.
+    #[error("the kernel refuses {object}: {cause}")]
+    MissingHook {
+        /// File or algorithm.
+        object: String,
+        /// Which hook.
+        cause: String,
+        /// What to change.
+        remedy: String,
     },
     /// The program writes a field of the socket that this kernel does not let BPF programs write.
     #[error("{object} writes {field}, which BPF programs may not write on this kernel; the log is in {}", log.display())]
@@ -133,7 +145,15 @@ impl Error {
     /// A file of the user's that could not be read.
     #[must_use]
     pub fn unread(path: &str, answer: io::Error) -> Self {
-        Self::kernel(format!("read {path}"), answer)
+        use io::ErrorKind::{IsADirectory, NotADirectory, NotFound};
+        match answer.kind() {
+            NotFound | IsADirectory | NotADirectory => Self::Request {
+                cause: format!("read {path}: {answer}"),
+                remedy: "the path of an object file, or the name of an algorithm: ccctl algorithms lists them"
+                    .to_owned(),
+            },
+            _ => Self::kernel(format!("read {path}"), answer),
+        }
     }
 
     /// The same for a call through libbpf.
@@ -161,8 +181,22 @@ impl Error {
             }
             Self::Parameter(_) => Some("ccctl show ALGORITHM tells its parameters and their ranges".to_owned()),
             Self::Locked { .. } => Some("wait for it, or look at it with ps".to_owned()),
-            Self::Object { .. } => Some("build the file with the macros of bpf/include/cc.h".to_owned()),
+            Self::Object { error, .. } => Some(error.remedy()),
+            Self::Refused { remedy, .. } | Self::MissingHook { remedy, .. } => Some(remedy.clone()),
+            Self::BadName { name } => Some(format!("another name, such as {}", possible_name(name))),
+            Self::Profile(error) => Some(error.remedy()),
             _ => None,
         }
+    }
+}
+
+/// The kernel name most like one that the kernel does not take.
+fn possible_name(name: &str) -> String {
+    let allowed = |letter: char| if letter.is_ascii_alphanumeric() || letter == '.' { letter } else { '_' };
+    let name: String = name.chars().map(allowed).take(15).collect();
+    if name.chars().any(|letter| letter.is_ascii_alphanumeric()) {
+        name
+    } else {
+        "mine".to_owned()
     }
 }

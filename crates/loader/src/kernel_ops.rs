@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::sync::OnceLock;
 
+use ccctl_catalog::resolved;
 use libbpf_rs::btf::types::{Composite, FuncProto, MemberAttr, Ptr};
 use libbpf_rs::btf::{BtfKind, BtfType, HasSize as _, ReferencesType as _};
 use libbpf_rs::Btf;
@@ -67,7 +68,7 @@ fn arguments(btf: &Btf<'_>, ops: &Composite<'_>, hook: &str) -> Option<u32> {
     let member =
         (0..ops.len()).filter_map(|index| ops.get(index)).find(|member| member.name == Some(OsStr::new(hook)))?;
     let pointer: Ptr<'_> = btf.type_by_id(member.ty)?;
-    let function = FuncProto::try_from(pointer.referenced_type().skip_mods_and_typedefs()).ok()?;
+    let function = FuncProto::try_from(resolved(pointer.referenced_type())?).ok()?;
     u32::try_from(function.len()).ok()
 }
 
@@ -90,7 +91,7 @@ pub(crate) fn members(btf: &Btf<'_>, ops: &Composite<'_>, base: usize) -> HashMa
     for (index, member) in all.iter().enumerate() {
         let Some(ty) = btf.type_by_id::<BtfType<'_>>(member.ty) else { continue };
         let (offset, next) = (offset_of(index), offset_of(index + 1));
-        let is_hook = ty.skip_mods_and_typedefs().kind() == BtfKind::Ptr;
+        let is_hook = resolved(ty).is_some_and(|ty| ty.kind() == BtfKind::Ptr);
         let entry = Member { offset: base + offset, bytes: next.saturating_sub(offset), is_hook };
         found.insert(member.name.unwrap_or_default().to_string_lossy().into_owned(), entry);
     }

@@ -5,7 +5,8 @@ use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use ccctl_catalog::{
-    algorithm, algorithm_of_btf, algorithms, closest, object_hash, Layout, LayoutError, ObjectHash, ParameterSet,
+    algorithm, algorithm_of_btf, algorithms, closest, object_hash, registered_in_btf, Layout, LayoutError, ObjectHash,
+    ParameterSet,
 };
 use libbpf_rs::btf::types::Composite;
 use libbpf_rs::{Btf, MapCore as _, MapType, Object, ObjectBuilder, OpenObject, ProgramType};
@@ -14,7 +15,9 @@ use crate::error::{Error, Result};
 use crate::features;
 use crate::identity::{Identity, IDENTITY_MAP};
 use crate::kernel_ops::{members, KernelOps, Member};
+use crate::load::check_name;
 use crate::params::{publish, PARAMS_MAP};
+use crate::refusal::{missing_hook, unloaded, unopened, Refusal};
 use crate::sys::{self, OpsTemplate};
 use crate::verifier_log::write_log;
 use crate::writes::{unwritable_field, writable_since};
@@ -68,14 +71,13 @@ impl Program {
 
     /// The algorithm in an object file that was read; `label` is how messages call it.
     pub fn of_object(label: &str, bytes: Vec<u8>) -> Result<Self> {
-        let refused = |error: LayoutError| Error::Object { object: label.to_owned(), error };
-        let (parsed, _) = sys::with_log(|| {
-            let btf = Btf::from_raw("file", &bytes).map_err(|error| LayoutError::NoBtf(error.to_string()))?;
-            let btf = btf.ok_or_else(|| LayoutError::NoBtf("no .BTF section".to_owned()))?;
-            let name = algorithm_of_btf(&btf).ok_or_else(|| LayoutError::Missing("parameters".to_owned()))?;
-            Layout::of_btf(&name, &btf).map(|layout| (name, layout))
-        });
-        let (algorithm, layout) = parsed.map_err(refused)?;
+        let (parsed, log) = sys::with_log(|| Btf::from_raw("file", &bytes).map(|btf| btf.map(|btf| contents(&btf))));
+        let contents = match parsed {
+            Ok(Some(contents)) => contents,
+            Ok(None) => Err(LayoutError::NoBtf("no .BTF section".to_owned())),
+            Err(_) => Err(unopened(&log)),
+        };
+        let (algorithm, layout) = contents.map_err(|error| Error::Object { object: label.to_owned(), error })?;
         let hash = object_hash(&bytes);
         Ok(Self { label: label.to_owned(), algorithm, layout, hash, object: Cow::Owned(bytes) })
     }
@@ -97,15 +99,14 @@ impl Program {
         let mut template = OpsTemplate::of(&open).ok_or_else(missing)?;
         let room = name_room(&mut template, &own).ok_or_else(missing)?;
         let end = room.iter().position(|byte| *byte == 0).unwrap_or(room.len());
-        Ok(String::from_utf8_lossy(&room[..end]).into_owned())
+        let name = String::from_utf8_lossy(&room[..end]).into_owned();
+        check_name(&name)?;
+        Ok(name)
     }
 
     fn open(&self) -> Result<OpenObject> {
         let (opened, log) = sys::with_log(|| ObjectBuilder::default().open_memory(&self.object));
-        opened.map_err(|error| {
-            let cause = log.lines().last().map_or_else(|| error.to_string(), str::to_owned);
-            Error::Object { object: self.label.clone(), error: LayoutError::NoBtf(cause) }
-        })
+        opened.map_err(|_| Error::Object { object: self.label.clone(), error: unopened(&log) })
     }
 
     fn own_members(&self) -> Result<Vec<(String, Member)>> {
@@ -115,6 +116,16 @@ impl Program {
         let ops: Composite<'_> =
             btf.type_by_name("tcp_congestion_ops").ok_or_else(|| missing("struct tcp_congestion_ops"))?;
         Ok(members(&btf, &ops, 0).into_iter().collect())
+    }
+}
+
+/// The algorithm that an object file declares, under the name that it is registered by.
+fn contents(btf: &Btf<'_>) -> std::result::Result<(String, Layout), LayoutError> {
+    let name = algorithm_of_btf(btf).ok_or_else(|| LayoutError::Missing("parameters".to_owned()))?;
+    let layout = Layout::of_btf(&name, btf)?;
+    match registered_in_btf(btf).filter(|registered| *registered != name) {
+        Some(registered) => Err(LayoutError::TwoNames { parameters: name, registered }),
+        None => Ok((name, layout)),
     }
 }
 
@@ -171,6 +182,7 @@ pub(crate) fn fit_object(program: &Program, name: &str, profile: &str) -> Result
     write_name(&mut template, &own, name);
     clear_unknown_hooks(&mut template, &own, kernel);
     let slots = template.data().to_vec();
+    require_hooks(program, &open, &slots, &own)?;
     write_identity(&mut open, program, profile)?;
     write_kernel_facts(&mut open, kernel);
     if !kernel.has_links {
@@ -187,6 +199,14 @@ pub(crate) fn load_object(program: &Program, name: &str, profile: &str, set: &Pa
         .map_err(|error| Error::kernel(format!("find the programs of {}", program.label), error))?;
     fill_parameters(&object, set)?;
     Ok(LoadedObject { object, value })
+}
+
+/// The kernel would refuse to register it, and would not say why.
+fn require_hooks(program: &Program, open: &OpenObject, ops: &[u8], own: &[(String, Member)]) -> Result<()> {
+    let names: Vec<String> = open.progs().map(|program| program.name().to_string_lossy().into_owned()).collect();
+    let object = || program.label.clone();
+    missing_hook(ops, own, &names)
+        .map_or(Ok(()), |Refusal { cause, remedy }| Err(Error::MissingHook { object: object(), cause, remedy }))
 }
 
 /// Where the object's struct has the kernel name.
@@ -250,17 +270,19 @@ fn load(open: OpenObject, program: &Program) -> Result<Object> {
             return features::privileges_missing(&format!("load {}", program.label));
         }
         match write_log(&program.algorithm, &log) {
-            Ok(path) => refused(program.label.clone(), &log, path, &error.to_string()),
+            Ok(path) => refused(program, &log, path, &error.to_string()),
             Err(_) => Error::libbpf(format!("load {}", program.label), &error),
         }
     })
 }
 
-fn refused(object: String, text: &str, log: PathBuf, otherwise: &str) -> Error {
-    match unwritable_field(text) {
-        Some(field) => Error::Unwritable { object, since: writable_since(&field), field, log },
-        None => Error::Refused { object, cause: last_words(text, otherwise), log },
+fn refused(program: &Program, text: &str, log: PathBuf, otherwise: &str) -> Error {
+    let object = program.label.clone();
+    if let Some(field) = unwritable_field(text) {
+        return Error::Unwritable { object, since: writable_since(&field), field, log };
     }
+    let Refusal { cause, remedy } = unloaded(&program.object, text, otherwise);
+    Error::Refused { object, cause, remedy, log }
 }
 
 /// The line before the verifier's statistics is its reason.

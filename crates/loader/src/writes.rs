@@ -4,6 +4,7 @@
 use std::ffi::OsStr;
 use std::io;
 
+use ccctl_catalog::resolved;
 use libbpf_rs::btf::types::{Composite, MemberAttr};
 use libbpf_rs::btf::BtfType;
 use libbpf_rs::Btf;
@@ -44,7 +45,7 @@ fn field_at(btf: &Btf<'_>, composite: &Composite<'_>, offset: u32) -> Option<Str
     } else {
         candidates.next()?
     };
-    let inner = btf.type_by_id::<BtfType<'_>>(member.ty)?.skip_mods_and_typedefs();
+    let inner = resolved(btf.type_by_id::<BtfType<'_>>(member.ty)?)?;
     let inner = Composite::try_from(inner).ok();
     let inside = inner.and_then(|inner| field_at(btf, &inner, offset - start_of(member.attr)));
     inside.or_else(|| member.name.map(|name| name.to_string_lossy().into_owned()))

@@ -34,6 +34,8 @@ mod kernel_left_out;
 mod kernel_load;
 mod kernel_migrate;
 mod kernel_object;
+mod kernel_object_attacks;
+mod kernel_object_messages;
 mod kernel_object_trust;
 mod kernel_path;
 mod kernel_path_faults;

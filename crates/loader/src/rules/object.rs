@@ -84,7 +84,9 @@ fn load_error(what: &str, error: &libbpf_rs::Error, log: &str) -> Error {
     }
     match write_log("rules", log) {
         Ok(path) if refused => {
-            Error::Refused { object: what.to_owned(), cause: last_words(log, &error.to_string()), log: path }
+            let cause = last_words(log, &error.to_string());
+            let remedy = "report it with the log: these programs come with ccctl".to_owned();
+            Error::Refused { object: what.to_owned(), cause, remedy, log: path }
         }
         _ => Error::libbpf(format!("load {what} ({})", log.lines().last().unwrap_or_default()), error),
     }
