@@ -146,6 +146,7 @@ struct socket_rates {
 	unsigned long long cwnd_pkts; /* of all connections together, now */
 	unsigned long long measured; /* connections with an RTT */
 	unsigned long long srtt_us; /* of these together, now */
+	unsigned long long impossible; /* connections with a window or threshold that no algorithm can mean */
 };
 
 /* A process that has a TCP socket open; once for each descriptor. */

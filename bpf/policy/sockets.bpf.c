@@ -436,6 +436,7 @@ int rates(struct bpf_iter__tcp *ctx)
 	sum->cwnd_pkts += tp->snd_cwnd;
 	sum->measured += tp->srtt_us > 0;
 	sum->srtt_us += tp->srtt_us >> 3;
+	sum->impossible += is_impossible(tp);
 	before = bpf_sk_storage_get(&counted, tp, NULL, BPF_SK_STORAGE_GET_F_CREATE);
 	if (before)
 		add_rates(sum, tp, before);

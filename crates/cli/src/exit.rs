@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use ccctl_loader::Error;
 
 use crate::api::Fault;
+use crate::output;
 
 /// Exit codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,8 +144,8 @@ pub fn usage(error: &clap::Error) -> ExitCode {
     }
     let text = error.to_string();
     let after = |head: &str| text.lines().find_map(|line| line.trim().strip_prefix(head)).map(str::trim);
-    eprintln!("ccctl: {}", cause_of_usage(error));
-    eprintln!("  try: {}", after("tip:").or_else(|| after("Usage:")).unwrap_or("ccctl --help"));
+    let remedy = after("tip:").or_else(|| after("Usage:")).unwrap_or("ccctl --help");
+    output::failure(&cause_of_usage(error), Some(remedy));
     Exit::Usage.into()
 }
 

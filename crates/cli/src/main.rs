@@ -12,7 +12,6 @@ mod policy;
 mod sys;
 mod trust;
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -30,12 +29,7 @@ fn main() -> ExitCode {
         // A reader that has seen enough, such as head, is no failure.
         Err(error) if exit::is_broken_pipe(&error) => Exit::Done.into(),
         Err(error) => {
-            let mut stderr = std::io::stderr();
-            // With stderr closed there is nobody to tell.
-            let _ = writeln!(stderr, "ccctl: {}", exit::cause(&error));
-            if let Some(remedy) = exit::remedy(&error) {
-                let _ = writeln!(stderr, "  try: {remedy}");
-            }
+            output::failure(&exit::cause(&error), exit::remedy(&error).as_deref());
             Exit::of(&error).into()
         }
     }

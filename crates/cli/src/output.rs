@@ -1,4 +1,9 @@
 //! Printing: tables for people, JSON for programs.
+//!
+//! What is printed passes through here: names that others choose must not reach a terminal as they are.
+
+mod fit;
+mod printable;
 
 use std::io::{self, Write as _};
 use std::time::SystemTime;
@@ -8,31 +13,75 @@ use serde::Serialize;
 
 use crate::engine::Settings;
 
+pub use fit::{cut, narrow, terminal_columns};
+pub use printable::{printable, JsonWriter};
+
+/// Columns between those of a table.
+pub const GAP: usize = 2;
+
 /// Prints a value as JSON.
 pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
-    let mut stdout = io::stdout().lock();
+    let mut stdout = JsonWriter(io::stdout().lock());
     serde_json::to_writer_pretty(&mut stdout, value)?;
     writeln!(stdout)?;
     Ok(())
 }
 
-/// Prints one line.
+/// Prints one line, whatever names are in it.
 pub fn line(text: &str) -> anyhow::Result<()> {
-    writeln!(io::stdout().lock(), "{text}")?;
+    writeln!(io::stdout().lock(), "{}", printable(text))?;
     Ok(())
 }
 
-/// Prints rows under a header, without borders, so that it can be cut and pasted.
+/// Prints a text of several lines, none of which ends inside a name.
+pub fn lines(text: &str) -> anyhow::Result<()> {
+    text.lines().try_for_each(line)
+}
+
+/// Says on stderr what went wrong and what to try. With stderr closed there is nobody to tell.
+pub fn failure(cause: &str, remedy: Option<&str>) {
+    let mut stderr = io::stderr().lock();
+    let _ = writeln!(stderr, "ccctl: {}", printable(cause));
+    if let Some(remedy) = remedy {
+        let _ = writeln!(stderr, "  try: {}", printable(remedy));
+    }
+}
+
+/// Prints rows under a header, without borders, so that it can be cut and pasted. On a terminal no line is longer than
+/// it is wide.
 pub fn table(header: &[&str], rows: Vec<Vec<String>>) -> anyhow::Result<()> {
+    let mut rows: Vec<Vec<String>> =
+        rows.iter().map(|row| row.iter().map(|cell| printable(cell).into_owned()).collect()).collect();
+    let room = terminal_columns();
+    if let Some(room) = room {
+        shorten(header, &mut rows, room);
+    }
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(header.iter().copied());
     for row in rows {
         table.add_row(row);
     }
     for row in table.lines() {
-        line(row.trim_end().strip_prefix(' ').unwrap_or_default())?;
+        let row = row.trim_end().strip_prefix(' ').unwrap_or_default();
+        line(&room.map_or(row.into(), |room| cut(row, room)))?;
     }
     Ok(())
+}
+
+fn shorten(header: &[&str], rows: &mut [Vec<String>], room: usize) {
+    let headers: Vec<usize> = header.iter().map(|title| title.len()).collect();
+    let mut widths = headers.clone();
+    for row in rows.iter() {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    narrow(&mut widths, &headers, GAP, room);
+    for row in rows {
+        for (width, cell) in widths.iter().zip(row) {
+            *cell = cut(cell, *width).into_owned();
+        }
+    }
 }
 
 /// A time as RFC 3339 in UTC, to the second.

@@ -9,6 +9,7 @@ use nix::sys::statfs::{statfs, FsType};
 use crate::default::available_algorithms;
 use crate::error::{Error, Result};
 use crate::lock::Lock;
+use crate::mount_view::require_lasting;
 
 /// Where the BPF file system is mounted.
 pub const BPFFS: &str = "/sys/fs/bpf";
@@ -25,6 +26,7 @@ pub fn mounted() -> bool {
 
 /// Refuses to go on where there is nothing to pin to.
 pub(crate) fn require() -> Result<()> {
+    require_lasting()?;
     if mounted() {
         return Ok(());
     }
@@ -82,6 +84,7 @@ pub(crate) fn remove_empty_folders() {
 
 /// Names of all pinned instances, sorted.
 pub(crate) fn instance_names() -> Result<Vec<String>> {
+    require_lasting()?;
     let entries = match fs::read_dir(instances_folder()) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

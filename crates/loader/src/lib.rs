@@ -21,6 +21,7 @@ mod load;
 mod lock;
 pub mod marks;
 mod migrate;
+mod mount_view;
 mod netns;
 mod object;
 mod params;

@@ -64,7 +64,7 @@ mod tests {
         assert_eq!(size_of::<socket_totals>(), 7 * 8);
         assert_eq!(size_of::<socket_owner>(), 8 + 16 + 2 * 4);
         assert_eq!(size_of::<socket_window>(), 6 * 8);
-        assert_eq!(size_of::<socket_rates>(), 8 * 8);
+        assert_eq!(size_of::<socket_rates>(), 9 * 8);
         assert_eq!(size_of::<socket_sample>(), size_of::<socket_detail>() + 2 * 8 + 2 * 4);
     }
 

@@ -32,7 +32,8 @@ fn print(applied: &Applied) -> anyhow::Result<()> {
         match &step.error {
             None => output::line(&step.to_string())?,
             Some(error) => {
-                output::line(&format!("{step}\n  not done: {error}"))?;
+                output::line(&step.to_string())?;
+                output::line(&format!("  not done: {error}"))?;
                 if let Some(remedy) = &error.remedy {
                     output::line(&format!("  try: {remedy}"))?;
                 }

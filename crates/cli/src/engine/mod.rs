@@ -54,8 +54,6 @@ pub use unassign::Unassign;
 pub use unload::Unload;
 pub use why::{ExplainedSocket, MetRule, Why};
 
-use std::io::Write as _;
-
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::Serialize;
@@ -96,8 +94,7 @@ pub fn ask<O: Operation>(operation: &O) -> anyhow::Result<O::Answer> {
         Found::None => operation.run(),
         Found::Busy(fault) => Err(fault.into()),
         Found::Unusable(why) => {
-            // Nobody may be there to be told.
-            let _ = writeln!(std::io::stderr(), "ccctl: {why}: done without it");
+            crate::output::failure(&format!("{why}: done without it"), None);
             operation.run()
         }
     }

@@ -48,3 +48,16 @@ fn two_services_follow_ten_lines() {
         assert!(parts[2].contains("nothing of ccctl is left"), "{said}");
     });
 }
+
+/// Whoever copies the file to another host needs these there.
+#[test]
+fn the_readme_names_every_library_of_the_program() {
+    let output = run(Command::new("ldd").arg(CCCTL), Duration::from_secs(60)).unwrap();
+    assert!(output.success(), "{}", output.stderr);
+    let libraries = output.stdout.lines().filter_map(|line| line.split_whitespace().next());
+    let of_glibc = |library: &str| ["linux-vdso", "libc.", "libm.", "/lib"].iter().any(|own| library.starts_with(own));
+    let section = README.split_once("To install:").expect("how to install").1.split("\n## ").next().unwrap();
+    for library in libraries.filter(|library| !of_glibc(library)) {
+        assert!(section.contains(library), "{library} is not in the README");
+    }
+}

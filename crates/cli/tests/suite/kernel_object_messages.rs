@@ -1,8 +1,13 @@
 //! Mistakes in a C file: `check` and `load` say the same of each, and name what is wrong where it is.
 
+use std::process::Command;
+use std::time::Duration;
+
+use ccctl_lab::testbed::run;
+
 use crate::kernel;
 use kernel::compile::compile;
-use kernel::{ccctl, code, is_refusal, names, refuses, Folder};
+use kernel::{ccctl, code, is_refusal, names, refuses, Folder, CCCTL};
 
 /// AIMD with one parameter: no mistake in it.
 const WHOLE: &str = r#"#include "cc.h"
@@ -98,14 +103,18 @@ fn a_loop_without_a_visible_bound_is_named_with_its_line() {
     kernel::test("loops", 600, || {
         let folder = Folder::new("loops");
         let growth = "\ttcp_sk(sk)->snd_cwnd += aimd_params()->steps;\n";
-        for (label, body, line) in [
-            ("one", "\tfor (u32 i = 0; i != ack; i++) { tcp_sk(sk)->snd_cwnd ^= i * 7; }\n", 8),
-            ("while", "\n\twhile (ack != 0) {\n\t\ttcp_sk(sk)->snd_cwnd ^= ack * 7;\n\t\tack -= 1;\n\t}\n", 9),
-        ] {
-            let source = with(growth, &format!("{growth}{body}"));
-            let place = format!("no bound of the loop at {label}.bpf.c:{line} in aimd_cong_avoid");
-            both_refuse(&folder, label, &source, code::PROGRAM, &[&place, "constant bound"]);
-        }
+        let looping = |body: &str| with(growth, &format!("{growth}{body}"));
+        let branch = "\n\twhile (ack != 0) {\n\t\tif (tcp_sk(sk)->snd_cwnd == ack)\n\t\t\ttcp_sk(sk)->snd_cwnd = 3;\n\t\tack -= 1;\n\t}\n";
+        let words =
+            &["no bound of the loop at branch.bpf.c:9 in aimd_cong_avoid: while (ack != 0) {", "constant bound"];
+        both_refuse(&folder, "branch", &looping(branch), code::PROGRAM, words);
+        // The kernel follows a million steps, four times.
+        let line = "\tfor (u32 i = 0; i != ack; i++) { tcp_sk(sk)->snd_cwnd ^= i * 7; }\n";
+        let object = compile(&folder, &looping(line), "line");
+        let mut check = Command::new(CCCTL);
+        let output = run(check.args(["check", &object]), Duration::from_secs(500)).unwrap();
+        is_refusal("line", &output, code::PROGRAM, &["no bound of the loop at line.bpf.c:8 in aimd_cong_avoid: for ("]);
+        remove_log(&output.stderr);
     });
 }
 

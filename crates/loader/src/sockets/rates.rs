@@ -35,6 +35,8 @@ pub struct AlgorithmRates {
     pub measured: u64,
     /// Smoothed RTTs of these together.
     pub srtt_us: u64,
+    /// Connections with a window or threshold that no algorithm can mean.
+    pub impossible: u64,
 }
 
 /// Looks at all sockets of the host again and again. As in [`SocketWindows`](super::SocketWindows), what a socket had
@@ -86,5 +88,6 @@ fn rates(key: &socket_totals_key, value: &socket_rates) -> AlgorithmRates {
         cwnd_pkts: value.cwnd_pkts,
         measured: value.measured,
         srtt_us: value.srtt_us,
+        impossible: value.impossible,
     }
 }

@@ -55,7 +55,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     } else if arguments.watch {
         redraw(&text::report(&acks, rate.as_ref()))?;
     } else {
-        output::line(text::report(&acks, rate.as_ref()).trim_end())?;
+        output::lines(text::report(&acks, rate.as_ref()).trim_end())?;
     }
     Ok(Exit::Done)
 }

@@ -17,7 +17,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     if arguments.output.json {
         output::json(&result)?;
     } else {
-        output::line(&result.text())?;
+        output::lines(&result.text())?;
     }
     Ok(Exit::Done)
 }

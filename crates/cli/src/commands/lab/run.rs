@@ -162,7 +162,7 @@ impl All<'_> {
         }
         let result = text::Outcome::new(&report, &options.out, page, self.shard);
         if !self.choice.output.json {
-            self.bars.suspend(|| output::line(result.text().trim_end()))?;
+            self.bars.suspend(|| output::lines(result.text().trim_end()))?;
         }
         Ok(result)
     }

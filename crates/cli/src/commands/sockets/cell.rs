@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use ccctl_catalog::is_impossible_window;
+
 use crate::engine::{state_text, Column, Socket, Transport};
 
 const NOTHING: &str = "-";
@@ -74,9 +76,9 @@ fn process(socket: &Socket, text: &mut String) {
 
 fn measure(column: Column, transport: &Transport, text: &mut String) {
     match column {
-        Column::Cwnd => integer(text, transport.cwnd_pkts.into()),
+        Column::Cwnd => window(text, transport.cwnd_pkts),
         Column::Ssthresh => match transport.ssthresh_pkts {
-            Some(pkts) => integer(text, pkts.into()),
+            Some(pkts) => window(text, pkts),
             None => text.push_str("inf"),
         },
         Column::Srtt => thousandths(text, transport.srtt_us),
@@ -90,6 +92,14 @@ fn measure(column: Column, transport: &Transport, text: &mut String) {
         Column::InFlight => integer(text, transport.in_flight_bytes.into()),
         Column::Unsent => integer(text, transport.unsent_bytes.into()),
         _ => text.push_str(&transport.recovery),
+    }
+}
+
+/// One that no algorithm can mean has a mark.
+fn window(text: &mut String, pkts: u32) {
+    integer(text, pkts.into());
+    if is_impossible_window(pkts) {
+        text.push('!');
     }
 }
 

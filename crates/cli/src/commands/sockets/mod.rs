@@ -42,7 +42,7 @@ pub fn run(arguments: &Sockets) -> anyhow::Result<Exit> {
         (false, true) => stream_table(&request, columns)?,
         (false, false) => {
             let answer = engine::ask(&request)?;
-            let mut table = StreamedTable::new(BufWriter::new(io::stdout()), columns);
+            let mut table = StreamedTable::new(BufWriter::new(io::stdout()), columns, output::terminal_columns());
             answer.sockets.iter().try_for_each(|socket| table.add(socket))?;
             table.end()?;
             print_unreadable(&answer.unreadable)?;
@@ -63,7 +63,8 @@ fn columns(arguments: &Sockets) -> Vec<Column> {
 
 /// Prints each socket as it comes: nothing is kept, however many there are.
 fn stream_table(request: &engine::Sockets, columns: Vec<Column>) -> anyhow::Result<()> {
-    let mut table = StreamedTable::new(BufWriter::with_capacity(1 << 16, io::stdout()), columns);
+    let mut table =
+        StreamedTable::new(BufWriter::with_capacity(1 << 16, io::stdout()), columns, output::terminal_columns());
     let unreadable = request.each(|socket| table.add(&socket))?;
     table.end()?;
     print_unreadable(&unreadable)
@@ -75,7 +76,7 @@ fn print_unreadable(unreadable: &[String]) -> anyhow::Result<()> {
 
 /// The same JSON as that of the whole answer, written as it comes.
 fn stream_json(request: &engine::Sockets) -> anyhow::Result<()> {
-    let mut out = BufWriter::with_capacity(1 << 16, io::stdout());
+    let mut out = output::JsonWriter(BufWriter::with_capacity(1 << 16, io::stdout()));
     let mut is_begun = false;
     let unreadable = request.each(|socket| {
         out.write_all(if is_begun { b",\n" } else { b"{\n  \"sockets\": [\n" })?;

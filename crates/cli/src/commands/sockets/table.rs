@@ -4,16 +4,18 @@ use std::io::Write;
 
 use super::cell;
 use crate::engine::{Column, Socket};
+use crate::output::{cut, narrow, printable, GAP};
 
 /// Rows that decide how wide the columns are. A later cell that is wider moves the rest of its row.
 const MEASURED_ROWS: usize = 1000;
-const GAP: usize = 2;
 
 /// Writes rows under a header.
 pub struct StreamedTable<W: Write> {
     out: W,
     columns: Vec<Column>,
     widths: Vec<usize>,
+    /// Columns of the terminal, if it is one.
+    room: Option<usize>,
     measured: Vec<Row>,
     is_printing: bool,
     row: Row,
@@ -28,7 +30,13 @@ struct Row {
 
 impl Row {
     fn add(&mut self, write: impl FnOnce(&mut String)) {
+        let start = self.text.len();
         write(&mut self.text);
+        // Names that others choose are among them; looking at each byte costs next to nothing.
+        if !self.text.as_bytes()[start..].iter().all(|byte| (0x20..0x7f).contains(byte)) {
+            let shown = printable(&self.text[start..]).into_owned();
+            self.text.replace_range(start.., &shown);
+        }
         self.ends.push(self.text.len());
     }
 
@@ -39,14 +47,14 @@ impl Row {
 }
 
 impl<W: Write> StreamedTable<W> {
-    /// A table of these columns.
-    pub fn new(out: W, columns: Vec<Column>) -> Self {
+    /// A table of these columns, in so many columns of a terminal.
+    pub fn new(out: W, columns: Vec<Column>, room: Option<usize>) -> Self {
         let mut header = Row::default();
         for column in &columns {
             header.add(|text| text.push_str(cell::header(*column)));
         }
         let widths = vec![0; columns.len()];
-        Self { out, columns, widths, measured: vec![header], is_printing: false, row: Row::default() }
+        Self { out, columns, widths, room, measured: vec![header], is_printing: false, row: Row::default() }
     }
 
     /// Adds a socket.
@@ -57,7 +65,7 @@ impl<W: Write> StreamedTable<W> {
             self.row.add(|text| cell::write(*column, socket, text));
         }
         if self.is_printing {
-            return print(&mut self.out, &self.row, &self.widths);
+            return print(&mut self.out, &self.row, &self.widths, self.room);
         }
         self.measured.push(self.row.clone());
         if self.measured.len() > MEASURED_ROWS {
@@ -74,7 +82,11 @@ impl<W: Write> StreamedTable<W> {
                 *width = (*width).max(cell.chars().count());
             }
         }
-        rows.iter().try_for_each(|row| print(&mut self.out, row, &self.widths))
+        if let (Some(room), Some(header)) = (self.room, rows.first()) {
+            let headers: Vec<usize> = header.cells().map(str::len).collect();
+            narrow(&mut self.widths, &headers, GAP, room);
+        }
+        rows.iter().try_for_each(|row| print(&mut self.out, row, &self.widths, self.room))
     }
 
     /// Prints what is left.
@@ -87,17 +99,23 @@ impl<W: Write> StreamedTable<W> {
     }
 }
 
-fn print(out: &mut impl Write, row: &Row, widths: &[usize]) -> anyhow::Result<()> {
+fn print(out: &mut impl Write, row: &Row, widths: &[usize], room: Option<usize>) -> anyhow::Result<()> {
     const SPACES: [u8; 64] = [b' '; 64];
-    let mut owed = 0;
+    let (mut owed, mut start) = (0, 0);
     for (cell, width) in row.cells().zip(widths) {
+        let left = room.map_or(usize::MAX, |room| room.saturating_sub(start));
+        if left == 0 {
+            break;
+        }
         while owed > 0 {
             let now = owed.min(SPACES.len());
             out.write_all(&SPACES[..now])?;
             owed -= now;
         }
+        let cell = if room.is_some() { cut(cell, left.min(*width)) } else { cell.into() };
         out.write_all(cell.as_bytes())?;
         owed = width.saturating_sub(cell.chars().count()) + GAP;
+        start += width + GAP;
     }
     out.write_all(b"\n")?;
     Ok(())

@@ -23,6 +23,8 @@ pub struct Found {
     pub connections: u64,
     /// Windows together.
     pub cwnd_pkts: u64,
+    /// Connections with a window or threshold that no algorithm can mean.
+    pub impossible: u64,
     /// Connections with an RTT.
     pub measured: u64,
     /// RTTs together.
@@ -76,6 +78,7 @@ fn row(name: &str, known: &Known, found: &BTreeMap<(String, u32), Found>, has_gr
         }
         row.connections += sums.connections;
         row.cwnd_pkts += sums.cwnd_pkts;
+        row.impossible += sums.impossible;
         row.measured += sums.measured;
         row.srtt_us += sums.srtt_us;
         if has_grown {

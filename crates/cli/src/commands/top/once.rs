@@ -38,6 +38,8 @@ struct Row {
     retransmits_pct: Option<f64>,
     mean_srtt_us: Option<f64>,
     mean_cwnd_pkts: Option<f64>,
+    /// Connections with a window or slow-start threshold that no algorithm can mean: above 2^20 packets.
+    impossible_windows: u64,
     mean_ack_time_ns: Option<u64>,
 }
 
@@ -88,6 +90,7 @@ fn row(row: &InstanceRow) -> Row {
         retransmits_pct: row.retransmits_pct,
         mean_srtt_us: row.rtt_us,
         mean_cwnd_pkts: row.cwnd_pkts,
+        impossible_windows: sample.impossible,
         mean_ack_time_ns: sample.ack_time.map(|time| time.as_nanos() as u64),
     }
 }
@@ -95,6 +98,7 @@ fn row(row: &InstanceRow) -> Row {
 fn print(table: &InstanceTable, answer: &Answer) -> anyhow::Result<()> {
     let header = ["NAME", "ALGORITHM", "SOCKETS", "THROUGHPUT", "RETRANS %", "RTT MS", "CWND PKTS", "ACK US"];
     let cells = |row: &InstanceRow, kind: &str| {
+        let mark = if row.sample.impossible > 0 { "!" } else { "" };
         let ack_us = row.sample.ack_time.map(|time| format!("{:.1}", time.as_nanos() as f64 / 1000.0));
         vec![
             row.sample.name.clone(),
@@ -103,12 +107,16 @@ fn print(table: &InstanceTable, answer: &Answer) -> anyhow::Result<()> {
             bit_per_s_text(row.bit_per_s),
             pct_text(row.retransmits_pct),
             ms_text(row.rtt_us),
-            row.cwnd_pkts.map_or("-".to_owned(), |pkts| format!("{pkts:.1}")),
+            row.cwnd_pkts.map_or("-".to_owned(), |pkts| format!("{pkts:.1}{mark}")),
             ack_us.unwrap_or("-".to_owned()),
         ]
     };
     let rows = table.rows.iter().map(|row| cells(row, kind_text(&row.sample.kind)));
     output::table(&header, rows.chain([cells(&table.total, "")]).collect())?;
+    if answer.total.impossible_windows > 0 {
+        let connections = output::count(answer.total.impossible_windows as usize, "connection");
+        output::line(&format!("! {connections} with a window or threshold above 2^20 packets: ccctl doctor"))?;
+    }
     if let Some(why) = &answer.acks_failed {
         output::line(&format!("ACK clock: {why}"))?;
     }

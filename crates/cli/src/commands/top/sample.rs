@@ -73,6 +73,8 @@ pub struct InstanceSample {
     pub connections: u64,
     /// Windows of all connections together.
     pub cwnd_pkts: u64,
+    /// Connections with a window or threshold that no algorithm can mean.
+    pub impossible: u64,
     /// Connections with an RTT.
     pub measured: u64,
     /// Smoothed RTTs of these together.

@@ -110,6 +110,7 @@ fn found(rates: &AlgorithmRates) -> Found {
         },
         connections: rates.connections,
         cwnd_pkts: rates.cwnd_pkts,
+        impossible: rates.impossible,
         measured: rates.measured,
         srtt_us: rates.srtt_us,
     }
@@ -264,6 +265,7 @@ impl Asked {
             let Some(transport) = &socket.transport else { continue };
             sum.connections += 1;
             sum.cwnd_pkts += u64::from(transport.cwnd_pkts);
+            sum.impossible += u64::from(transport.is_window_impossible);
             sum.measured += u64::from(transport.srtt_us.is_some());
             sum.srtt_us += transport.srtt_us.unwrap_or_default();
             let now = Counters {

@@ -10,6 +10,7 @@ use super::FLUSH_EVERY;
 use crate::arguments::Trace as Arguments;
 use crate::commands::plot::wrong_file;
 use crate::engine::trace::{Row, Summary};
+use crate::output::JsonWriter;
 
 /// Takes rows.
 pub struct Sink {
@@ -43,7 +44,7 @@ impl Sink {
             Kind::File(writer) => writer.push(&row).map_err(wrong_file)?,
             Kind::Memory(_, rows) => rows.push(row),
             Kind::Stdout(out, names) => {
-                serde_json::to_writer(&mut *out, &object(names, row))?;
+                serde_json::to_writer(JsonWriter(&mut *out), &object(names, row))?;
                 out.write_all(b"\n")?;
             }
         }

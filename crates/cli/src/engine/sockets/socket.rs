@@ -1,5 +1,6 @@
 //! One socket as it is told.
 
+use ccctl_catalog::is_impossible_window;
 use ccctl_loader::{CgroupPaths, Owners, ProgramLayouts, SocketRecord};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -54,6 +55,10 @@ pub struct Transport {
     pub cwnd_pkts: u32,
     /// Slow-start threshold; none before the first loss.
     pub ssthresh_pkts: Option<u32>,
+    /// The window or the threshold is above 2^20 packets, which no algorithm can mean: a fault of the kernel or of the
+    /// algorithm.
+    #[serde(default)]
+    pub is_window_impossible: bool,
     /// Smoothed RTT; none before the first sample.
     pub srtt_us: Option<u64>,
     /// Smallest RTT within the kernel's window; none before the first sample.
@@ -160,6 +165,8 @@ fn transport(transport: &ccctl_loader::Transport) -> Transport {
     Transport {
         cwnd_pkts: transport.cwnd_pkts,
         ssthresh_pkts: transport.ssthresh_pkts,
+        is_window_impossible: is_impossible_window(transport.cwnd_pkts)
+            || transport.ssthresh_pkts.is_some_and(is_impossible_window),
         srtt_us: transport.srtt.map(us),
         min_rtt_us: transport.min_rtt.map(us),
         delivery_rate_bytes_per_s: transport.delivery_rate_bytes_per_s,

@@ -79,6 +79,8 @@ pub struct InstanceTable {
     histories: BTreeMap<String, History>,
     total_history: History,
     cursor: usize,
+    /// Until the reader has moved the cursor it stays at the top.
+    is_moved: bool,
 }
 
 impl Default for InstanceTable {
@@ -96,6 +98,7 @@ impl Default for InstanceTable {
             histories: BTreeMap::new(),
             total_history: History::default(),
             cursor: 0,
+            is_moved: false,
         }
     }
 }
@@ -134,6 +137,7 @@ impl InstanceTable {
 
     /// Moves the cursor.
     pub fn move_by(&mut self, rows: isize) {
+        self.is_moved = true;
         self.cursor = self.cursor.saturating_add_signed(rows).min(self.rows.len().saturating_sub(1));
         self.scroll();
     }
@@ -163,9 +167,9 @@ impl InstanceTable {
         self.all.iter().find(|row| row.sample.name == name)
     }
 
-    /// The cursor stays with its name.
+    /// The cursor stays with its name once it was moved.
     fn arrange(&mut self) {
-        let name = self.selected().map(|row| row.sample.name.clone());
+        let name = self.selected().filter(|_| self.is_moved).map(|row| row.sample.name.clone());
         let filter = self.filter.to_lowercase();
         self.rows = self.all.iter().filter(|row| matches(row, &filter)).cloned().collect();
         let (column, is_descending) = (self.column, self.is_descending);
@@ -222,6 +226,7 @@ fn add(total: &mut InstanceSample, sample: &InstanceSample) {
     total.sockets += sample.sockets;
     total.connections += sample.connections;
     total.cwnd_pkts += sample.cwnd_pkts;
+    total.impossible += sample.impossible;
     total.measured += sample.measured;
     total.srtt_us += sample.srtt_us;
     total.counters.add(sample.counters);

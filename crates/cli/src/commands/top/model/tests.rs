@@ -97,9 +97,15 @@ fn totals_are_of_all_and_the_cursor_stays_with_its_name() {
     model.take(of(SECOND, rows(2000, 1000)));
     assert_eq!(model.instances.total.bit_per_s, Some(24_000.0));
     let names = |model: &Model| model.instances.rows.iter().map(|row| row.sample.name.clone()).collect::<String>();
-    assert_eq!((names(&model), model.instances.selected().unwrap().sample.name.as_str()), ("ab".to_owned(), "a"));
+    let selected = |model: &Model| model.instances.selected().unwrap().sample.name.clone();
+    assert_eq!((names(&model), selected(&model)), ("ab".to_owned(), "a".to_owned()));
     model.take(of(SECOND, rows(1000, 2000)));
-    assert_eq!((names(&model), model.instances.selected().unwrap().sample.name.as_str()), ("ba".to_owned(), "a"));
+    assert_eq!((names(&model), selected(&model)), ("ba".to_owned(), "b".to_owned()), "at the top until it is moved");
+    model.act(Action::Down);
+    model.take(of(SECOND, rows(2000, 1000)));
+    assert_eq!((names(&model), selected(&model)), ("ab".to_owned(), "a".to_owned()), "then with its name");
+    model.take(of(SECOND, rows(1000, 2000)));
+    assert_eq!((names(&model), selected(&model)), ("ba".to_owned(), "a".to_owned()));
     model.act(Action::Sort);
     assert_eq!((model.instances.column, names(&model)), (InstanceColumn::Name, "ab".to_owned()));
     model.act(Action::Direction);

@@ -53,6 +53,23 @@ pub fn whole(value: Option<impl ToString>) -> String {
     value.map_or(NOTHING.to_owned(), |value| value.to_string())
 }
 
+/// A window or threshold in packets; one that no algorithm can mean has a mark, and is rounded where it does not fit.
+pub fn window(pkts: Option<u32>, columns: usize) -> String {
+    marked(whole(pkts), pkts.is_some_and(ccctl_catalog::is_impossible_window), columns)
+}
+
+/// The number with a mark behind it, rounded to fit into so many columns.
+pub fn marked(number: String, is_marked: bool, columns: usize) -> String {
+    if !is_marked {
+        return number;
+    }
+    match number.parse::<f64>() {
+        Ok(value) if number.len() >= columns && value >= 1e9 => format!("{:.1}G!", value / 1e9),
+        Ok(value) if number.len() >= columns && value >= 1e6 => format!("{:.0}M!", value / 1e6),
+        _ => format!("{number}!"),
+    }
+}
+
 /// The text, cut to so many columns; what is missing at its beginning is marked.
 pub fn tail(text: &str, columns: usize) -> String {
     let count = text.chars().count();
@@ -84,6 +101,16 @@ mod tests {
         ];
         assert_eq!(texts, right);
         assert_eq!(bit_per_s(None), "-");
+    }
+
+    #[test]
+    fn impossible_windows_have_a_mark_that_is_never_cut() {
+        let told = |pkts| window(Some(pkts), 6);
+        let windows = [10, 1 << 20, (1 << 20) + 1, 2_405_917, 135_332_890, 2_029_993_167];
+        assert_eq!(windows.map(told), ["10", "1048576", "1M!", "2M!", "135M!", "2.0G!"]);
+        assert_eq!(window(Some(284_822_209), 10), "284822209!");
+        assert_eq!(window(None, 6), "-");
+        assert_eq!(marked("512.5".to_owned(), true, 7), "512.5!", "one of many, and the mean is small");
     }
 
     #[test]

@@ -5,9 +5,10 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::columns::{fit, Column};
-use super::{format, line, Look, SELECTED, STRONG};
+use super::{format, line, put, Look, SELECTED, STRONG};
 use crate::commands::top::model::{InstanceColumn, InstanceRow, Model};
 use crate::commands::top::sample::{ClockState, Kind};
+use crate::output::printable;
 
 fn columns() -> Vec<Column<InstanceColumn>> {
     use InstanceColumn as C;
@@ -94,11 +95,12 @@ pub fn cells<K: Copy>(
             return;
         }
         let text = text(column, *width);
+        let text = printable(&text);
         let indent = if column.is_number { width.saturating_sub(text.chars().count()) } else { 0 };
         let start = x.saturating_add(indent as u16);
         let room = (*width - indent).min(usize::from(area.right().saturating_sub(start)));
         if room > 0 {
-            buffer.set_stringn(start, area.y, text, room, style);
+            put(buffer, (start, area.y), &text, room, style);
         }
         x = x.saturating_add(*width as u16 + 1);
     }
@@ -114,7 +116,7 @@ fn cell(column: InstanceColumn, width: usize, row: &InstanceRow, model: &Model, 
         InstanceColumn::Throughput => format::bit_per_s(row.bit_per_s),
         InstanceColumn::Retransmits => format::pct(row.retransmits_pct),
         InstanceColumn::Rtt => format::ms(row.rtt_us),
-        InstanceColumn::Cwnd => format::mean(row.cwnd_pkts),
+        InstanceColumn::Cwnd => format::marked(format::mean(row.cwnd_pkts), sample.impossible > 0, width),
         InstanceColumn::AckTime => ack_time(row, &model.clock),
         InstanceColumn::Trend => trend(&model.instances.trend(name), width),
     }

@@ -16,6 +16,7 @@ use ratatui::style::{Color, Modifier, Style};
 
 use super::model::{Mode, Model, View};
 use super::sample::ClockState;
+use crate::output::printable;
 
 pub use format::{bit_per_s as bit_per_s_text, ms as ms_text, pct as pct_text};
 
@@ -141,6 +142,11 @@ fn keys_text(view: &View) -> &'static str {
 /// One line, cut at the end of the area.
 fn line(buffer: &mut Buffer, area: Rect, text: &str, style: Style) {
     if area.height > 0 {
-        buffer.set_stringn(area.x, area.y, text, area.width.into(), style);
+        put(buffer, (area.x, area.y), text, area.width.into(), style);
     }
+}
+
+/// Writes a text of which names that others choose may be a part.
+fn put(buffer: &mut Buffer, (x, y): (u16, u16), text: &str, room: usize, style: Style) {
+    buffer.set_stringn(x, y, printable(text), room, style);
 }

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use ccctl_catalog::is_impossible_window;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style};
@@ -9,9 +10,10 @@ use ratatui::symbols::Marker;
 use ratatui::text::Line;
 use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType, Widget as _};
 
-use super::{format, line, Look, STRONG};
+use super::{format, line, put, Look, STRONG};
 use crate::commands::top::model::{Model, Point, SocketHistory};
 use crate::engine::{Socket, Transport};
+use crate::output::printable;
 
 /// Of the table of values.
 const VALUES_WIDTH: u16 = 34;
@@ -134,9 +136,9 @@ fn draw_values(history: &SocketHistory, socket: &Socket, look: Look, area: Rect,
         let style = if drawn.as_deref() == Some(&name) { look.header() } else { Style::new() };
         line(buffer, row, &name, style);
         let room = usize::from(area.width).saturating_sub(name.chars().count() + 1);
-        let value = format::tail(&value, room);
+        let value = format::tail(&printable(&value), room);
         let x = area.right().saturating_sub(value.chars().count() as u16);
-        buffer.set_stringn(x, y, value, room, style);
+        put(buffer, (x, y), &value, room, style);
     }
 }
 
@@ -154,12 +156,18 @@ fn known_values(socket: &Socket) -> Vec<(String, String)> {
     rows.map(|(name, value)| (name.to_owned(), value)).into()
 }
 
+/// A window that no algorithm can mean has a mark.
+fn window(pkts: u32) -> String {
+    let mark = if is_impossible_window(pkts) { "! " } else { "" };
+    format!("{mark}{pkts} pkts")
+}
+
 fn transport_values(transport: &Transport) -> Vec<(String, String)> {
     let ms = |us: Option<u64>| format!("{} ms", format::ms(us.map(|us| us as f64)));
     let retransmits = transport.retransmits_pkts;
     let rows = [
-        ("cwnd", format!("{} pkts", transport.cwnd_pkts)),
-        ("ssthresh", transport.ssthresh_pkts.map_or("inf".to_owned(), |pkts| format!("{pkts} pkts"))),
+        ("cwnd", window(transport.cwnd_pkts)),
+        ("ssthresh", transport.ssthresh_pkts.map_or("inf".to_owned(), window)),
         ("srtt", ms(transport.srtt_us)),
         ("min rtt", ms(transport.min_rtt_us)),
         ("delivery rate", format::bit_per_s(transport.delivery_rate_bytes_per_s.map(|rate| rate as f64 * 8.0))),

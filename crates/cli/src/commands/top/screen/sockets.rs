@@ -84,10 +84,10 @@ fn cell(column: SocketColumn, width: usize, row: &SocketRow, table: &SocketTable
         SocketColumn::Cgroup => text(row.cgroup.as_deref()),
         SocketColumn::Namespace => text(Some(&row.namespace)),
         SocketColumn::State => row.state.to_string(),
-        SocketColumn::Cwnd => format::whole(row.cwnd_pkts),
+        SocketColumn::Cwnd => format::window(row.cwnd_pkts, width),
         SocketColumn::Ssthresh => match row.ssthresh_pkts {
             None if row.cwnd_pkts.is_some() => "inf".to_owned(),
-            pkts => format::whole(pkts),
+            pkts => format::window(pkts, width),
         },
         SocketColumn::Rtt => format::ms(row.srtt_us.map(|us| us as f64)),
         SocketColumn::Throughput => format::bit_per_s(table.bit_per_s(row)),
