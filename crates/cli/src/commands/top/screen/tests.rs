@@ -77,6 +77,7 @@ fn with_one_socket() -> Model {
     let transport = |cwnd_pkts| Transport {
         cwnd_pkts,
         ssthresh_pkts: None,
+        is_window_impossible: false,
         srtt_us: Some(40_123),
         min_rtt_us: Some(40_000),
         delivery_rate_bytes_per_s: Some(1_250_000),
