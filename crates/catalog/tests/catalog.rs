@@ -86,6 +86,7 @@ fn every_profile_fits_the_algorithms_it_names() {
 
 #[test]
 fn an_unknown_profile_is_answered_with_the_nearest_one() {
-    let error = Profile::named("even206").expect_err("there is none").to_string();
-    assert!(error.contains("did you mean even2006"), "{error}");
+    let error = Profile::named("even206").expect_err("there is none");
+    assert_eq!(error.to_string(), "there is no profile \"even206\"");
+    assert!(error.remedy().contains("did you mean even2006"), "{}", error.remedy());
 }

@@ -145,7 +145,7 @@ pub struct Load {
     /// An algorithm, or an object file (a path, or a name that ends in .o)
     pub algorithm: String,
     /// Kernel name, up to 15 characters [default: `bpf_ALGORITHM`, shortened where that is longer]
-    #[arg(long = "as", value_name = "NAME")]
+    #[arg(long = "as", alias = "name", value_name = "NAME")]
     pub name: Option<String>,
     /// Parameters.
     #[command(flatten)]

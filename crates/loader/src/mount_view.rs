@@ -22,12 +22,13 @@ pub(crate) fn require_lasting() -> Result<()> {
     }
 }
 
-/// The name of the network namespace, where `ip netns exec` has led there. Without the right to look at process 1 nothing
-/// is known, and nothing can be loaded either.
+/// The name of the network namespace, where `ip netns exec` has led there: `/sys` is not that of process 1, nor is the BPF
+/// file system.
 fn hidden_by() -> Option<String> {
-    let is_other = |ours: &str, first: &str| Some(identity(ours)? != identity(first)?);
-    let differs = |path: &str| is_other(path, &format!("/proc/1/root{path}"));
-    if !is_other("/proc/self/ns/mnt", "/proc/1/ns/mnt")? || !differs("/sys")? || differs(BPFFS) == Some(false) {
+    let (ours, first) =
+        (fs::read_to_string("/proc/self/mountinfo").ok()?, fs::read_to_string("/proc/1/mountinfo").ok()?);
+    let is_shared = |point: &str, kind: &str| mounted(&ours, point, kind) == mounted(&first, point, kind);
+    if is_shared("/sys", "sysfs") || is_shared(BPFFS, "bpf") {
         return None;
     }
     let own = identity("/proc/thread-self/ns/net")?;
@@ -36,7 +37,31 @@ fn hidden_by() -> Option<String> {
     names.next()?.file_name().into_string().ok()
 }
 
+/// Device of the file system of a kind that is mounted last at a place, as `Documentation/filesystems/proc.rst` has it:
+/// `49 46 0:40 / /sys rw,relatime - sysfs NAME rw`
+fn mounted<'a>(mountinfo: &'a str, point: &str, kind: &str) -> Option<&'a str> {
+    let last = mountinfo.lines().rfind(|line| line.split(' ').nth(4) == Some(point))?;
+    let (mount, file_system) = last.split_once(" - ")?;
+    mount.split(' ').nth(2).filter(|_| file_system.split(' ').next() == Some(kind))
+}
+
 /// Device and inode.
 fn identity(path: impl AsRef<Path>) -> Option<(u64, u64)> {
     fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mounted;
+
+    #[test]
+    fn the_last_mount_at_a_place_counts() {
+        let text =
+            "22 27 0:22 / /sys rw - sysfs sysfs rw\n42 22 0:39 / /sys/fs/bpf rw shared:4 - bpf bpf rw,mode=700\n\
+                    49 46 0:40 / /sys rw,relatime - sysfs name rw\n";
+        assert_eq!(mounted(text, "/sys", "sysfs"), Some("0:40"));
+        assert_eq!(mounted(text, "/sys/fs/bpf", "bpf"), Some("0:39"));
+        assert_eq!(mounted(text, "/sys", "bpf"), None);
+        assert_eq!(mounted(text, "/proc", "proc"), None);
+    }
 }

@@ -1,5 +1,7 @@
 //! What it means for who wrote the C file that the kernel, or libbpf, refuses an object.
 
+use std::collections::BTreeSet;
+
 use ccctl_catalog::LayoutError;
 
 use crate::kernel_ops::Member;
@@ -132,10 +134,12 @@ impl Trail<'_> {
         }
     }
 
-    /// The first line of the outermost loop: the jump back that goes furthest back, and its target.
+    /// The first line of the outermost loop: of the jumps that go furthest back, and of their target.
     fn loop_line(&self) -> Option<SourceLine> {
-        let (target, jump) = self.log.lines().filter_map(jump_back).min()?;
-        let lines = [jump, target].into_iter().filter_map(|instruction| self.line(instruction));
+        let jumps: BTreeSet<(u32, u32)> = self.log.lines().filter_map(jump_back).collect();
+        let target = jumps.first()?.0;
+        let back_there = jumps.iter().take_while(|(place, _)| *place == target).map(|(_, jump)| *jump);
+        let lines = back_there.chain([target]).filter_map(|instruction| self.line(instruction));
         lines.min_by_key(|line| line.number).or_else(|| self.commented())
     }
 

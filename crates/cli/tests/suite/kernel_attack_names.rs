@@ -15,8 +15,8 @@ use kernel::{ccctl, json, succeeds};
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Sets the title of a terminal and turns its text red; at most 15 bytes are a process's name.
 const PROCESS: &str = "\u{1b}]0;P\u{7}\u{1b}[31mX";
-/// A line of its own, red, C1's erase and the right-to-left override.
-const CGROUP: &str = "sec\nx\u{1b}[31m\u{9b}2J\u{202e}";
+/// Red, C1's erase and the right-to-left override. The kernel refuses only line ends in names of cgroups.
+const CGROUP: &str = "sec\tx\u{1b}[31m\u{9b}2J\u{202e}";
 
 /// A cgroup of this name, removed with it.
 struct Cgroup {
@@ -76,7 +76,7 @@ fn attack_names_of_processes_and_cgroups_reach_no_terminal_as_they_are() {
         let socket = listed(&by_peer).into_iter().next().expect("bash's connection");
         assert_eq!(socket["owners"][0]["command"], PROCESS, "JSON has the very name");
         assert_eq!(socket["cgroup"], cgroup.path, "and the very path");
-        let shown_path = "\\x0ax\\x1b[31m\\x9b2J\\u{202e}";
+        let shown_path = "\\x09x\\x1b[31m\\x9b2J\\u{202e}";
         is_harmless(&["sockets", "--wide", "--dst", &there], &["\\x1b]0;P\\x07\\x1b[31mX", shown_path]);
         is_harmless(&["sockets", "--json", "--dst", &there], &["\\u001b]0;P\\u0007\\u001b[31mX", "\\u009b2J\\u202e"]);
         let pid = fs::read_to_string(cgroup.folder.join("cgroup.procs")).unwrap().trim().to_owned();
@@ -85,6 +85,9 @@ fn attack_names_of_processes_and_cgroups_reach_no_terminal_as_they_are() {
         is_harmless(&["rules"], &[shown_path]);
         let table = ccctl(&["rules"]).stdout;
         assert_eq!(table.lines().count(), 2, "a header and one rule: {table:?}");
+        succeeds(&["assign", "--cgroup", "/line\nend", "--absent-ok", "reno"]);
+        is_harmless(&["rules"], &["/line\\x0aend"]);
+        assert_eq!(ccctl(&["rules"]).stdout.lines().count(), 3, "a header and two rules");
         assert_eq!(json(&["rules", "--json"])["rules"][0]["cgroup"], cgroup.path);
         is_harmless(&["rules", "--json"], &["\\u009b2J"]);
         succeeds(&["unassign", "--all"]);

@@ -48,7 +48,7 @@ fn readers_see_through_the_daemon_what_root_sees() {
         let output = as_user("65534", &copy, &daemon, &ONCE);
         assert!(output.success(), "{}", output.stderr);
         let by_reader = row(&parsed(&ONCE, &output.stdout));
-        for key in ["name", "algorithm", "program", "sockets", "sockets_on_old_program"] {
+        for key in ["name", "algorithm", "map_id", "sockets", "sockets_on_old_program"] {
             assert_eq!(by_root[key], by_reader[key], "{key}");
         }
         let [root, reader] = [&by_root, &by_reader].map(|row| row["throughput_bit_per_s"].as_f64().unwrap());

@@ -94,6 +94,5 @@ fn tables_fit_the_terminal_and_a_pipe_gets_all() {
             }
         }
         assert!(longest(&ccctl(&["algorithms"]).stdout) > 120, "nothing is cut in a pipe");
-        assert!(!ccctl(&["algorithms"]).stdout.contains("..."));
     });
 }

@@ -31,7 +31,7 @@ struct Row {
     /// None: built-in, of something else, or unloaded.
     algorithm: Option<String>,
     /// Id of the `struct_ops` map of its program.
-    program: Option<u32>,
+    map_id: Option<u32>,
     sockets: u64,
     sockets_on_old_program: u64,
     throughput_bit_per_s: Option<f64>,
@@ -83,7 +83,7 @@ fn row(row: &InstanceRow) -> Row {
             Kind::Instance(algorithm) => Some(algorithm.clone()),
             Kind::Other | Kind::BuiltIn | Kind::Unloaded => None,
         },
-        program: sample.program,
+        map_id: sample.program,
         sockets: sample.sockets,
         sockets_on_old_program: sample.on_old_program,
         throughput_bit_per_s: row.bit_per_s,
