@@ -10,7 +10,7 @@
  * Differs  From the SIGCOMM paper: a loss halves the window whatever alpha is (RFC 8257 section 3.5). From the RFC: F is
  *          of packets, not of bytes; an alpha too small to fall any more becomes 0. From Linux: not while there are marks,
  *          for with gain_shift > 5 it could not rise from there. Where ECN was not negotiated the law is Reno's.
- * Needs    ECN, negotiated by both ends (the core does that for this algorithm), and switches that mark. The receiver
+ * Needs    ECN, negotiated by both ends, classic or AccECN (the core does that for this algorithm), and switches that mark. The receiver
  *          has to run it too: it is what echoes marks packet by packet.
  * State    28 bytes of 104.
  * Range    exact for every window: marks are shifted as 64-bit numbers.
@@ -48,7 +48,7 @@ void CC_HOOK(dctcp_init, struct sock *sk)
 	struct dctcp_state *ca = CC_NEW_STATE(dctcp, sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	ca->ecn_is_on = tp->ecn_flags & TCP_ECN_OK;
+	ca->ecn_is_on = tp->ecn_flags & (TCP_ECN_OK | TCP_ECN_MODE_ACCECN);
 	ca->alpha_q10 = ca->ecn_is_on ? dctcp_params()->alpha_init_q10 : DCTCP_ALPHA_MAX_Q10;
 	ca->last_rcv_nxt = tp->rcv_nxt;
 	dctcp_start_window(ca, tp);

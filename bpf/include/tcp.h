@@ -46,6 +46,7 @@ struct sock {
 	unsigned long sk_pacing_rate; /* W: bytes per second, ~0 = no limit */
 	unsigned long sk_max_pacing_rate; /* bytes per second, the socket's own limit */
 	u32 sk_pacing_status; /* W: enum sk_pacing */
+	u32 sk_gso_max_size; /* bytes: what the device takes at once */
 	u8 sk_pacing_shift; /* a burst is at most the rate times 2^-shift seconds */
 };
 
@@ -171,6 +172,7 @@ enum inet_csk_ack_state { ICSK_ACK_TIMER = 2, ICSK_ACK_NOW = 16 }; /* an ACK wai
 
 #define TCP_ECN_OK 1 /* both sides agreed to RFC 3168 */
 #define TCP_ECN_DEMAND_CWR 4 /* our ACKs carry ECE */
+#define TCP_ECN_MODE_ACCECN 16 /* or to RFC 9768, whose ACKs count the marks: tcp_ecn = 3 of newer kernels */
 
 #define TCP_INIT_CWND 10
 #define TCP_INFINITE_SSTHRESH 0x7fffffff

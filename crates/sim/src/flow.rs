@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::native::{
     ack_sample, rate_sample, tcp_ca_event, tcp_sock, Instance, TCP_CA_Disorder, TCP_CA_Loss, TCP_CA_Open,
     TCP_CA_Recovery, CA_EVENT_COMPLETE_CWR, CA_EVENT_CWND_RESTART, CA_EVENT_LOSS, CA_EVENT_TX_START, SK_PACING_NONE,
-    STATE_BYTES, TCP_CA_CWR, TCP_ECN_OK,
+    STATE_BYTES, TCP_CA_CWR, TCP_ECN_MODE_ACCECN, TCP_ECN_OK,
 };
 use crate::record::{recorded, Call, Hook};
 
@@ -68,6 +68,7 @@ impl Flow {
             ..tcp_sock::default()
         };
         socket.inet_conn.sk.sk_pacing_rate = u64::MAX;
+        socket.inet_conn.sk.sk_gso_max_size = 65536;
         socket.inet_conn.sk.sk_pacing_status = SK_PACING_NONE;
         socket.rtt_min.s[0].v = u32::MAX;
         instance.init(&mut socket);
@@ -218,6 +219,12 @@ impl Flow {
     /// ECN was not negotiated. Algorithms ask when the connection begins.
     pub fn restart_without_ecn(&mut self) {
         self.socket.ecn_flags = 0;
+        self.restart();
+    }
+
+    /// Accurate ECN (RFC 9768) was negotiated instead of RFC 3168's. Algorithms ask when the connection begins.
+    pub fn restart_with_accurate_ecn(&mut self) {
+        self.socket.ecn_flags = TCP_ECN_MODE_ACCECN as u8;
         self.restart();
     }
 

@@ -21,7 +21,7 @@ pub use repair::Windows;
 pub(crate) use bindings::{
     ack_sample, rate_sample, tcp_ca_event, tcp_sock, TCP_CA_Disorder, TCP_CA_Loss, TCP_CA_Open, TCP_CA_Recovery,
     CA_EVENT_COMPLETE_CWR, CA_EVENT_CWND_RESTART, CA_EVENT_LOSS, CA_EVENT_TX_START, SK_PACING_NEEDED, SK_PACING_NONE,
-    TCP_CA_CWR, TCP_ECN_OK,
+    TCP_CA_CWR, TCP_ECN_MODE_ACCECN, TCP_ECN_OK,
 };
 use bindings::{sock, tcp_congestion_ops};
 

@@ -169,6 +169,20 @@ fn htcp_keeps_between_half_and_four_fifths_and_half_when_throughput_changed() {
     });
 }
 
+/// RFC 8257 section 3.3 with g = 1/16: of alpha 1 a window without marks leaves 15/16, whatever ECN was negotiated.
+#[test]
+fn dctcp_follows_marks_with_accurate_ecn() {
+    let mut flow = flow("dctcp", &[], 100);
+    flow.restart_with_accurate_ecn();
+    flow.end_round();
+    flow.sampled(&Ack::of(100, Some(RTT)));
+    assert_eq!(field(&flow, "alpha_q10"), 1024 - 64);
+    flow.restart_without_ecn();
+    flow.end_round();
+    flow.sampled(&Ack::of(100, Some(RTT)));
+    assert_eq!(field(&flow, "alpha_q10"), 1024, "Reno's half of the window without ECN");
+}
+
 /// prop-25: alpha stays a share, and follows windows that are all marked, or not at all, to the end
 #[test]
 fn dctcp_alpha_follows_the_marked_share() {
