@@ -148,7 +148,7 @@ void CC_HOOK(compound_pkts_acked, struct sock *sk, const struct ack_sample *samp
 		ca->round_cwnd_pkts = tcp_sk(sk)->snd_cwnd;
 		ca->dwnd_q8 = cc_min(ca->dwnd_q8, (u64)ca->round_cwnd_pkts << 8);
 	}
-	cc_rtt_sample(&ca->rtt, sk, sample->rtt_us, compound_params()->base_expiry_s);
+	cc_rtt_sample(&ca->rtt, sk, sample->rtt_us, compound_params()->base_expiry_s, false);
 }
 
 /* One measured round tunes gamma once: two losses without one between them count as one. */

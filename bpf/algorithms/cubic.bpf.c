@@ -7,15 +7,16 @@
  *          never slower than Reno's own average window; loss: W_max = W, W = beta W
  * Why      Growth depends on time, not on the number of round trips, so flows of different RTT grow alike; it is
  *          flat around W_max, where the last loss was, and steep far from it.
- * Differs  From Linux: the window is renewed at each ACK, not once per jiffy; the smoothed RTT stands for the RTT of
- *          the target, not the smallest one; the time offset stops at 256 s instead of wrapping after 5.8 minutes. Time
- *          in which the connection had nothing to send, or did not fill its window, does not count (RFC 9438 section
- *          4.2, 5.8). From the RFC: an ECN mark acts as a loss does; half of the window that was in use is not
- *          consulted (the kernel's snd_cwnd only grows when used). Slow start ends with HyStart by default, as in
- *          Linux. Three more things are Linux's and not the RFC's: W / (target - W) is rounded down, and a packet is
- *          added for so many acked; W_est is reached within a round trip, not at once; while no W_max is known (before
- *          the first loss, after a timeout) growth is at least 5 % a round trip. max_step_pkts acts where the curve is
- *          beyond K, as in Linux 2.6.22.
+ * Differs  From Linux: the step is renewed at each ACK (Linux keeps it for 1/32 s while the window is the same); the
+ *          smoothed RTT stands for the RTT of the target, not the smallest one; W_est earns 9/17 a packet acked (Linux:
+ *          one packet after more than 15/8 windows); time in which the window was not filled does not count (RFC 9438
+ *          section 4.2, 5.8); an undone loss restores the curve. Profile linux has all these as Linux (linux_counting). The
+ *          time offset stops at 256 s instead of wrapping after 5.8 minutes. From the RFC: an ECN mark acts as a loss
+ *          does; half of the window that was in use is not consulted (the kernel's snd_cwnd only grows when used). Slow
+ *          start ends with HyStart by default, as in Linux. Three more things are Linux's and not the RFC's:
+ *          W / (target - W) is rounded down, and a packet is added for so many acked; W_est is reached within a round
+ *          trip, not at once; while no W_max is known (before the first loss, after a timeout) growth is at least 5 % a
+ *          round trip. max_step_pkts acts where the curve is beyond K, as in Linux 2.6.22.
  * State    104 bytes of 104.
  * Range    windows up to 2^20 packets: 410 * 2^54 < 2^63 for the cubed time, (W_max - W) << 40 < 2^60 for its root.
  */
@@ -28,13 +29,17 @@ CC_PARAMS(cubic,
 	CC_SWITCH(reno_friendly, 1, "never slower than Reno would be"),
 	CC_PARAM(max_step_pkts, 0, 0, 1000, "pkts/100ms", "largest increase beyond W_max; 0 = no limit (2005: 16)"),
 	CC_CHOICE(slow_start_exit, 1, 2, "loss|hystart|hystart++", "what ends the first slow start besides a loss"),
+	CC_SWITCH(linux_counting, 0, "step and W_est as tcp_cubic.c renews and rounds them, in all time; off: RFC 9438"),
 );
 
 #define CUBIC_MAX_OFFSET_Q10 (1U << 18) /* 256 s from W_max; beyond it the curve is a straight line */
 
+#define CUBIC_LINUX_STEP_US 31250 /* HZ / 32: so long a step stands while the window stays the same */
+#define CUBIC_SETTLED_US 1000000 /* Linux: RTTs in the first second of an epoch are of a queue that is being drained */
+
 struct cubic_state {
-	u64 epoch_us; /* start of this growth curve; it moves on while nothing is sent */
-	u64 reno_credit_q10; /* packets acked times alpha, towards the next packet of reno_cwnd_pkts */
+	u64 epoch_us; /* start of this growth curve; it moves on while nothing is sent; 0: no curve */
+	u32 reno_credit_q10; /* packets acked times alpha, towards the next packet of reno_cwnd_pkts */
 	u32 w_max_pkts;
 	u32 origin_pkts; /* the plateau of this curve */
 	u32 k_q10s; /* time from epoch to plateau, 1/1024 s */
@@ -47,8 +52,10 @@ struct cubic_state {
 	u32 undo_reno_cwnd_pkts;
 	u32 undo_prior_cwnd_pkts;
 	u32 undo_epoch_age_us; /* 0: there was no epoch */
+	u32 step_pkts; /* linux_counting: packets acked for one more; ... */
+	u32 step_cwnd_pkts; /* ... at this window, ... */
+	u32 step_since_us; /* ... since then; low 32 bits */
 	struct hystart_state hystart;
-	bool in_epoch;
 };
 CC_STATE_STRUCT(cubic);
 
@@ -67,7 +74,7 @@ CC_INLINE void cubic_skip_idle_time(struct cubic_state *ca, const struct sock *s
 	u32 idle_us = cc_since_us(sk, ca->last_active_us);
 
 	ca->last_active_us = (u32)now_us;
-	if (ca->in_epoch)
+	if (ca->epoch_us)
 		ca->epoch_us = cc_min(ca->epoch_us + idle_us, now_us);
 }
 
@@ -75,8 +82,7 @@ CC_INLINE void cubic_start_epoch(struct cubic_state *ca, const struct cubic_para
 {
 	u32 cwnd = tcp_sk(sk)->snd_cwnd;
 
-	ca->in_epoch = true;
-	ca->epoch_us = cc_now_us(sk);
+	ca->epoch_us = cc_max(cc_now_us(sk), 1);
 	ca->reno_credit_q10 = 0;
 	ca->reno_cwnd_pkts = cwnd;
 	if (ca->w_max_pkts <= cwnd) {
@@ -88,19 +94,19 @@ CC_INLINE void cubic_start_epoch(struct cubic_state *ca, const struct cubic_para
 	ca->origin_pkts = ca->w_max_pkts;
 }
 
-/* t + RTT */
-CC_INLINE u64 cubic_time_q10s(const struct cubic_state *ca, const struct sock *sk)
+/* t + RTT: the smoothed one, or in Linux the smallest */
+CC_INLINE u64 cubic_time_q10s(const struct cubic_state *ca, const struct cubic_params *p, const struct sock *sk)
 {
-	u64 elapsed_us = cc_min(cc_now_us(sk) - ca->epoch_us, 1ULL << 40);
+	u64 elapsed_us = cc_min(cc_now_us(sk) - cc_min(ca->epoch_us, cc_now_us(sk)), 1ULL << 40);
 
-	return ((elapsed_us + cc_srtt_us(sk)) << 10) / 1000000;
+	return ((elapsed_us + (p->linux_counting ? ca->hystart.base_rtt_us : cc_srtt_us(sk))) << 10) / 1000000;
 }
 
 /* W(t + RTT), at most half as large again as the window (RFC 9438, section 4.2) */
 CC_INLINE u32 cubic_target_pkts(const struct cubic_state *ca, const struct cubic_params *p, const struct sock *sk)
 {
 	u32 cwnd = tcp_sk(sk)->snd_cwnd;
-	u64 t_q10s = cubic_time_q10s(ca, sk);
+	u64 t_q10s = cubic_time_q10s(ca, p, sk);
 	u64 offset_q10s = cc_min(cc_distance(t_q10s, ca->k_q10s), CUBIC_MAX_OFFSET_Q10);
 	u64 limit = cwnd + (cwnd >> 1);
 	u64 delta;
@@ -119,7 +125,7 @@ CC_INLINE u32 cubic_least_divisor(const struct cubic_state *ca, const struct cub
 {
 	u64 step = (u64)p->max_step_pkts * cc_srtt_us(sk); /* packets in a round trip, times 10^5 */
 
-	if (!step || cubic_time_q10s(ca, sk) < ca->k_q10s)
+	if (!step || cubic_time_q10s(ca, p, sk) < ca->k_q10s)
 		return 0;
 	return cc_min(cc_div((u64)tcp_sk(sk)->snd_cwnd * 100000, step), 0xffffffffU);
 }
@@ -132,14 +138,16 @@ CC_INLINE u32 cubic_reno_alpha_q10(const struct cubic_state *ca, const struct cu
 	return (3 * 1024 * (1024 - p->beta_q10) + (1024 + p->beta_q10) / 2) / (1024 + p->beta_q10);
 }
 
-/* Packets acked for one more packet, as Reno would grow; 0: Reno is not ahead */
-CC_INLINE u32 cubic_reno_divisor(struct cubic_state *ca, const struct cubic_params *p, u32 cwnd, u32 acked_pkts)
+CC_INLINE void cubic_earn_reno(struct cubic_state *ca, u64 earned_q10)
 {
-	u64 cost_q10 = (u64)cwnd << 10;
+	ca->reno_credit_q10 = cc_min(ca->reno_credit_q10 + earned_q10, 0xffffffffU);
+}
 
-	ca->reno_credit_q10 += (u64)cubic_reno_alpha_q10(ca, p) * acked_pkts;
-	if (ca->reno_credit_q10 >= cost_q10) {
-		u64 pkts = cc_div(ca->reno_credit_q10, cost_q10);
+/* Packets acked for one more packet, as Reno would grow: credit above cost_q10 buys it a packet; 0: it is not ahead */
+CC_INLINE u32 cubic_reno_divisor(struct cubic_state *ca, u32 cwnd, u64 credit_q10, u64 cost_q10)
+{
+	if (credit_q10 >= cost_q10) {
+		u64 pkts = cc_div(credit_q10, cost_q10);
 
 		ca->reno_credit_q10 -= pkts * cost_q10;
 		ca->reno_cwnd_pkts += pkts;
@@ -149,8 +157,24 @@ CC_INLINE u32 cubic_reno_divisor(struct cubic_state *ca, const struct cubic_para
 	return cc_max(cwnd / (ca->reno_cwnd_pkts - cwnd), 1);
 }
 
-/* Packets acked for one more packet of window */
-CC_INLINE u32 cubic_divisor(struct cubic_state *ca, const struct cubic_params *p, const struct sock *sk, u32 acked_pkts)
+/* RFC 9438, section 4.3: alpha for each packet acked, a window of them for a packet */
+CC_INLINE u32 cubic_rfc_reno_divisor(struct cubic_state *ca, const struct cubic_params *p, u32 cwnd, u32 acked_pkts)
+{
+	cubic_earn_reno(ca, (u64)cubic_reno_alpha_q10(ca, p) * acked_pkts);
+	return cubic_reno_divisor(ca, cwnd, ca->reno_credit_q10, (u64)cwnd << 10);
+}
+
+/* tcp_cubic.c: more than 15/8 windows acked for a packet (beta = 0.7), in whole packets */
+CC_INLINE u32 cubic_linux_reno_divisor(struct cubic_state *ca, const struct cubic_params *p, u32 cwnd)
+{
+	u32 scale_q3 = 8 * (1024 + p->beta_q10) / 3 / (1024 - p->beta_q10);
+	u64 cost_q10 = cc_max((u64)cwnd * scale_q3 >> 3, 1) << 10;
+
+	return cubic_reno_divisor(ca, cwnd, ca->reno_credit_q10 ? ca->reno_credit_q10 - 1 : 0, cost_q10);
+}
+
+/* Packets acked for one more packet of window, by the curve */
+CC_INLINE u32 cubic_curve_divisor(const struct cubic_state *ca, const struct cubic_params *p, const struct sock *sk)
 {
 	u32 cwnd = tcp_sk(sk)->snd_cwnd;
 	u32 target = cubic_target_pkts(ca, p, sk);
@@ -160,13 +184,50 @@ CC_INLINE u32 cubic_divisor(struct cubic_state *ca, const struct cubic_params *p
 		divisor = cc_max(cwnd / (target - cwnd), cubic_least_divisor(ca, p, sk));
 	if (!ca->w_max_pkts)
 		divisor = cc_min(divisor, 20); /* no loss yet: at least 5 % in a round trip */
-	if (p->reno_friendly) {
-		u32 reno = cubic_reno_divisor(ca, p, cwnd, acked_pkts);
+	return divisor;
+}
 
-		if (reno)
-			divisor = cc_min(divisor, reno);
-	}
+/* ... and not slower than Reno, nor faster than a packet for two */
+CC_INLINE u32 cubic_divisor(struct cubic_state *ca, const struct cubic_params *p, const struct sock *sk, u32 acked_pkts)
+{
+	u32 cwnd = tcp_sk(sk)->snd_cwnd;
+	u32 divisor = cubic_curve_divisor(ca, p, sk);
+	u32 reno = 0;
+
+	if (p->reno_friendly && p->linux_counting)
+		reno = cubic_linux_reno_divisor(ca, p, cwnd);
+	else if (p->reno_friendly)
+		reno = cubic_rfc_reno_divisor(ca, p, cwnd, acked_pkts);
+	if (reno)
+		divisor = cc_min(divisor, reno);
 	return cc_max(divisor, 2);
+}
+
+/* bictcp_update(): all packets count for Reno, but the step is not looked at while it stands. */
+CC_INLINE u32 cubic_linux_step(struct cubic_state *ca, const struct cubic_params *p, const struct sock *sk,
+			       u32 acked_pkts)
+{
+	u32 cwnd = tcp_sk(sk)->snd_cwnd;
+
+	cubic_earn_reno(ca, (u64)acked_pkts << 10);
+	if (ca->step_pkts && ca->step_cwnd_pkts == cwnd && cc_since_us(sk, ca->step_since_us) <= CUBIC_LINUX_STEP_US)
+		return ca->step_pkts;
+	ca->step_cwnd_pkts = cwnd;
+	ca->step_since_us = (u32)cc_now_us(sk);
+	if (!ca->epoch_us) {
+		cubic_start_epoch(ca, p, sk);
+		cubic_earn_reno(ca, (u64)acked_pkts << 10);
+	}
+	ca->step_pkts = cubic_divisor(ca, p, sk, acked_pkts);
+	return ca->step_pkts;
+}
+
+CC_INLINE u32 cubic_rfc_step(struct cubic_state *ca, const struct cubic_params *p, const struct sock *sk,
+			     u32 acked_pkts)
+{
+	if (!ca->epoch_us)
+		cubic_start_epoch(ca, p, sk);
+	return cubic_divisor(ca, p, sk, acked_pkts);
 }
 
 void CC_HOOK(cubic_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
@@ -176,7 +237,10 @@ void CC_HOOK(cubic_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	if (!cc_cwnd_limited(sk)) {
-		cubic_skip_idle_time(ca, sk);
+		if (p->linux_counting)
+			ca->last_active_us = (u32)cc_now_us(sk);
+		else
+			cubic_skip_idle_time(ca, sk);
 		return;
 	}
 	ca->last_active_us = (u32)cc_now_us(sk);
@@ -188,9 +252,10 @@ void CC_HOOK(cubic_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 			return;
 		acked_pkts = left;
 	}
-	if (!ca->in_epoch)
-		cubic_start_epoch(ca, p, sk);
-	cc_additive_increase(tp, cubic_divisor(ca, p, sk, acked_pkts), acked_pkts);
+	if (p->linux_counting)
+		cc_additive_increase(tp, cubic_linux_step(ca, p, sk, acked_pkts), acked_pkts);
+	else
+		cc_additive_increase(tp, cubic_rfc_step(ca, p, sk, acked_pkts), acked_pkts);
 }
 
 u32 CC_HOOK(cubic_ssthresh, struct sock *sk)
@@ -204,14 +269,15 @@ u32 CC_HOOK(cubic_ssthresh, struct sock *sk)
 	ca->undo_k_q10s = ca->k_q10s;
 	ca->undo_reno_cwnd_pkts = ca->reno_cwnd_pkts;
 	ca->undo_prior_cwnd_pkts = ca->prior_cwnd_pkts;
-	ca->undo_epoch_age_us = ca->in_epoch ? cc_clamp(cc_now_us(sk) - ca->epoch_us, 1, 0xffffffffU) : 0;
-	ca->in_epoch = false;
+	ca->undo_epoch_age_us =
+		ca->epoch_us ? cc_clamp(cc_now_us(sk) - cc_min(ca->epoch_us, cc_now_us(sk)), 1, 0xffffffffU) : 0;
+	ca->epoch_us = 0;
 	ca->prior_cwnd_pkts = cwnd;
 	if (cwnd < ca->w_max_pkts && p->fast_convergence)
 		ca->w_max_pkts = (u64)cwnd * (1024 + p->beta_q10) / 2048;
 	else
 		ca->w_max_pkts = cwnd;
-	hystart_congestion(&ca->hystart);
+	hystart_congestion(&ca->hystart, p->slow_start_exit);
 	return cc_ssthresh_floor((u64)cwnd * p->beta_q10 >> 10);
 }
 
@@ -224,24 +290,26 @@ void CC_HOOK(cubic_set_state, struct sock *sk, u8 new_state)
 		return;
 	ca->w_max_pkts = 0;
 	ca->k_q10s = 0;
-	ca->in_epoch = false;
-	hystart_start_round(&ca->hystart, tcp_sk(sk));
+	ca->epoch_us = 0;
+	ca->step_pkts = 0;
+	hystart_timeout(&ca->hystart, tcp_sk(sk), cubic_params()->slow_start_exit);
 }
 
-/* The loss did not happen: the old curve goes on as if no time had passed since (RFC 9438 section 4.9). */
+/* The loss did not happen: the old curve goes on as if no time had passed since (RFC 9438 section 4.9); not in Linux. */
 u32 CC_HOOK(cubic_undo_cwnd, struct sock *sk)
 {
 	struct cubic_state *ca = CC_STATE(cubic, sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	if (tp->snd_cwnd <= ca->prior_cwnd_pkts) {
+	if (tp->snd_cwnd <= ca->prior_cwnd_pkts && !cubic_params()->linux_counting) {
 		ca->w_max_pkts = ca->undo_w_max_pkts;
 		ca->origin_pkts = ca->undo_origin_pkts;
 		ca->k_q10s = ca->undo_k_q10s;
 		ca->reno_cwnd_pkts = ca->undo_reno_cwnd_pkts;
 		ca->prior_cwnd_pkts = ca->undo_prior_cwnd_pkts;
-		ca->in_epoch = ca->undo_epoch_age_us != 0;
-		ca->epoch_us = cc_now_us(sk) - cc_min(ca->undo_epoch_age_us, cc_now_us(sk));
+		ca->epoch_us = 0;
+		if (ca->undo_epoch_age_us)
+			ca->epoch_us = cc_max(cc_now_us(sk) - cc_min(ca->undo_epoch_age_us, cc_now_us(sk)), 1);
 		ca->last_active_us = (u32)cc_now_us(sk);
 	}
 	return cc_undone_cwnd_pkts(tp);
@@ -249,10 +317,15 @@ u32 CC_HOOK(cubic_undo_cwnd, struct sock *sk)
 
 void CC_HOOK(cubic_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
+	enum cc_slow_start_exit exit = cubic_params()->slow_start_exit;
 	struct cubic_state *ca = CC_STATE(cubic, sk);
+	u64 now_us = cc_now_us(sk);
 
-	if (sample->rtt_us > 0)
-		hystart_sample(&ca->hystart, sk, sample->rtt_us, cubic_params()->slow_start_exit);
+	if (sample->rtt_us < 0)
+		return;
+	if (exit != CC_EXIT_HYSTARTPP && ca->epoch_us && now_us < ca->epoch_us + CUBIC_SETTLED_US)
+		return;
+	hystart_sample(&ca->hystart, sk, cc_max(sample->rtt_us, 1), exit);
 }
 
 CC_INLINE void cubic_restart(struct sock *sk)

@@ -7,7 +7,9 @@
  * Law      d_a = mean queueing delay of the round, d_m = largest seen; each window: W += alpha(d_a); loss: W -= beta(d_a) W
  *          alpha: 10 for d_a <= 0.01 d_m, falling to 0.3 at d_m; beta: 1/8 up to 0.1 d_m, 1/2 from 0.8 d_m, linear between
  * Why      Loss decides when to give way, delay decides how fast to come back: concave growth towards the loss point.
- * Differs  RTTs are not capped at 3.36 s as Linux must for its 32-bit sums. As in Linux, the largest delay is never aged.
+ * Differs  RTTs are not capped at 1.68 s as Linux must for its 32-bit sums. As in Linux, the largest delay is never aged.
+ *          RTTs in recovery are not averaged, and an ACK earns what it delivers; Linux (linux_counting) averages them,
+ *          and lets the ACK that fills a hole earn all that it covers, though it was known to have arrived.
  * State    40 bytes of 104.
  * Range    RTTs up to 10 s in 64-bit sums; alpha in Q7 from 0.3 to 10, beta in Q6 from 1/8 to 1/2.
  */
@@ -23,6 +25,7 @@ CC_PARAMS(illinois,
 	CC_PARAM(eta1_pct, 1, 1, 10, "%", "of the largest delay: below it growth is fastest"),
 	CC_PARAM(eta2_pct, 10, 1, 50, "%", "... the decrease is smallest"),
 	CC_PARAM(eta3_pct, 80, 51, 100, "%", "... above it the decrease is largest"),
+	CC_SWITCH(linux_counting, 0, "count RTTs in recovery, and at an ACK what it acknowledged of all sent, as tcp_illinois.c"),
 );
 
 #define ILLINOIS_RENO_ALPHA_Q7 128
@@ -36,6 +39,7 @@ struct illinois_state {
 	u32 round_end_seq;
 	u32 alpha_q7;
 	u32 beta_q6;
+	u32 acked_pkts; /* linux_counting: what the next ACK adds to the credit */
 	u8 low_rounds; /* rounds with low delay since it was high */
 	bool was_high; /* delay was above eta1 since growth was fastest */
 };
@@ -68,13 +72,14 @@ void CC_HOOK(illinois_pkts_acked, struct sock *sk, const struct ack_sample *samp
 	struct illinois_state *ca = CC_STATE(illinois, sk);
 	u32 rtt_us;
 
+	ca->acked_pkts = sample->pkts_acked;
 	if (sample->rtt_us < 0)
 		return;
 	rtt_us = cc_clamp(sample->rtt_us, 1, 1U << 28);
 	if (!ca->base_rtt_us || rtt_us < ca->base_rtt_us)
 		ca->base_rtt_us = rtt_us;
 	ca->max_rtt_us = cc_max(ca->max_rtt_us, rtt_us);
-	if (cc_recovering(sk))
+	if (cc_recovering(sk) && !illinois_params()->linux_counting)
 		return;
 	ca->rtt_sum_us += rtt_us;
 	ca->rtt_samples++;
@@ -147,12 +152,19 @@ void CC_HOOK(illinois_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 {
 	struct illinois_state *ca = CC_STATE(illinois, sk);
 	struct tcp_sock *tp = tcp_sk(sk);
+	bool in_slow_start = cc_in_slow_start(tp);
 
 	if (cc_seq_after(tp->snd_una, ca->round_end_seq))
 		illinois_end_round(ca, illinois_params(), tp);
 	acked_pkts = cc_slow_start_first(sk, acked_pkts);
-	if (acked_pkts)
+	if (!acked_pkts)
+		return;
+	if (!illinois_params()->linux_counting) {
 		illinois_grow(ca, tp, acked_pkts);
+	} else if (!in_slow_start) {
+		illinois_grow(ca, tp, ca->acked_pkts);
+		ca->acked_pkts = 1;
+	}
 }
 
 u32 CC_HOOK(illinois_ssthresh, struct sock *sk)

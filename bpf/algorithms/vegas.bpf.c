@@ -9,7 +9,9 @@
  * Why      The queue shows in the RTT before it shows as loss; holding it at alpha to beta packets avoids the loss.
  * Differs  The paper divides by the RTT (linux_diff = off), Linux by the base RTT, which reacts sooner in long queues and
  *          is the default here. Slow start doubles as Reno's, not every other round trip. No decision is made in a
- *          round in which the window was not filled. 64-bit products: Linux's overflow at W (RTT - base) = 2^32.
+ *          round in which the window was not filled. 64-bit products: Linux's overflow at W (RTT - base) = 2^32. After a
+ *          timeout the base RTT is learned anew, and samples in recovery do not count: not so in Linux, nor with
+ *          linux_counting (profile linux), which is Reno from the first duplicate ACK on, too.
  * State    20 bytes of 104.
  * Range    exact for windows up to 2^20 packets and RTTs up to 2^32 us.
  */
@@ -21,6 +23,7 @@ CC_PARAMS(vegas,
 	CC_PARAM(gamma_pkts, 1, 1, 1000, "pkts", "more queued packets than this end slow start"),
 	CC_SWITCH(linux_diff, 1, "queue estimate over the base RTT (Linux) instead of over the RTT (paper)"),
 	CC_RTT_PARAMS(1),
+	CC_SWITCH(linux_counting, 0, "RTTs and rounds as tcp_vegas.c: base kept over timeouts, samples in recovery, Reno in Disorder"),
 );
 
 struct vegas_state {
@@ -62,13 +65,20 @@ CC_INLINE void vegas_decide(const struct vegas_params *p, const struct cc_rtt *r
 	tp->snd_ssthresh = cc_ssthresh_floor(cc_max(tp->snd_ssthresh, cc_three_quarters_pkts(tp->snd_cwnd)));
 }
 
+/* Is it Reno for now? Linux: from the first duplicate ACK on */
+CC_INLINE bool vegas_is_off(const struct vegas_params *p, const struct sock *sk)
+{
+	return CC_BITFIELD(inet_csk(sk), icsk_ca_state) > (p->linux_counting ? TCP_CA_Open : TCP_CA_Disorder);
+}
+
 void CC_HOOK(vegas_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 {
+	const struct vegas_params *p = vegas_params();
 	struct cc_rtt *rtt = &CC_STATE(vegas, sk)->rtt;
 	struct tcp_sock *tp = tcp_sk(sk);
 	bool limited = cc_cwnd_limited(sk);
 
-	if (cc_recovering(sk)) {
+	if (vegas_is_off(p, sk)) {
 		if (limited)
 			cc_reno_grow(tp, acked_pkts);
 		return;
@@ -79,7 +89,7 @@ void CC_HOOK(vegas_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 		return;
 	}
 	if (limited && cc_rtt_is_known(rtt))
-		vegas_decide(vegas_params(), rtt, tp, acked_pkts);
+		vegas_decide(p, rtt, tp, acked_pkts);
 	else if (limited)
 		cc_reno_grow(tp, acked_pkts);
 	cc_rtt_restart_round(rtt, tp);
@@ -87,17 +97,14 @@ void CC_HOOK(vegas_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 
 void CC_HOOK(vegas_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
-	cc_rtt_sample(&CC_STATE(vegas, sk)->rtt, sk, sample->rtt_us, vegas_params()->base_expiry_s);
+	const struct vegas_params *p = vegas_params();
+
+	cc_rtt_sample(&CC_STATE(vegas, sk)->rtt, sk, sample->rtt_us, p->base_expiry_s, p->linux_counting);
 }
 
 void CC_HOOK(vegas_set_state, struct sock *sk, u8 new_state)
 {
-	struct cc_rtt *rtt = &CC_STATE(vegas, sk)->rtt;
-
-	if (new_state == TCP_CA_Loss)
-		cc_rtt_relearn(rtt, tcp_sk(sk));
-	else if (new_state == TCP_CA_Open)
-		cc_rtt_restart_round(rtt, tcp_sk(sk));
+	cc_rtt_change_state(&CC_STATE(vegas, sk)->rtt, tcp_sk(sk), new_state, vegas_params()->linux_counting);
 }
 
 CC_INLINE void vegas_restart(struct sock *sk)

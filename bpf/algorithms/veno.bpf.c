@@ -81,7 +81,7 @@ void CC_HOOK(veno_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 
 	if (sample->rtt_us >= 0)
 		rtt->round_min_us = 0; /* each ACK is a round of its own, with as many samples as there ever were */
-	cc_rtt_sample(rtt, sk, sample->rtt_us, veno_params()->base_expiry_s);
+	cc_rtt_sample(rtt, sk, sample->rtt_us, veno_params()->base_expiry_s, false);
 }
 
 u32 CC_HOOK(veno_ssthresh, struct sock *sk)

@@ -9,7 +9,8 @@
  * Why      A random loss does not change the bandwidth, so it costs nothing; a full queue is drained and no more.
  * Differs  The filter is applied twice, as in Linux (filter = one_pole: once, as in the paper). Packets are counted by the
  *          kernel's pkts_acked, not guessed from duplicate ACKs. Before the first estimate half the window is kept
- *          (half_without_estimate = off: ssthresh 2, as in Linux). A pause starts a new measurement.
+ *          (half_without_estimate = off: ssthresh 2, as in Linux). A pause starts a new measurement. Linux rounds RTT_min
+ *          up to a jiffy, and keeps a window of 4 ms or more (tick_us, profile linux).
  * State    32 bytes of 104.
  * Range    bandwidth in packets/us Q24: 2^33 packets in a window; RTTs up to 10 s.
  */
@@ -19,6 +20,7 @@ CC_PARAMS(westwood,
 	CC_PARAM(min_window_us, 50000, 1000, 1000000, "us", "shortest time that bandwidth is measured over"),
 	CC_CHOICE(filter, 0, 1, "two_pole|one_pole", "smoothing of the bandwidth: twice (Linux) or once (paper)"),
 	CC_SWITCH(half_without_estimate, 1, "a loss before the first estimate halves the window; off: ssthresh 2"),
+	CC_PARAM(tick_us, 1, 1, 10000, "us", "clock and RTTs in steps of this (Linux: a jiffy, 4000 where HZ is 250)"),
 );
 
 struct westwood_state {
@@ -34,7 +36,7 @@ CC_STATE_STRUCT(westwood);
 
 CC_INLINE void westwood_start_window(struct westwood_state *ca, const struct sock *sk)
 {
-	ca->window_start_us = cc_now_us(sk);
+	ca->window_start_us = cc_tick_now_us(sk, westwood_params()->tick_us);
 	ca->window_pkts = 0;
 }
 
@@ -75,10 +77,12 @@ CC_INLINE void westwood_sample_rtt(struct westwood_state *ca, u32 rtt_us)
 void CC_HOOK(westwood_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
 	struct westwood_state *ca = CC_STATE(westwood, sk);
-	u64 elapsed_us = cc_now_us(sk) - ca->window_start_us;
+	u32 tick_us = westwood_params()->tick_us;
+	u64 now_us = cc_tick_now_us(sk, tick_us);
+	u64 elapsed_us = now_us - cc_min(ca->window_start_us, now_us);
 
 	if (sample->rtt_us >= 0)
-		westwood_sample_rtt(ca, cc_max(sample->rtt_us, 1));
+		westwood_sample_rtt(ca, cc_ticks_up_us(cc_max(sample->rtt_us, 1), tick_us));
 	if (ca->rtt_us && elapsed_us > cc_max(ca->rtt_us, westwood_params()->min_window_us)) {
 		westwood_end_window(ca, elapsed_us);
 		westwood_start_window(ca, sk);

@@ -12,7 +12,8 @@
  * Differs  From the paper: after zeta fast round trips count_reno becomes 2 and then half the window (paper_reset: half
  *          the window at once), and Q counts whole packets: slow is Q > alpha, where the paper has Q >= Q_max. As in
  *          Linux there is no decision after a round with fewer than three samples or with an unfilled window. From
- *          Linux: L is compared as base / phi in integers of any RTT, and no window limit of 2^25 is set.
+ *          Linux: L is compared as base / phi in integers of any RTT, and no window limit of 2^25 is set; a timeout
+ *          forgets the base RTT, and samples in recovery do not count (linux_counting: as in Linux).
  * State    36 bytes of 104.
  * Range    exact for windows up to 2^20 packets and RTTs up to 10 s.
  */
@@ -29,6 +30,7 @@ CC_PARAMS(yeah,
 	CC_PARAM(acks_per_pkt, 100, 10, 1000, "pkts", "fast mode: packets acked for one more packet of window"),
 	CC_SWITCH(paper_reset, 0, "count_reno starts anew at half the window (paper) instead of at 2 (Linux)"),
 	CC_RTT_PARAMS(1),
+	CC_SWITCH(linux_counting, 0, "RTTs and rounds as tcp_yeah.c: base kept over timeouts, samples in recovery"),
 );
 
 struct yeah_state {
@@ -102,7 +104,9 @@ void CC_HOOK(yeah_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 
 		cc_additive_increase(tp, divisor, acked_pkts);
 	}
-	if (cc_recovering(sk) || !cc_seq_after(tp->snd_una, ca->rtt.round_end_seq))
+	if (p->linux_counting ? !limited : cc_recovering(sk)) /* Linux: no round ends with an unfilled window */
+		return;
+	if (!cc_seq_after(tp->snd_una, ca->rtt.round_end_seq))
 		return;
 	if (limited && cc_rtt_is_known(&ca->rtt))
 		yeah_end_round(ca, p, tp);
@@ -125,17 +129,14 @@ u32 CC_HOOK(yeah_ssthresh, struct sock *sk)
 
 void CC_HOOK(yeah_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
-	cc_rtt_sample(&CC_STATE(yeah, sk)->rtt, sk, sample->rtt_us, yeah_params()->base_expiry_s);
+	const struct yeah_params *p = yeah_params();
+
+	cc_rtt_sample(&CC_STATE(yeah, sk)->rtt, sk, sample->rtt_us, p->base_expiry_s, p->linux_counting);
 }
 
 void CC_HOOK(yeah_set_state, struct sock *sk, u8 new_state)
 {
-	struct cc_rtt *rtt = &CC_STATE(yeah, sk)->rtt;
-
-	if (new_state == TCP_CA_Loss)
-		cc_rtt_relearn(rtt, tcp_sk(sk));
-	else if (new_state == TCP_CA_Open)
-		cc_rtt_restart_round(rtt, tcp_sk(sk));
+	cc_rtt_change_state(&CC_STATE(yeah, sk)->rtt, tcp_sk(sk), new_state, yeah_params()->linux_counting);
 }
 
 CC_INLINE void yeah_restart(struct sock *sk)

@@ -58,6 +58,17 @@ CC_WRAPS CC_INLINE u32 cc_since_us(const struct sock *sk, u32 then_us)
 	return (u32)cc_now_us(sk) - then_us;
 }
 
+/* Time as in Linux code that counts jiffies: the clock rounded down to tick_us, and an RTT rounded up to it */
+CC_INLINE u64 cc_tick_now_us(const struct sock *sk, u32 tick_us)
+{
+	return cc_now_us(sk) - (tick_us > 1 ? cc_now_us(sk) % tick_us : 0);
+}
+
+CC_INLINE u32 cc_ticks_up_us(u32 rtt_us, u32 tick_us)
+{
+	return tick_us > 1 ? cc_min(((u64)rtt_us + tick_us - 1) / tick_us * tick_us, 0xffffffffU) : rtt_us;
+}
+
 CC_INLINE u32 cc_srtt_us(const struct sock *sk)
 {
 	return tcp_sk(sk)->srtt_us >> 3;

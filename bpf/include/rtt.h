@@ -40,18 +40,31 @@ CC_INLINE void cc_rtt_relearn(struct cc_rtt *rtt, const struct tcp_sock *tp)
 	cc_rtt_restart_round(rtt, tp);
 }
 
+/*
+ * The socket's state changes: after a timeout nothing is known of the path, and a round with a reduction in it tells
+ * nothing. Linux keeps the base over a timeout (keep_base), and its round until the state is Open again.
+ */
+CC_INLINE void cc_rtt_change_state(struct cc_rtt *rtt, const struct tcp_sock *tp, u8 new_state, bool keep_base)
+{
+	if (new_state == TCP_CA_Loss && !keep_base)
+		cc_rtt_relearn(rtt, tp);
+	else if (new_state == TCP_CA_Open)
+		cc_rtt_restart_round(rtt, tp);
+}
+
 /* Has the core taken the window over? Then samples say nothing and the algorithm decides nothing. */
 CC_INLINE bool cc_recovering(const struct sock *sk)
 {
 	return CC_BITFIELD(inet_csk(sk), icsk_ca_state) > TCP_CA_Disorder;
 }
 
-CC_INLINE void cc_rtt_sample(struct cc_rtt *rtt, const struct sock *sk, s32 sample_us, u32 base_expiry_s)
+CC_INLINE void cc_rtt_sample(struct cc_rtt *rtt, const struct sock *sk, s32 sample_us, u32 base_expiry_s,
+			     bool in_recovery)
 {
 	u32 now_s = cc_now_us(sk) / 1000000;
 	u32 rtt_us;
 
-	if (sample_us < 0 || cc_recovering(sk))
+	if (sample_us < 0 || (cc_recovering(sk) && !in_recovery))
 		return;
 	rtt_us = cc_max(sample_us, 1);
 	if (base_expiry_s && rtt->base_us && now_s - rtt->base_since_s > base_expiry_s)

@@ -8,8 +8,7 @@
  * HyStart++  RFC 9406: on such an RTT increase grows at a quarter of the speed for up to five rounds (conservative slow
  *            start), returns to slow start if the RTT falls back, and leaves only after that.
  *
- * Differs    Linux throws delay samples away for a second after recovery; not so here: a slow start after a timeout
- *            is as worth leaving as the first.
+ * Differs    HyStart: nothing is decided in recovery, where Linux may lower ssthresh to a window on its way to it.
  */
 #ifndef CCCTL_SLOW_START_H
 #define CCCTL_SLOW_START_H
@@ -20,7 +19,7 @@ enum cc_slow_start_exit { CC_EXIT_ON_LOSS, CC_EXIT_HYSTART, CC_EXIT_HYSTARTPP };
 
 #define HYSTART_LOW_WINDOW_PKTS 16 /* Linux: below this the signals are noise */
 #define HYSTART_TRAIN_GAP_US 2000 /* Linux: ACKs closer than this belong to one train */
-#define HYSTART_SAMPLES 8 /* RFC 9406 N_RTT_SAMPLE, and Linux HYSTART_MIN_SAMPLES */
+#define HYSTART_SAMPLES 8 /* RFC 9406 N_RTT_SAMPLE; Linux HYSTART_MIN_SAMPLES, of which it looks at the next */
 #define HYSTART_MIN_THRESHOLD_US 4000 /* RFC 9406 MIN_RTT_THRESH, and Linux HYSTART_DELAY_MIN */
 #define HYSTART_MAX_THRESHOLD_US 16000 /* RFC 9406 MAX_RTT_THRESH, and Linux HYSTART_DELAY_MAX */
 #define HYSTART_CSS_DIVISOR 4 /* RFC 9406 CSS_GROWTH_DIVISOR */
@@ -38,7 +37,7 @@ struct hystart_state {
 	u32 css_baseline_us; /* cssBaselineMinRtt */
 	u8 samples;
 	u8 css_rounds; /* rounds begun in conservative slow start; 0: not in it */
-	bool done; /* HyStart++ ends with the first exit or loss */
+	bool done; /* left: HyStart until a timeout, HyStart++ for good, with a loss too */
 	u8 css_credit_pkts; /* packets acked that have not yet made up a quarter */
 };
 
@@ -74,7 +73,8 @@ CC_INLINE void hystart_leave(struct hystart_state *h, struct tcp_sock *tp)
 CC_INLINE u32 hystart_train_limit_us(const struct sock *sk, u32 base_rtt_us)
 {
 	u64 rate = sk->sk_pacing_rate;
-	u64 burst_us = cc_min(cc_div(4ULL * 65536 * 1000000, rate), 1000); /* time of four full segments bursts */
+	u64 burst_us =
+		cc_min(cc_div(4ULL * sk->sk_gso_max_size * 1000000, rate), 1000); /* of four bursts of segments */
 
 	if (sk->sk_pacing_status == SK_PACING_NONE)
 		return (base_rtt_us + burst_us) >> 1;
@@ -89,20 +89,17 @@ CC_INLINE bool hystart_train_is_long(struct hystart_state *h, const struct sock 
 	return cc_since_us(sk, h->round_start_us) > hystart_train_limit_us(sk, h->base_rtt_us);
 }
 
+/* Eight samples are counted, and at the next one the round's smallest RTT is looked at. */
 CC_INLINE bool hystart_delay_is_high(const struct hystart_state *h)
 {
-	return h->samples >= HYSTART_SAMPLES &&
+	return h->samples > HYSTART_SAMPLES &&
 	       h->round_min_rtt_us > h->base_rtt_us + hystart_threshold_us(h->base_rtt_us);
 }
 
 CC_INLINE void hystart_check(struct hystart_state *h, struct sock *sk)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
-
-	if (tp->snd_cwnd < HYSTART_LOW_WINDOW_PKTS)
-		return;
 	if (hystart_train_is_long(h, sk) || hystart_delay_is_high(h))
-		hystart_leave(h, tp);
+		hystart_leave(h, tcp_sk(sk));
 }
 
 /* RFC 9406 section 4.2: enter, or give up, conservative slow start */
@@ -140,7 +137,9 @@ CC_INLINE void hystart_sample(struct hystart_state *h, struct sock *sk, u32 rtt_
 
 	if (!h->base_rtt_us || rtt_us < h->base_rtt_us)
 		h->base_rtt_us = cc_max(rtt_us, 1);
-	if (exit == CC_EXIT_ON_LOSS || !cc_in_slow_start(tp) || (exit == CC_EXIT_HYSTARTPP && h->done))
+	if (exit == CC_EXIT_ON_LOSS || !cc_in_slow_start(tp) || h->done)
+		return;
+	if (exit == CC_EXIT_HYSTART && tp->snd_cwnd < HYSTART_LOW_WINDOW_PKTS)
 		return;
 	if (cc_in_reduction(sk)) /* the window is below ssthresh on its way to it: no slow start */
 		return;
@@ -176,10 +175,20 @@ CC_INLINE u32 hystart_growth_pkts(struct hystart_state *h, const struct sock *sk
 }
 
 /* A loss or a congestion mark ends HyStart++ (RFC 9406 section 4.2) */
-CC_INLINE void hystart_congestion(struct hystart_state *h)
+CC_INLINE void hystart_congestion(struct hystart_state *h, enum cc_slow_start_exit exit)
 {
-	h->done = true;
+	h->done |= exit == CC_EXIT_HYSTARTPP;
 	h->css_rounds = 0;
+}
+
+/* After a timeout HyStart knows nothing of the path, and may leave the slow start that follows. */
+CC_INLINE void hystart_timeout(struct hystart_state *h, const struct tcp_sock *tp, enum cc_slow_start_exit exit)
+{
+	if (exit != CC_EXIT_HYSTARTPP) {
+		h->base_rtt_us = 0;
+		h->done = false;
+	}
+	hystart_start_round(h, tp);
 }
 
 #endif

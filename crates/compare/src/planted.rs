@@ -67,15 +67,16 @@ pub const PLANTED: &[Planted] = planted! {
     "cubic": "ca->origin_pkts + delta, limit" => "ca->origin_pkts + delta / 2, limit";
     "cubic": "if (t_q10s < ca->k_q10s)" => "if (t_q10s > ca->k_q10s)";
     "cubic": "return cc_max(cwnd / (ca->reno_cwnd_pkts - cwnd), 1);" => "return cc_max(cwnd / (ca->reno_cwnd_pkts - cwnd), 3);";
-    "cubic": "ca->in_epoch = false;\n\tca->prior_cwnd_pkts = cwnd;" => "ca->prior_cwnd_pkts = cwnd;";
+    "cubic": "ca->epoch_us = 0;\n\tca->prior_cwnd_pkts = cwnd;" => "ca->prior_cwnd_pkts = cwnd;";
     "cubic": "u32 divisor = 100 * cwnd;" => "u32 divisor = 10 * cwnd;";
     "cubic" "slow_start.h": "HYSTART_MIN_THRESHOLD_US 4000" => "HYSTART_MIN_THRESHOLD_US 8000";
     "htcp": "1024 + 10240 * excess_ms / 1000" => "1024 + 9000 * excess_ms / 1000";
+    "htcp": "acked_pkts = 1;\n}" => "acked_pkts = 2;\n}";
     "htcp": "(3ULL * ca->rate_pps + rate_pps) / 4" => "(7ULL * ca->rate_pps + rate_pps) / 8";
     "htcp": "2 * (128 - ca->beta_q7) * increase_q10 >> 7" => "2 * (127 - ca->beta_q7) * increase_q10 >> 7";
     "htcp": "(u64)tcp_sk(sk)->snd_cwnd * ca->beta_q7 >> 7" => "(u64)tcp_sk(sk)->snd_cwnd * ca->beta_q7 >> 6";
     "htcp": "#define HTCP_BETA_MAX_Q7 102" => "#define HTCP_BETA_MAX_Q7 112";
-    "htcp": "ca->last_congestion_us = cc_now_us(sk);\n\thtcp_update_alpha(ca, htcp_params(), sk);\n}\n\nu32" => "htcp_update_alpha(ca, htcp_params(), sk);\n}\n\nu32";
+    "htcp": "\tca->last_congestion_us = cc_tick_now_us(sk, htcp_params()->tick_us);\n\tif" => "\tif";
     "yeah": "ca->slow_rtts < p->rho_rtts" => "ca->slow_rtts <= p->rho_rtts";
     "yeah": "u32 reduction = cc_max(cwnd >> 1, 2);" => "u32 reduction = cwnd - cc_min(cc_max(cwnd >> 1, 2), cwnd);";
     "yeah": "queueing_us > ca->rtt.base_us / p->phi" => "queueing_us >= ca->rtt.base_us / p->phi * 2";

@@ -4,15 +4,13 @@ use super::{additive_increase, all, Kind, Rule, Twin};
 use crate::native::{call, CALL_CONG_AVOID, CALL_PKTS_ACKED, CALL_SET_STATE, CALL_SSTHRESH};
 use crate::replay::{Module, Ours, Trial};
 
-const MIN_WINDOW_PKTS: u32 = 16;
-
 pub const TWIN: Twin = Twin {
     name: "cubic",
     map,
     law: Some(step_is_ours),
     feed: None,
     compared: &[
-        (CALL_SSTHRESH, &["w_max_pkts", "in_epoch"]),
+        (CALL_SSTHRESH, &["w_max_pkts", "epoch_us"]),
         (CALL_SET_STATE, &[]),
         (CALL_PKTS_ACKED, &["hystart.base_rtt_us"]),
     ],
@@ -21,29 +19,27 @@ pub const TWIN: Twin = Twin {
     answered_by: None,
     rules: &[
         Rule {
-            module: "takes the smallest RTT for the target one RTT ahead, in whole jiffies; renews the step once a jiffy, \
-                     and not for 1/32 s where the window stays the same",
-            reason: "RFC 9438 section 4.2: the smoothed RTT; at each ACK",
+            module: "takes times in whole jiffies: renews the step once a jiffy, and keeps it for 1/32 s cut down to jiffies",
+            reason: "microseconds",
             parameter: "none: times in jiffies",
             kind: Kind::Predict(|trial| curve(trial, false)),
         },
         Rule {
-            module: "counts W_est in whole packets, with 8/15 for alpha and without the faster growth beyond the prior window",
-            reason: "RFC 9438 section 4.3",
-            parameter: "none: what RFC 9438 has replaced",
+            module: "looks at W_est too when the step is renewed, in whole jiffies",
+            reason: "microseconds",
+            parameter: "none: times in jiffies",
             kind: Kind::Predict(|trial| curve(trial, true)),
         },
         Rule {
-            module: "HyStart takes no RTT for a second after the epoch began, nor after it was left once, and none below 16 packets; \
-                     it needs a ninth sample",
-            reason: "a slow start after a timeout is as worth leaving as the first; eight samples (RFC 9406)",
-            parameter: "slow_start_exit",
+            module: "HyStart lowers ssthresh in recovery, to a window that is on its way to it; its second is of whole jiffies",
+            reason: "in recovery there is no slow start to leave",
+            parameter: "none: a defect",
             kind: Kind::Predict(hystart_differs),
         },
         Rule {
-            module: "allows a train of ACKs the time of four of the device's largest packets, which in the guest are one segment",
-            reason: "four of 64 KiB, as on any device with segmentation: at most 0.5 ms later",
-            parameter: "none: 0.5 ms of one train",
+            module: "allows a train of ACKs the time of four of the device's largest packets, which are not in the recording",
+            reason: "here 64 KiB each",
+            parameter: "none: the same in the kernel",
             kind: Kind::Predict(train_is_shorter),
         },
     ],
@@ -56,12 +52,15 @@ pub const TWIN: Twin = Twin {
 
 fn map(module: &Module<'_>, ours: &mut Ours<'_>) {
     let epoch = module.get("epoch_start");
-    ours.set("in_epoch", u64::from(epoch != 0));
     ours.set("epoch_us", if epoch == 0 { 0 } else { module.time_us("epoch_start") });
     ours.set("w_max_pkts", module.get("last_max_cwnd"));
     ours.set("origin_pkts", module.get("bic_origin_point"));
     ours.set("k_q10s", module.get("bic_K"));
     ours.set("reno_cwnd_pkts", module.get("tcp_cwnd"));
+    ours.set("reno_credit_q10", module.get("ack_cnt") << 10);
+    ours.set("step_pkts", module.get("cnt"));
+    ours.set("step_cwnd_pkts", module.get("last_cwnd"));
+    ours.set("step_since_us", module.time_us("last_time") as u32);
     ours.set("prior_cwnd_pkts", u64::from(u32::MAX >> 1));
     ours.set("last_active_us", module.socket.tcp_mstamp as u32);
     ours.set("hystart.round_end_seq", module.get("end_seq"));
@@ -70,10 +69,19 @@ fn map(module: &Module<'_>, ours: &mut Ours<'_>) {
     ours.set("hystart.base_rtt_us", module.get("delay_min"));
     ours.set("hystart.round_min_rtt_us", module.get("curr_rtt"));
     ours.set("hystart.samples", module.get("sample_cnt"));
+    ours.set("hystart.done", u64::from(module.get("found") != 0));
 }
 
 fn jiffies_of_us(trial: &Trial<'_>, us: u64) -> u64 {
     us.div_ceil(trial.before.us_per_jiffy())
+}
+
+/// Lets our code renew the step, with the module's RTT in whole jiffies and its `W_est` as it is.
+fn renew(trial: &Trial<'_>, probe: &mut Ours<'_>) {
+    let ahead_us = jiffies_of_us(trial, trial.after.get("delay_min")) * trial.before.us_per_jiffy();
+    probe.set("hystart.base_rtt_us", ahead_us);
+    probe.set("step_pkts", 0_u64);
+    probe.set("reno_credit_q10", 0_u64);
 }
 
 /// The module's own step, with ours for the curve where it renews it
@@ -117,8 +125,7 @@ fn step(trial: &Trial<'_>, cwnd: u32) -> Option<(u32, u32)> {
         return None;
     }
     probe.tp.snd_cwnd = cwnd;
-    let ahead_us = jiffies_of_us(trial, trial.after.get("delay_min")) * before.us_per_jiffy();
-    probe.tp.srtt_us = (ahead_us << 3) as u32;
+    renew(trial, &mut probe);
     trial.divisor_of(probe, true).map(|divisor| (divisor, w_est))
 }
 
@@ -135,15 +142,15 @@ fn step_is_ours(trial: &Trial<'_>) -> bool {
     let late_us = u64::from(late) * before.us_per_jiffy();
     probe.set("epoch_us", (probe.get("epoch_us") as u64).saturating_sub(late_us));
     probe.tp.snd_cwnd = trial.ours.tp.snd_cwnd + taken;
-    let ahead_us = jiffies_of_us(trial, after.get("delay_min")) * before.us_per_jiffy();
-    probe.tp.srtt_us = (ahead_us << 3) as u32;
+    renew(trial, &mut probe);
     trial.divisor_is(probe, after.get("cnt") as u32)
 }
 
 /// The module's cube root is right to 0.2 % and the factor under it too; ours is exact.
 fn k_is_near(trial: &Trial<'_>, cwnd: u32) -> bool {
     let mut probe = trial.ours.clone();
-    probe.set("in_epoch", 0_u64);
+    probe.set("epoch_us", 0_u64);
+    probe.set("step_pkts", 0_u64);
     probe.tp.snd_cwnd = cwnd;
     probe.tp.snd_ssthresh = probe.tp.snd_ssthresh.min(cwnd);
     probe.set_limited(true);
@@ -175,11 +182,7 @@ fn hystart_differs(trial: &Trial<'_>) -> bool {
     let epoch = before.get("epoch_start") as u32;
     let jiffies_per_s = 1_000_000 / before.us_per_jiffy();
     let in_first_second = epoch != 0 && u64::from((trial.call.jiffies as u32).wrapping_sub(epoch)) < jiffies_per_s;
-    let was_left = before.get("found") != 0;
     let reducing = [2, 3].contains(&before.socket.ca_state);
-    let eighth = before.get("sample_cnt") == 7;
-    let small = before.socket.snd_cwnd < MIN_WINDOW_PKTS;
-    let base_only = trial.equal_but(&["ssthresh"]);
     (in_first_second && trial.expected.ssthresh == before.socket.snd_ssthresh)
-        || (base_only && (was_left || reducing || eighth || small))
+        || (reducing && trial.equal_but(&["ssthresh"]))
 }

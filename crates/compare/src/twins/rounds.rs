@@ -7,7 +7,6 @@ use crate::replay::{Ours, Trial};
 
 const NONE: u64 = 0x7fff_ffff; // of the modules
 const OPEN: u8 = 0;
-const DISORDER: u8 = 1;
 const RECOVERY: u8 = 3;
 const LOSS: u32 = 4;
 
@@ -34,15 +33,6 @@ fn one_more_us(trial: &mut Trial<'_>) -> bool {
     applies
 }
 
-/// The module takes samples in all states.
-fn sample_in_recovery(trial: &mut Trial<'_>) -> bool {
-    let applies = trial.call.hook == CALL_PKTS_ACKED && trial.before.socket.ca_state > DISORDER;
-    if applies {
-        trial.ours.tp.inet_conn.set_icsk_ca_state(OPEN);
-    }
-    applies
-}
-
 /// Ours begins a round in states in which the module only switches itself off, and learns the base anew after a timeout.
 fn other_state(trial: &Trial<'_>) -> bool {
     trial.call.hook == CALL_SET_STATE
@@ -56,13 +46,6 @@ pub const ONE_MORE_US: Rule = Rule {
     reason: "ours divides by no RTT that was not measured",
     parameter: "none: 1 us",
     kind: Kind::Input(one_more_us),
-};
-
-pub const IN_RECOVERY: Rule = Rule {
-    module: "takes RTT samples in recovery too",
-    reason: "they are of a queue that is being drained, or of retransmissions",
-    parameter: "none: a defect",
-    kind: Kind::Input(sample_in_recovery),
 };
 
 pub const RELEARN: Rule = Rule {

@@ -1,9 +1,9 @@
 //! `tcp_vegas.c`: its round is our `struct cc_rtt`; the flag that it is at work is our look at the socket's state.
 
-use super::rounds::{rtt, set_doing, IN_RECOVERY, ONE_MORE_US, RELEARN};
+use super::rounds::{rtt, set_doing, ONE_MORE_US};
 use super::{all, Kind, Rule, Twin};
 use crate::native::{CALL_CONG_AVOID, CALL_CWND_EVENT, CALL_INIT, CALL_PKTS_ACKED, CALL_SET_STATE};
-use crate::replay::{Module, Ours, Trial};
+use crate::replay::{Module, Ours};
 
 const ROUND: &[&str] = &["rtt.base_us", "rtt.round_min_us", "rtt.samples", "rtt.round_end_seq"];
 
@@ -24,24 +24,18 @@ pub const TWIN: Twin = Twin {
     answered_by: None,
     rules: &[
         ONE_MORE_US,
-        IN_RECOVERY,
-        Rule {
-            module: "is Reno from the first duplicate ACK on (state Disorder)",
-            reason: "reordering is no congestion: the decision goes on until the core reduces the window",
-            parameter: "none: reordering would switch the law off",
-            kind: Kind::Input(|trial| {
-                let applies = trial.call.hook == CALL_CONG_AVOID;
-                set_doing(&mut trial.ours, trial.before.get("doing_vegas_now") != 0);
-                applies
-            }),
-        },
         Rule {
             module: "decides, and grows in slow start, although the window was not filled",
             reason: "an unused window tells nothing of the queue (RFC 2861)",
             parameter: "none: what RFC 7661 is against",
-            kind: Kind::Input(decide_anyway),
+            kind: Kind::Input(|trial| {
+                let applies = trial.call.hook == CALL_CONG_AVOID && trial.before.get("doing_vegas_now") != 0;
+                if applies {
+                    trial.ours.set_limited(true);
+                }
+                applies
+            }),
         },
-        RELEARN,
         Rule {
             module: "takes ssthresh down to one packet, below a window of two",
             reason: "ssthresh is never below two packets (RFC 5681, equation 4)",
@@ -50,15 +44,6 @@ pub const TWIN: Twin = Twin {
                 trial.call.hook == CALL_CONG_AVOID
                     && (trial.expected.ssthresh, trial.got.ssthresh) == (1, 2)
                     && trial.equal_but(&["ssthresh"])
-            }),
-        },
-        Rule {
-            module: "goes on with the round of before where it is switched off; ours throws it away",
-            reason: "a round with a reduction in it tells nothing",
-            parameter: "none: a defect",
-            kind: Kind::Predict(|trial| {
-                trial.call.hook == CALL_SET_STATE
-                    && trial.equal_but(&["rtt.round_min_us", "rtt.samples", "rtt.round_end_seq"])
             }),
         },
     ],
@@ -71,13 +56,5 @@ fn map(module: &Module<'_>, ours: &mut Ours<'_>) {
     ours.set("rtt.round_min_us", rtt(module.get("minRTT")));
     ours.set("rtt.round_end_seq", module.get("beg_snd_nxt"));
     ours.set("rtt.samples", module.get("cntRTT"));
-}
-
-fn decide_anyway(trial: &mut Trial<'_>) -> bool {
-    if trial.call.hook != CALL_CONG_AVOID || trial.before.get("doing_vegas_now") == 0 {
-        return false;
-    }
-    set_doing(&mut trial.ours, true);
-    trial.ours.set_limited(true);
-    true
+    set_doing(ours, module.get("doing_vegas_now") != 0);
 }

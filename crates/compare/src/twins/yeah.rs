@@ -1,7 +1,7 @@
 //! `tcp_yeah.c`: Vegas' round in its first member, and our own fields under other names.
 
-use super::rounds::{rtt, set_doing, IN_RECOVERY, ONE_MORE_US, RELEARN};
-use super::{all, Kind, Rule, Twin};
+use super::rounds::{rtt, ONE_MORE_US};
+use super::{all, Twin};
 use crate::native::{CALL_CONG_AVOID, CALL_CWND_EVENT, CALL_INIT, CALL_PKTS_ACKED, CALL_SET_STATE, CALL_SSTHRESH};
 use crate::replay::{Module, Ours};
 
@@ -36,45 +36,7 @@ pub const TWIN: Twin = Twin {
     own_credit: false,
     skip: all,
     answered_by: None,
-    rules: &[
-        ONE_MORE_US,
-        IN_RECOVERY,
-        Rule {
-            module: "ends no round, and keeps its samples, while the window is not filled",
-            reason: "RTTs of an unused window say nothing of the queue: the round is thrown away",
-            parameter: "none: RTTs of another load",
-            kind: Kind::Predict(|trial| {
-                let tp = &trial.ours.tp;
-                let used = tp.is_cwnd_limited() != 0;
-                trial.call.hook == CALL_CONG_AVOID
-                    && !used
-                    && trial.got.state[1] == 0
-                    && trial.equal_but(&["rtt.round_min_us", "rtt.samples", "rtt.round_end_seq"])
-            }),
-        },
-        Rule {
-            module: "judges rounds while it recovers from a timeout",
-            reason: "as in Vegas: until it is over no round tells anything",
-            parameter: "none: a defect",
-            kind: Kind::Input(|trial| {
-                let applies = trial.call.hook == CALL_CONG_AVOID && trial.before.socket.ca_state == 4;
-                if applies {
-                    set_doing(&mut trial.ours, true);
-                }
-                applies
-            }),
-        },
-        RELEARN,
-        Rule {
-            module: "goes on with the round of before where it is switched off; ours throws it away",
-            reason: "a round with a reduction in it tells nothing",
-            parameter: "none: a defect",
-            kind: Kind::Predict(|trial| {
-                trial.call.hook == CALL_SET_STATE
-                    && trial.equal_but(&["rtt.round_min_us", "rtt.samples", "rtt.round_end_seq"])
-            }),
-        },
-    ],
+    rules: &[ONE_MORE_US],
     other: &[],
     notes: &["The module also limits the window to 2^25 packets; BPF may not write that limit."],
 };
