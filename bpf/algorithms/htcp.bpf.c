@@ -14,7 +14,7 @@
  *          is a whole number, and tick_us. alpha does not wrap after 131 s. From FreeBSD: its maximum-RTT decay divides the
  *          whole sum by 100. Throughput is measured over an RTT_min or more (Linux: and a window), the
  *          first three times unsmoothed.
- * State    88 bytes of 104.
+ * State    80 bytes of 104.
  * Range    alpha < 2^42 for any time (the excess over D_L is held at 2^20 ms); rates below 2^32 packets/s.
  */
 #include "cc.h"
