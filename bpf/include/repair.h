@@ -52,7 +52,7 @@ CC_WRAPS CC_INLINE void cc_repair_window(struct tcp_sock *tp)
 	if (ssthresh - 2 >= CC_CWND_MAX_PKTS && ssthresh != TCP_INFINITE_SSTHRESH) {
 		ssthresh = cc_repaired_ssthresh_pkts(tp);
 		tp->snd_ssthresh = ssthresh;
-		cwnd = cc_min(cwnd, ssthresh);
+		cwnd = cwnd ? cc_min(cwnd, ssthresh) : ssthresh;
 	} else if (cc_cwnd_possible(cwnd)) {
 		return; /* before the first reduction */
 	}

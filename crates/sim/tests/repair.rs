@@ -28,7 +28,7 @@ fn a_threshold_or_a_window_of_nothing_is_repaired() {
         assert_eq!(windows(16, ssthresh_pkts, 40).repaired(), windows(16, 20, 40));
         assert_eq!(windows(3, ssthresh_pkts, 3).repaired(), windows(2, 2, 3));
     }
-    assert_eq!(windows(0, STALE, 1).repaired(), windows(1, 2, 1));
+    assert_eq!(windows(0, STALE, 1).repaired(), windows(2, 2, 1), "RFC 6937: recovery ends with the threshold");
 }
 
 /// undo_cwnd answers with the window before the reduction.
