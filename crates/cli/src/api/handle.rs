@@ -62,6 +62,13 @@ struct LongAnswer {
     _place: Place,
 }
 
+impl Drop for LongAnswer {
+    fn drop(&mut self) {
+        drop(std::mem::take(&mut self.body));
+        crate::sys::return_memory();
+    }
+}
+
 impl AsRef<[u8]> for LongAnswer {
     fn as_ref(&self) -> &[u8] {
         &self.body
@@ -74,21 +81,15 @@ impl LongAnswers {
         if peer.role == Role::Change || body.len() <= LONG_ANSWER_BYTES {
             return Ok(body.into());
         }
-        match self.0.enter(peer.uid) {
-            Some(place) => Ok(Bytes::from_owner(LongAnswer { body, _place: place })),
-            None => {
-                let cause = format!(
-                    "{} answers over 1 MB, at most {} of one user, are being sent",
-                    LONG_ANSWERS.0, LONG_ANSWERS.1
-                );
-                refuse(
-                    StatusCode::SERVICE_UNAVAILABLE,
-                    Exit::Locked,
-                    cause,
-                    "read those that you have asked for, or ask for less: limit=1000",
-                )
-            }
+        if let Some(place) = self.0.enter(peer.uid) {
+            return Ok(Bytes::from_owner(LongAnswer { body, _place: place }));
         }
+        drop(body);
+        crate::sys::return_memory();
+        let (all, of_user) = LONG_ANSWERS;
+        let cause = format!("{all} answers over 1 MB, at most {of_user} of one user, are being sent");
+        let remedy = "read those that you have asked for, or ask for less: limit=1000";
+        refuse(StatusCode::SERVICE_UNAVAILABLE, Exit::Locked, cause, remedy)
     }
 }
 

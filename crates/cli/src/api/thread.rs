@@ -17,7 +17,7 @@ const CHANGES: usize = 8;
 /// Requests at once of root that change nothing: they wait neither for those nor for readers.
 const ROOT_READS: usize = 8;
 /// Requests at once of readers. More would only wait for the kernel, and hold memory meanwhile.
-const READS: usize = 4;
+const READS: usize = 2;
 /// Whoever takes longer leaves the place to others: longer than waiting for the lock and moving the sockets of a busy host.
 const LONG: Duration = Duration::from_secs(60);
 /// Requests of a kind that have left their places. When there are so many, further ones keep theirs.

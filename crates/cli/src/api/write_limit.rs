@@ -35,9 +35,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for WriteLimit<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for WriteLimit<S> {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+impl<S> WriteLimit<S> {
+    /// What came of a write; while nothing comes, the time runs.
+    fn limited(&mut self, context: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if written.is_ready() {
             self.waits = None;
             return written;
@@ -46,6 +46,27 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WriteLimit<S> {
         let waits = self.waits.get_or_insert_with(|| Box::pin(tokio::time::sleep(limit)));
         let is_over = |()| Err(io::Error::new(io::ErrorKind::TimedOut, "the answer is not read"));
         waits.as_mut().poll(context).map(is_over)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteLimit<S> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.limited(context, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.limited(context, written)
+    }
+
+    /// Without it, hyper would copy each answer, and let go of the one that is counted.
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

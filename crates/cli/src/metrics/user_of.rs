@@ -1,4 +1,4 @@
-//! Whose socket is at the other end of a loopback connection: asked of the kernel with `sock_diag`, sock_diag(7).
+//! Whose socket is at the other end of a loopback connection: asked of the kernel with `sock_diag(7)`.
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd as _;

@@ -173,6 +173,59 @@ fn attack_scrapes_that_do_not_end_do_not_stop_the_keeper() {
     });
 }
 
+/// Makes 2000 connections in this network namespace, and keeps them.
+const CONNECTIONS: &str = "use Socket; my (@held, $listener);
+    socket($listener, PF_INET, SOCK_STREAM, 0) && bind($listener, sockaddr_in(0, INADDR_LOOPBACK)) && listen($listener, 4096) or die $!;
+    for (1 .. 2000) {
+        my ($one, $other); socket($one, PF_INET, SOCK_STREAM, 0) && connect($one, getsockname $listener) or die $!;
+        accept($other, $listener) or die $!; push @held, $one, $other;
+    }
+    $| = 1; print 'ready'; sleep 600";
+/// Asks 8 times for all sockets, and reads nothing.
+const ASK: &str = "use Socket; my @held; for (1 .. 8) {
+        my $one; socket($one, PF_UNIX, SOCK_STREAM, 0) && connect($one, sockaddr_un($ARGV[0])) or die $!;
+        syswrite $one, qq(GET /v1/sockets HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n); push @held, $one;
+    }
+    sleep 600";
+
+/// The list of 4000 sockets has over 1 MB: two of a reader are kept, and further ones are refused.
+#[test]
+fn attack_answers_that_are_not_read_do_not_fill_the_memory() {
+    kernel::test("attack: answers", 240, || {
+        let daemon = daemon("attack-answers", "");
+        let mut lo = Command::new("unshare");
+        lo.args(["--net", "sh", "-c", "ip link set lo up && exec perl -e \"$0\"", CONNECTIONS]);
+        let _connections = Background::start(&mut lo).unwrap();
+        let all = || match daemon.get("sockets?without_owners=true").body.len() {
+            bytes if bytes > 1 << 20 => Ok(()),
+            bytes => Err(format!("{bytes} bytes")),
+        };
+        eventually(LIMIT, all).unwrap();
+        let mut asks = as_user(READER, "65534", "", "perl");
+        let asking = Background::start(asks.args(["-e", ASK, daemon.socket().to_str().unwrap()])).unwrap();
+        let refused = || match daemon.curl_as(as_user("1235", "65534", "", "curl"), &[], "/v1/list").status {
+            200 => match all_sockets(&daemon) {
+                503 => Ok(()),
+                status => Err(format!("status {status}")),
+            },
+            status => Err(format!("list: {status}")),
+        };
+        eventually(LIMIT, refused).unwrap();
+        daemon.get("sockets").ok();
+        drop(asking);
+        let free = || match all_sockets(&daemon) {
+            200 => Ok(()),
+            status => Err(format!("status {status}")),
+        };
+        eventually(LIMIT * 2, free).unwrap();
+    });
+}
+
+/// Status of a further request of the reader's for all sockets.
+fn all_sockets(daemon: &Daemon) -> u16 {
+    as_reader(daemon, "/v1/sockets").status
+}
+
 #[test]
 fn the_log_tells_a_dry_run_from_a_change() {
     kernel::test("dry run", 60, || {
