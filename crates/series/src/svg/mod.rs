@@ -111,6 +111,8 @@ fn line_looks(stroke: &Stroke) -> String {
     let colour = stroke.colour;
     match stroke.line.style {
         Style::Bars => format!("fill=\"{colour}\" fill-opacity=\".85\""),
+        // On a bar of their own colour dots would not be seen.
+        Style::Points if stroke.bar.width_px > 0.0 => "fill=\"#222\"".to_owned(),
         Style::Points => format!("fill=\"{colour}\""),
         Style::Dashed => format!("fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\" stroke-dasharray=\"6 4\""),
         Style::Straight | Style::Steps => {
