@@ -181,14 +181,14 @@ fn attack_a_line_without_end() {
     let folder = Folder::new("long-line");
     let jsonl = folder.file("long.jsonl", |out| {
         out.write_all(b"{\"a\":\"").unwrap();
-        (0..64).for_each(|_| out.write_all(&[b'x'; 1 << 20]).unwrap());
+        (0..64).for_each(|_| out.write_all("x".repeat(1 << 20).as_bytes()).unwrap());
     });
     let said = read(&jsonl);
     assert!(said.contains("line 1: longer than"), "{said}");
     for (name, begin) in [("long.csv", "a\n"), ("long-comment.csv", "# a: "), ("quoted.csv", "a\n\"")] {
         let path = folder.file(name, |out| {
             out.write_all(begin.as_bytes()).unwrap();
-            (0..64).for_each(|_| out.write_all(&[b'x'; 1 << 20]).unwrap());
+            (0..64).for_each(|_| out.write_all("x".repeat(1 << 20).as_bytes()).unwrap());
         });
         let said = read(&path);
         assert!(said.starts_with("refused") && said.contains("1048576 bytes"), "{name}: {said}");
