@@ -43,6 +43,10 @@ fuzz SECONDS="60":
 test-kernel *ARGS:
     cargo test --package ccctl -- --test-threads=1 {{ ARGS }}
 
+# attacks by other users, peers and authors of files: SECURITY.md (root)
+test-attacks *WORD:
+    scripts/test-attacks {{ WORD }}
+
 # tests in Debian's kernels under QEMU: VERSION..., --short (downloads kernels; docs/kernel-matrix.md)
 test-kernels *ARGS:
     scripts/test-kernels {{ ARGS }}
