@@ -134,13 +134,17 @@ impl Trail<'_> {
         }
     }
 
-    /// The first line of the outermost loop: of the jumps that go furthest back, and of their target.
+    /// The line that begins the outermost loop, which the jumps that go furthest back close; or else the first of the
+    /// lines of these jumps and of their target.
     fn loop_line(&self) -> Option<SourceLine> {
         let jumps: BTreeSet<(u32, u32)> = self.log.lines().filter_map(jump_back).collect();
         let target = jumps.first()?.0;
-        let back_there = jumps.iter().take_while(|(place, _)| *place == target).map(|(_, jump)| *jump);
-        let lines = back_there.chain([target]).filter_map(|instruction| self.line(instruction));
-        lines.min_by_key(|line| line.number).or_else(|| self.commented())
+        let back_there: Vec<u32> = jumps.iter().filter(|(place, _)| *place == target).map(|(_, jump)| *jump).collect();
+        let inside = (target..=*back_there.last()?).filter_map(|instruction| self.line(instruction));
+        let begins = |line: &SourceLine| ["for", "while", "do"].iter().any(|word| line.text.starts_with(word));
+        let ends = back_there.iter().chain([&target]).filter_map(|instruction| self.line(*instruction));
+        let first = inside.filter(begins).min_by_key(|line| line.number);
+        first.or_else(|| ends.min_by_key(|line| line.number)).or_else(|| self.commented())
     }
 
     /// The line of the last instruction in the log.
