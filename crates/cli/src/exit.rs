@@ -81,13 +81,14 @@ impl Exit {
             Some(Error::Unknown { .. } | Error::BadName { .. } | Error::Parameter(_) | Error::Profile(_)) => {
                 Self::Usage
             }
-            Some(Error::Object { .. } | Error::Request { .. }) => Self::Usage,
+            Some(Error::Object { .. } | Error::Request { .. } | Error::Gone { .. }) => Self::Usage,
             Some(Error::Taken { .. } | Error::InUse { .. }) => Self::Refused,
             Some(Error::Host { .. } | Error::Unwritable { since: Some(_), .. }) => Self::Host,
             Some(Error::Refused { .. } | Error::MissingHook { .. } | Error::Unwritable { since: None, .. }) => {
                 Self::Program
             }
             Some(Error::Locked { .. }) => Self::Locked,
+            Some(Error::Partly { .. }) => Self::Partly,
             Some(Error::Kernel { answer, .. }) if is_wrong_path(answer.kind()) => Self::Usage,
             _ => Self::Unexpected,
         }
@@ -97,8 +98,12 @@ impl Exit {
         use ccctl_telemetry::Error as Clock;
         match error {
             Clock::Interface { .. } => Self::Usage,
-            Clock::NoPlace { .. } | Clock::Privileges { .. } | Clock::Kernel(_) => Self::Host,
+            Clock::NoPlace { .. }
+            | Clock::Privileges { .. }
+            | Clock::Kernel(_)
+            | Clock::File(ccctl_runfiles::Error::Unsafe { .. }) => Self::Host,
             Clock::Program { .. } => Self::Program,
+            Clock::File(ccctl_runfiles::Error::Held { .. }) => Self::Locked,
             _ => Self::Unexpected,
         }
     }
@@ -125,7 +130,11 @@ pub fn remedy(error: &anyhow::Error) -> Option<String> {
     if let Some(clock) = error.downcast_ref::<ccctl_telemetry::Error>() {
         return clock.remedy();
     }
-    error.downcast_ref::<Error>().and_then(Error::remedy)
+    if let Some(error) = error.downcast_ref::<Error>() {
+        return error.remedy();
+    }
+    let answer = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>());
+    answer.and_then(ccctl_runfiles::remedy_of)
 }
 
 /// Did the reader of our output go away?

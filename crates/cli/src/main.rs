@@ -15,11 +15,13 @@ mod trust;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use nix::sys::resource::{getrlimit, setrlimit, Resource};
 
 use arguments::{Arguments, Command};
 use exit::Exit;
 
 fn main() -> ExitCode {
+    raise_file_limit();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return exit::usage(&error),
@@ -31,6 +33,15 @@ fn main() -> ExitCode {
         Err(error) => {
             output::failure(&exit::cause(&error), exit::remedy(&error).as_deref());
             Exit::of(&error).into()
+        }
+    }
+}
+
+/// A shell's limit is a quarter of what the daemon's sockets may need, and nothing here depends on a low one.
+fn raise_file_limit() {
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        if soft < hard {
+            let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard); // the low one is enough for most
         }
     }
 }

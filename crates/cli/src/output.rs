@@ -49,9 +49,10 @@ pub fn failure(cause: &str, remedy: Option<&str>) {
 
 /// Prints rows under a header, without borders, so that it can be cut and pasted. On a terminal no line is longer than
 /// it is wide.
-pub fn table(header: &[&str], rows: Vec<Vec<String>>) -> anyhow::Result<()> {
-    let mut rows: Vec<Vec<String>> =
-        rows.iter().map(|row| row.iter().map(|cell| printable(cell).into_owned()).collect()).collect();
+pub fn table(header: &[&str], mut rows: Vec<Vec<String>>) -> anyhow::Result<()> {
+    for cell in rows.iter_mut().flatten() {
+        *cell = printable(cell).into_owned();
+    }
     let room = terminal_columns();
     if let Some(room) = room {
         shorten(header, &mut rows, room);

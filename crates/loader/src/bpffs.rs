@@ -1,7 +1,10 @@
 //! Where instances are pinned.
+//!
+//! Whoever can make or move a pin decides what ccctl takes for its own, so folders of others are refused before each use.
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use nix::sys::statfs::{statfs, FsType};
@@ -15,8 +18,14 @@ use crate::mount_view::require_lasting;
 pub const BPFFS: &str = "/sys/fs/bpf";
 /// Everything of ours in it.
 pub const PIN_ROOT: &str = "/sys/fs/bpf/ccctl";
+/// How to mount it: the kernel's own default lets everybody make files in it.
+pub const MOUNT: &str = "mount -t bpf -o mode=0700 bpf /sys/fs/bpf";
 
 const BPF_FS_MAGIC: i64 = 0xcafe_4a11; // include/uapi/linux/magic.h
+/// Permissions of group and others; their permission to write; the sticky bit.
+const OTHERS: u32 = 0o077;
+const OTHERS_WRITE: u32 = 0o022;
+const STICKY: u32 = 0o1000;
 
 /// Is a BPF file system mounted at [`BPFFS`]?
 #[must_use]
@@ -30,53 +39,139 @@ pub(crate) fn require() -> Result<()> {
     if mounted() {
         return Ok(());
     }
+    Err(Error::Host { cause: format!("no BPF file system is mounted at {BPFFS}"), remedy: MOUNT.to_owned() })
+}
+
+/// Folder of the instances, in [`PIN_ROOT`].
+const INSTANCES: &str = "instances";
+
+/// Our folder, looked at a moment ago: nobody else can make, move or remove what is in it. There is no other way to the
+/// path of a pin.
+pub(crate) struct PinFolder {
+    root: &'static Path,
+}
+
+impl PinFolder {
+    /// None where there is none: nothing is pinned then, whatever others may put there next.
+    pub(crate) fn find() -> Result<Option<Self>> {
+        require_mount()?;
+        let root = Path::new(PIN_ROOT);
+        Ok(is_private(root)?.then_some(Self { root }))
+    }
+
+    /// Makes it where there is none.
+    pub(crate) fn make() -> Result<Self> {
+        require()?;
+        require_mount()?;
+        let root = Path::new(PIN_ROOT);
+        for folder in [root.to_owned(), root.join(INSTANCES)] {
+            match fs::DirBuilder::new().mode(0o700).create(&folder) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                    return Err(Error::kernel(format!("create {}", folder.display()), error));
+                }
+                _ => is_private(&folder)?,
+            };
+        }
+        Ok(Self { root })
+    }
+
+    /// Names of the files of instances.
+    fn instances(&self) -> Result<Vec<String>> {
+        let folder = self.root.join(INSTANCES);
+        if !is_private(&folder)? {
+            return Ok(Vec::new());
+        }
+        let entries = fs::read_dir(folder).map_err(|error| Error::kernel(format!("read {PIN_ROOT}"), error))?;
+        Ok(entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect())
+    }
+
+    /// Pin of the instance with this kernel name.
+    pub(crate) fn instance(&self, name: &str) -> Result<PathBuf> {
+        let folder = self.root.join(INSTANCES);
+        is_private(&folder)?;
+        Ok(folder.join(name.replace('.', DOT)))
+    }
+
+    /// Pin of the table of defaults that `load --default` replaced.
+    pub(crate) fn defaults(&self) -> PathBuf {
+        self.root.join("defaults")
+    }
+
+    /// Pin of the table of marks.
+    pub(crate) fn marks(&self) -> PathBuf {
+        self.root.join("marks")
+    }
+
+    /// Pin of the link that holds the rules.
+    pub(crate) fn rules(&self) -> PathBuf {
+        self.root.join("rules")
+    }
+}
+
+/// What somebody may do to the folder that ours is in, they do to ours. In one with the sticky bit, each user may only
+/// touch what is his.
+fn require_mount() -> Result<()> {
+    let found = match fs::symlink_metadata(BPFFS) {
+        Ok(found) => found,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()), // nor is there a mount to refuse
+        Err(error) => return Err(Error::kernel(format!("look at {BPFFS}"), error)),
+    };
+    let is_open = found.mode() & OTHERS_WRITE != 0 && found.mode() & STICKY == 0;
+    if found.is_dir() && is_trusted(&found) && !is_open {
+        return Ok(());
+    }
+    let (owner, mode) = (found.uid(), found.mode() & 0o7777);
     Err(Error::Host {
-        cause: format!("no BPF file system is mounted at {BPFFS}"),
-        remedy: format!("mount -t bpf bpf {BPFFS}"),
+        cause: format!("others may exchange what is in {BPFFS} (owner {owner}, mode {mode:04o})"),
+        remedy: format!("umount {BPFFS} && {MOUNT}"),
     })
 }
 
-fn instances_folder() -> PathBuf {
-    Path::new(PIN_ROOT).join("instances")
+/// False where there is nothing; refuses what somebody else has made or may look into.
+fn is_private(folder: &Path) -> Result<bool> {
+    let found = match fs::symlink_metadata(folder) {
+        Ok(found) => found,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(Error::kernel(format!("look at {}", folder.display()), error)),
+    };
+    let what = match () {
+        () if found.is_symlink() => "is a symbolic link".to_owned(),
+        () if !found.is_dir() => "is not a folder".to_owned(),
+        () if !is_trusted(&found) => format!("belongs to user {}", found.uid()),
+        () if found.mode() & OTHERS != 0 => format!("is open to others (mode {:04o})", found.mode() & 0o7777),
+        () => return Ok(true),
+    };
+    Err(Error::Host {
+        cause: format!("{} {what}: what is in it need not be ccctl's", folder.display()),
+        remedy: format!("rm -r {}, once you know whose it is, and chmod 0700 {BPFFS}", folder.display()),
+    })
+}
+
+/// Root's, or of the user that ccctl runs as.
+fn is_trusted(found: &fs::Metadata) -> bool {
+    found.uid() == 0 || found.uid() == nix::unistd::geteuid().as_raw()
+}
+
+/// May others make files in the BPF file system?
+pub(crate) fn is_open_to_others() -> bool {
+    fs::symlink_metadata(BPFFS).is_ok_and(|found| found.mode() & OTHERS_WRITE != 0)
 }
 
 /// The BPF file system allows no dot in a file's name, and the kernel no dash in an algorithm's.
 const DOT: &str = "-";
 
-/// Pin of the instance with this kernel name.
-pub(crate) fn instance_pin(name: &str) -> PathBuf {
-    instances_folder().join(name.replace('.', DOT))
-}
-
-/// Pin of the table of defaults that `load --default` replaced.
-pub(crate) fn defaults_pin() -> PathBuf {
-    Path::new(PIN_ROOT).join("defaults")
-}
-
-/// Pin of the table of marks.
-pub(crate) fn marks_pin() -> PathBuf {
-    Path::new(PIN_ROOT).join("marks")
-}
-
-/// Pin of the link that holds the rules.
-pub(crate) fn rules_pin() -> PathBuf {
-    Path::new(PIN_ROOT).join("rules")
-}
-
-/// Makes the folders; only root may look inside.
-pub(crate) fn make_folders() -> Result<()> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    require()?;
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(instances_folder())
-        .map_err(|error| Error::kernel(format!("create {}", instances_folder().display()), error))
+/// Pin of the instance with this kernel name, which there is.
+pub(crate) fn require_instance_pin(name: &str) -> Result<PathBuf> {
+    let missing = || Error::kernel(format!("open the pin of {name}"), io::ErrorKind::NotFound.into());
+    PinFolder::find()?.ok_or_else(missing)?.instance(name)
 }
 
 /// Removes the folders where they are empty, so that the host is as it was found.
 pub(crate) fn remove_empty_folders() {
-    for folder in [instances_folder(), PathBuf::from(PIN_ROOT)] {
+    if !matches!(PinFolder::find(), Ok(Some(_))) {
+        return;
+    }
+    for folder in [Path::new(PIN_ROOT).join(INSTANCES), PathBuf::from(PIN_ROOT)] {
         // A folder with something in it stays: that is what an error means here.
         let _ = fs::remove_dir(folder);
     }
@@ -85,13 +180,8 @@ pub(crate) fn remove_empty_folders() {
 /// Names of all pinned instances, sorted.
 pub(crate) fn instance_names() -> Result<Vec<String>> {
     require_lasting()?;
-    let entries = match fs::read_dir(instances_folder()) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(Error::kernel(format!("read {PIN_ROOT}"), error)),
-    };
-    let files = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-    let mut names: Vec<String> = files.map(|file| file.replace(DOT, ".")).collect();
+    let Some(folder) = PinFolder::find()? else { return Ok(Vec::new()) };
+    let mut names: Vec<String> = folder.instances()?.iter().map(|file| file.replace(DOT, ".")).collect();
     names.sort();
     Ok(names)
 }
@@ -108,7 +198,7 @@ pub(crate) fn remove_leftover(_lock: &Lock, name: &str) -> Result<bool> {
     if !is_leftover(name)? {
         return Ok(false);
     }
-    let path = instance_pin(name);
+    let path = require_instance_pin(name)?;
     fs::remove_file(&path).map_err(|error| Error::kernel(format!("remove {}", path.display()), error))?;
     Ok(true)
 }

@@ -1,21 +1,26 @@
 //! The default algorithm of a network namespace, and what it was before.
 
 use std::fs;
+use std::io;
 use std::os::fd::AsFd as _;
+use std::path::PathBuf;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 
-use crate::bpffs;
+use crate::bpffs::PinFolder;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::lock::Lock;
 use crate::marks::{self, Mark};
 use crate::migrate::require_available;
 use crate::netns::{Namespace, NamespaceScan};
+use crate::unload::RestoredDefault;
 
 const CURRENT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 const MOST_NAMESPACES: u32 = 4096;
+/// A namespace's cookie.
+const KEY_BYTES: u32 = 8;
 const NAME_BYTES: usize = 16;
 
 /// What was changed.
@@ -62,15 +67,43 @@ pub fn set(_lock: &Lock, name: &str) -> Result<DefaultChange> {
 }
 
 /// Where a namespace's default is one of these names, makes the namespace look the name up again: it keeps the program
-/// itself, not the name, and would go on with the one before a swap. Namespaces that may not be entered are left out.
-pub(crate) fn look_up_again(names: &[String]) -> Result<()> {
-    for namespace in &NamespaceScan::all()?.found {
-        let name = namespace.run(current)?;
-        if names.contains(&name) {
-            namespace.run(|| write_current(&name))?;
-        }
+/// itself, not the name, and would go on with the one before a swap. Goes on after an error, and gives all of them.
+pub(crate) fn look_up_again(names: &[String]) -> Result<NotFollowed> {
+    let mut not_followed = NotFollowed::default();
+    let mut scan = NamespaceScan::all()?;
+    // The kernel allows an algorithm everywhere once it is the default of the first namespace.
+    let first = Namespace::first().map_or(0, |first| first.inode);
+    scan.found.sort_by_key(|namespace| namespace.inode != first);
+    not_followed.namespaces = scan.each(|namespace| {
+        let is_final = look_up_in(namespace, names);
+        not_followed.may_yet |= !matches!(is_final, Ok(()) | Err(Error::Gone { .. } | Error::Host { .. }));
+        is_final
+    });
+    Ok(not_followed)
+}
+
+/// Network namespaces that go on with what was behind a name before.
+#[derive(Debug, Default)]
+pub(crate) struct NotFollowed {
+    /// Which, and why.
+    pub(crate) namespaces: Vec<String>,
+    /// Another try may help: what the kernel does not permit stays so.
+    pub(crate) may_yet: bool,
+}
+
+fn look_up_in(namespace: &Namespace, names: &[String]) -> Result<()> {
+    let name = namespace.run(current)?;
+    if !names.contains(&name) {
+        return Ok(());
     }
-    Ok(())
+    match namespace.run(|| write_current(&name)) {
+        Err(Error::Kernel { answer, .. }) if answer.kind() == io::ErrorKind::NotFound => Ok(()), // no such name any more
+        Err(Error::Host { .. }) => Err(Error::Host {
+            cause: format!("its default {name} stays on the program from before: only the first namespace may have it"),
+            remedy: format!("load {name} from an object whose flags have TCP_CONG_NON_RESTRICTED"),
+        }),
+        result => result,
+    }
 }
 
 /// Puts `to` in the place of `from` where that is the default, and keeps what was remembered from before it: for a time, and
@@ -83,9 +116,20 @@ pub(crate) fn replace(_lock: &Lock, namespace: &Namespace, from: &str, to: &str)
     Ok(is_default)
 }
 
+/// Does [`restore`] in all namespaces: gives what was restored, and what could not be.
+pub(crate) fn restore_all(lock: &Lock, scan: &NamespaceScan, instance: &str) -> (Vec<RestoredDefault>, Vec<String>) {
+    let mut restored = Vec::new();
+    let failed = scan.each(|namespace| {
+        let name = restore(lock, namespace, instance)?;
+        restored.extend(name.map(|name| RestoredDefault { namespace: namespace.label.clone(), name }));
+        Ok(())
+    });
+    (restored, failed)
+}
+
 /// Gives a namespace whose default is `instance` the one it had before. Returns the name, or None where the default is
 /// another one.
-pub(crate) fn restore(lock: &Lock, namespace: &Namespace, instance: &str) -> Result<Option<String>> {
+fn restore(lock: &Lock, namespace: &Namespace, instance: &str) -> Result<Option<String>> {
     if namespace.run(current)? != instance {
         return Ok(None);
     }
@@ -106,7 +150,7 @@ pub(crate) fn restore(lock: &Lock, namespace: &Namespace, instance: &str) -> Res
 /// What the initial namespace, or else the caller's, remembers or uses.
 fn inherited(instance: &str) -> Result<Option<String>> {
     let own = Namespace::own()?;
-    let first = Namespace::named("/proc/1/ns/net").unwrap_or(own);
+    let first = Namespace::first().unwrap_or(own);
     let now = first.run(current)?;
     if now != instance {
         return Ok(Some(now));
@@ -115,28 +159,43 @@ fn inherited(instance: &str) -> Result<Option<String>> {
 }
 
 fn open_table() -> Result<Option<MapHandle>> {
-    let path = bpffs::defaults_pin();
-    if !path.exists() {
-        return Ok(None);
-    }
+    let Some(path) = table_pin()? else { return Ok(None) };
     let map = MapHandle::from_pinned_path(&path)
         .map_err(|error| Error::libbpf(format!("open {}", path.display()), &error))?;
+    if (map.map_type(), map.key_size(), map.value_size()) != (MapType::Hash, KEY_BYTES, NAME_BYTES as u32) {
+        return Err(Error::Host {
+            cause: format!("{} is not the table of defaults of this ccctl", path.display()),
+            remedy: format!("rm {}, once you know whose it is", path.display()),
+        });
+    }
     Ok(Some(map))
+}
+
+/// Where the table is pinned; None where there is none.
+fn table_pin() -> Result<Option<PathBuf>> {
+    Ok(PinFolder::find()?.map(|folder| folder.defaults()).filter(|path| path.exists()))
 }
 
 fn make_table() -> Result<MapHandle> {
     if let Some(map) = open_table()? {
         return Ok(map);
     }
-    bpffs::make_folders()?;
+    let folder = PinFolder::make()?;
     let options = libbpf_rs::libbpf_sys::bpf_map_create_opts {
         sz: size_of::<libbpf_rs::libbpf_sys::bpf_map_create_opts>() as u64,
         ..Default::default()
     };
     let failed = |error: libbpf_rs::Error| Error::libbpf("make the table of defaults", &error);
-    let map = MapHandle::create(MapType::Hash, Some("ccctl_defaults"), 8, NAME_BYTES as u32, MOST_NAMESPACES, &options)
-        .map_err(failed)?;
-    crate::sys::pin(map.as_fd(), &bpffs::defaults_pin())
+    let map = MapHandle::create(
+        MapType::Hash,
+        Some("ccctl_defaults"),
+        KEY_BYTES,
+        NAME_BYTES as u32,
+        MOST_NAMESPACES,
+        &options,
+    )
+    .map_err(failed)?;
+    crate::sys::pin(map.as_fd(), &folder.defaults())
         .map_err(|error| Error::kernel("pin the table of defaults", error))?;
     Ok(map)
 }
@@ -167,13 +226,10 @@ fn forget(namespace: &Namespace) -> Result<()> {
 
 /// Removes the table when no instance is left that could be a default.
 pub(crate) fn forget_all() -> Result<()> {
-    remove_table_if(bpffs::defaults_pin().exists())
+    remove_table_if(true)
 }
 
 fn remove_table_if(condition: bool) -> Result<()> {
-    if !condition {
-        return Ok(());
-    }
-    let path = bpffs::defaults_pin();
+    let Some(path) = table_pin()?.filter(|_| condition) else { return Ok(()) };
     fs::remove_file(&path).map_err(|error| Error::kernel(format!("remove {}", path.display()), error))
 }

@@ -76,7 +76,7 @@ pub enum Error {
         remedy: String,
     },
     /// The verifier, or the kernel's check of the table, refused the program.
-    #[error("the kernel refused {object}: {cause}; the log is in {}", log.display())]
+    #[error("the kernel refused {object}: {cause}; {}", place(log))]
     Refused {
         /// File or algorithm.
         object: String,
@@ -85,7 +85,7 @@ pub enum Error {
         /// What to change.
         remedy: String,
         /// The whole log.
-        log: PathBuf,
+        log: LogFile,
     },
     /// The kernel would not register it: its table of hooks lacks one that is required.
     #[error("the kernel refuses {object}: {cause}")]
@@ -98,7 +98,7 @@ pub enum Error {
         remedy: String,
     },
     /// The program writes a field of the socket that this kernel does not let BPF programs write.
-    #[error("{object} writes {field}, which BPF programs may not write on this kernel; the log is in {}", log.display())]
+    #[error("{object} writes {field}, which BPF programs may not write on this kernel; {}", place(log))]
     Unwritable {
         /// File or algorithm.
         object: String,
@@ -107,15 +107,27 @@ pub enum Error {
         /// Linux from which on it may be written; None: no kernel allows it.
         since: Option<&'static str>,
         /// The whole log.
-        log: PathBuf,
+        log: LogFile,
     },
-    /// Another ccctl is at work.
-    #[error("another ccctl (pid {holder}) has been at work for {seconds} s")]
+    /// Another ccctl is at work, or something else holds its lock.
+    #[error("{cause}")]
     Locked {
-        /// Process that holds the lock, or "unknown".
-        holder: String,
-        /// How long was waited, s.
-        seconds: u64,
+        /// Which process holds it, and how long was waited.
+        cause: String,
+        /// What to try.
+        remedy: String,
+    },
+    /// A network namespace has gone since it was found.
+    #[error("the network namespace {namespace} is gone")]
+    Gone {
+        /// How it was called.
+        namespace: String,
+    },
+    /// Some of it could not be done; the rest was.
+    #[error("{}", .causes.join("; "))]
+    Partly {
+        /// What not, and why.
+        causes: Vec<String>,
     },
     /// A system call failed.
     #[error("{step}: {answer}")]
@@ -125,6 +137,16 @@ pub enum Error {
         /// The kernel's answer.
         answer: io::Error,
     },
+}
+
+/// Where the verifier's log was written, or why it could not be.
+pub type LogFile = std::result::Result<PathBuf, String>;
+
+fn place(log: &LogFile) -> String {
+    match log {
+        Ok(path) => format!("the log is in {}", path.display()),
+        Err(cause) => format!("the log could not be written ({cause})"),
+    }
 }
 
 impl Error {
@@ -171,7 +193,9 @@ impl Error {
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Unknown { hint, .. } | Self::Taken { hint, .. } => Some(hint.clone()),
-            Self::Host { remedy, .. } | Self::Request { remedy, .. } => Some(remedy.clone()),
+            Self::Host { remedy, .. } | Self::Request { remedy, .. } | Self::Locked { remedy, .. } => {
+                Some(remedy.clone())
+            }
             Self::InUse { name, .. } => {
                 Some(format!("ccctl unload {name} --migrate-to OTHER, or --force to leave them on the old program"))
             }
@@ -180,11 +204,11 @@ impl Error {
                 Some(format!("leave {field} alone: bpf/include/tcp.h marks with W what may be written"))
             }
             Self::Parameter(_) => Some("ccctl show ALGORITHM tells its parameters and their ranges".to_owned()),
-            Self::Locked { .. } => Some("wait for it, or look at it with ps".to_owned()),
             Self::Object { error, .. } => Some(error.remedy()),
             Self::Refused { remedy, .. } | Self::MissingHook { remedy, .. } => Some(remedy.clone()),
             Self::BadName { name } => Some(format!("another name, such as {}", possible_name(name))),
             Self::Profile(error) => Some(error.remedy()),
+            Self::Kernel { answer, .. } => ccctl_runfiles::remedy_of(answer),
             _ => None,
         }
     }
@@ -198,5 +222,17 @@ fn possible_name(name: &str) -> String {
         name
     } else {
         "mine".to_owned()
+    }
+}
+
+impl From<ccctl_runfiles::Error> for Error {
+    fn from(error: ccctl_runfiles::Error) -> Self {
+        use ccctl_runfiles::Error as Files;
+        let (cause, remedy) = (error.to_string(), error.remedy().unwrap_or_default());
+        match error {
+            Files::Unsafe { .. } => Self::Host { cause, remedy },
+            Files::Held { .. } => Self::Locked { cause, remedy },
+            Files::Io { step, answer } => Self::kernel(step, answer),
+        }
     }
 }

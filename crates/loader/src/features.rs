@@ -157,10 +157,18 @@ fn lockdown() -> Check {
 }
 
 fn bpffs_check() -> Check {
-    if bpffs::mounted() {
-        return Check::new("bpffs", Status::Ok, bpffs::BPFFS, "");
+    const NAME: &str = "bpffs";
+    if !bpffs::mounted() {
+        return Check::new(NAME, Status::Fail, format!("not mounted at {}", bpffs::BPFFS), bpffs::MOUNT);
     }
-    Check::new("bpffs", Status::Fail, format!("not mounted at {}", bpffs::BPFFS), "mount -t bpf bpf /sys/fs/bpf")
+    if let Err(error) = bpffs::PinFolder::find() {
+        return Check::new(NAME, Status::Fail, error.to_string(), &error.remedy().unwrap_or_default());
+    }
+    if bpffs::is_open_to_others() {
+        let detail = format!("every user may make files in {}", bpffs::BPFFS);
+        return Check::new(NAME, Status::Warn, detail, "chmod 0700 /sys/fs/bpf, and mount it with -o mode=0700");
+    }
+    Check::new(NAME, Status::Ok, bpffs::BPFFS, "")
 }
 
 fn cgroup2() -> Check {

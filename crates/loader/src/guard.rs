@@ -4,7 +4,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::default::{self, available_algorithms};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::lock::Lock;
 use crate::marks::{self, Mark, Memo};
 use crate::migrate::{migrate, require_available, Migration};
@@ -74,41 +74,48 @@ pub fn divert(lock: &Lock, trip: &Trip) -> Result<Diverted> {
     require_available(to)?;
     let mut diverted = Diverted { rules: rules::rename(lock, from, to)?, ..Diverted::default() };
     let known = marks::all()?;
-    for namespace in &NamespaceScan::all()?.found {
+    let failed = NamespaceScan::all()?.each(|namespace| {
         if namespace.run(default::current)? != from {
-            continue;
+            return Ok(());
         }
         if !known.contains_key(&Mark::default_of(namespace)?) {
             marks::set(lock, &Mark::Diverted(namespace.cookie()?), &Memo(from.to_owned()))?;
         }
         diverted.defaults += usize::from(default::replace(lock, namespace, from, to)?);
-    }
+        Ok(())
+    });
     if available_algorithms()?.iter().any(|name| name == from) {
         diverted.migration = migrate(lock, &SocketFilter::of_algorithm(from), to, false, |_, _| {})?;
     }
+    diverted.migration.unreadable.extend(failed);
     Ok(diverted)
 }
 
 /// Ends it: defaults that no file had set are as they were. Those of a file, and its rules, are for who keeps the file;
-/// connections stay where they are. True where it was out of use.
+/// connections stay where they are. True where it was out of use. An error in one network namespace does not keep it from
+/// the others ([`Error::Partly`]).
 pub fn rearm(lock: &Lock, name: &str) -> Result<bool> {
     let marks = marks::all()?;
     let tripped = Mark::Tripped(name.to_owned());
     let Some(memo) = marks.get(&tripped) else { return Ok(false) };
     let fallback = Trip::of_memo(name, memo).fallback;
     let is_there = available_algorithms()?.iter().any(|known| known == name);
-    for namespace in &NamespaceScan::all()?.found {
+    let causes = NamespaceScan::all()?.each(|namespace| {
         let diverted = Mark::Diverted(namespace.cookie()?);
         if marks.get(&diverted) != Some(&Memo(name.to_owned())) {
-            continue;
+            return Ok(());
         }
         if is_there {
             default::replace(lock, namespace, &fallback, name)?;
         }
-        marks::remove(lock, &diverted)?;
-    }
+        marks::remove(lock, &diverted)
+    });
     marks::remove(lock, &tripped)?;
-    Ok(true)
+    if causes.is_empty() {
+        Ok(true)
+    } else {
+        Err(Error::Partly { causes })
+    }
 }
 
 #[cfg(test)]

@@ -73,8 +73,9 @@ fn guest_a_load_that_was_cut_short_is_no_instance() {
     let leave_behind = || {
         let object = load_object(&program, NAME, "", &program.defaults()).expect("reno loads");
         let map = object.ops_map().expect("it has a struct_ops map");
-        bpffs::make_folders().expect("the BPF file system is mounted");
-        sys::pin(map.as_fd(), &bpffs::instance_pin(NAME)).expect("a map can be pinned");
+        let folder = bpffs::PinFolder::make().expect("the BPF file system is mounted");
+        let path = folder.instance(NAME).expect("it is private");
+        sys::pin(map.as_fd(), &path).expect("a map can be pinned");
     };
     let names = || Instance::all().expect("list works").into_iter().map(|instance| instance.name).collect::<Vec<_>>();
     let unload_it = || unload(&lock, &[NAME.to_owned()], &UnloadOptions::default()).expect("it goes").unloaded;
@@ -84,7 +85,7 @@ fn guest_a_load_that_was_cut_short_is_no_instance() {
     let error = Instance::named(NAME).expect_err("it is not registered");
     assert!(error.remedy().is_some_and(|remedy| remedy.contains("cut short")));
     assert_eq!(unload_it(), [NAME]);
-    assert!(!bpffs::instance_pin(NAME).exists());
+    assert!(!bpffs::instance_names().expect("it can be read").contains(&NAME.to_owned()));
 
     leave_behind();
     let request = LoadRequest { program: &program, name: NAME, profile: "", parameters: &program.defaults() };

@@ -1,6 +1,6 @@
 //! Instances, read from the kernel.
 
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::{Duration, SystemTime};
 
 use ccctl_catalog::{closest, Layout, ParameterSet};
@@ -133,19 +133,9 @@ impl Instance {
             let step = format!("{what} of instance {name}");
             move |error| Error::kernel(step, error)
         };
-        let anchor = open_anchor(name)?;
-        let map = match &anchor {
-            Anchor::Link(link, _) => {
-                let (_, map_id) =
-                    sys::struct_ops_link(link.as_fd()).map_err(failed("read the link"))?.ok_or_else(|| {
-                        Error::kernel(format!("{name} is pinned"), std::io::Error::other("not a TCP algorithm"))
-                    })?;
-                sys::map_by_id(map_id).map_err(failed("open the map"))?
-            }
-            Anchor::Map(map) => map.try_clone().map_err(failed("open the map"))?,
-        };
-        let map_id = sys::map_info(map.as_fd()).map_err(failed("read the map"))?.id;
-        let ids = program_ids(&map).map_err(failed("read the map"))?;
+        let (anchor, map, map_id) = open_anchor(name)?;
+        let value = ops_value(map.as_fd()).map_err(failed("read the map"))?;
+        let ids = ids_of_hooks(&value).map_err(failed("read the map"))?;
         let (programs, load_time_ns, map_ids) = read_programs(&ids).map_err(failed("read the programs"))?;
         let maps = open_maps(&map_ids).map_err(failed("open the maps"))?;
         let (identity, layout, parameters) = read_contents(name, &ids, &maps)?;
@@ -172,39 +162,65 @@ pub(crate) fn find_map<'a>(maps: &'a [(String, OwnedFd)], name: &str, instance: 
     found.ok_or_else(|| Error::kernel(format!("find {name} of {instance}"), std::io::Error::other("no such map")))
 }
 
-fn open_anchor(name: &str) -> Result<Anchor> {
-    let path = bpffs::instance_pin(name);
-    let fd = sys::open_pinned(&path).map_err(|error| Error::kernel(format!("open {}", path.display()), error))?;
-    match sys::struct_ops_link(fd.as_fd()) {
-        Ok(Some((id, _))) => Ok(Anchor::Link(fd, id)),
-        _ => Ok(Anchor::Map(fd)),
+/// What is pinned for an instance, its map, and the map's id. Anything but the registration of a TCP algorithm under this
+/// very name is refused.
+fn open_anchor(name: &str) -> Result<(Anchor, OwnedFd, u32)> {
+    let path = bpffs::require_instance_pin(name)?;
+    let failed = |error| Error::kernel(format!("open {}", path.display()), error);
+    let foreign = |what: &str| Error::Host {
+        cause: format!("{} is {what}, not the TCP algorithm {name} of ccctl", path.display()),
+        remedy: format!("rm {}, once you know whose it is", path.display()),
+    };
+    let fd = sys::open_pinned(&path).map_err(failed)?;
+    let (anchor, map) = match sys::pinned_kind(fd.as_fd()).map_err(failed)? {
+        sys::PinnedKind::StructOpsLink { id, map_id } => {
+            let map = sys::map_by_id(map_id).map_err(failed)?;
+            (Anchor::Link(fd, id), map)
+        }
+        sys::PinnedKind::Map => (Anchor::Map(fd.try_clone().map_err(failed)?), fd),
+        sys::PinnedKind::Other => return Err(foreign("a link or program of another kind")),
+    };
+    let info = sys::map_info(map.as_fd()).map_err(failed)?;
+    let kernel = KernelOps::get()?;
+    if !kernel.is_map(&info) {
+        return Err(foreign("a map of another kind"));
+    }
+    let value = ops_value(map.as_fd()).map_err(failed)?;
+    match kernel.name_in(&value) {
+        Some(found) if found == name || found.is_empty() => Ok((anchor, map, info.id)), // empty: not registered yet
+        found => Err(foreign(&format!("the algorithm {}", found.unwrap_or_default().escape_debug()))),
     }
 }
 
 /// Ids of the link, where there is one, and of the map of a pinned instance.
 pub(crate) fn anchor_ids(name: &str) -> Result<(Option<u32>, u32)> {
-    let failed = |error| Error::kernel(format!("look at instance {name}"), error);
     match open_anchor(name)? {
-        Anchor::Link(link, id) => {
-            let ids = sys::struct_ops_link(link.as_fd()).map_err(failed)?;
-            Ok((Some(id), ids.map_or(0, |(_, map_id)| map_id)))
-        }
-        Anchor::Map(map) => Ok((None, sys::map_info(map.as_fd()).map_err(failed)?.id)),
+        (Anchor::Link(_, id), _, map_id) => Ok((Some(id), map_id)),
+        (Anchor::Map(_), _, map_id) => Ok((None, map_id)),
     }
 }
 
 /// The map behind an instance's name now.
 pub(crate) fn registered_map_id(name: &str) -> Option<u32> {
-    match open_anchor(name).ok()? {
-        Anchor::Link(link, _) => Some(sys::struct_ops_link(link.as_fd()).ok()??.1),
-        Anchor::Map(map) => Some(sys::map_info(map.as_fd()).ok()?.id),
-    }
+    open_anchor(name).ok().map(|(_, _, map_id)| map_id)
 }
 
 /// The hooks of a registered map hold the ids of their programs.
 pub(crate) fn program_ids(map: &OwnedFd) -> std::io::Result<Vec<u32>> {
+    ids_of_hooks(&ops_value(map.as_fd())?)
+}
+
+/// The registered table, of the size that the kernel's types say.
+fn ops_value(map: BorrowedFd<'_>) -> std::io::Result<Vec<u8>> {
     let kernel = KernelOps::get().map_err(std::io::Error::other)?;
-    let value = sys::read_value(map.as_fd(), kernel.value_bytes)?;
+    if !kernel.is_map(&sys::map_info(map)?) {
+        return Err(std::io::Error::other("not a map of a TCP algorithm"));
+    }
+    sys::read_value(map)
+}
+
+fn ids_of_hooks(value: &[u8]) -> std::io::Result<Vec<u32>> {
+    let kernel = KernelOps::get().map_err(std::io::Error::other)?;
     let hooks = kernel.members.values().filter(|member| member.is_hook);
     let ids = hooks.filter_map(|member| value.get(member.offset..member.offset + 4)?.try_into().ok());
     let mut ids: Vec<u32> = ids.map(u32::from_le_bytes).filter(|id| *id != 0).collect();
@@ -278,8 +294,7 @@ fn read_contents(
     let first = program_ids.first().ok_or_else(|| unreadable("programs"))?;
     let btf = Btf::from_prog_id(*first).map_err(|error| Error::libbpf(format!("read BTF of {name}"), &error))?;
     let rodata = find_map(maps, IDENTITY_MAP, name)?;
-    let bytes =
-        sys::map_info(rodata.as_fd()).and_then(|info| sys::read_value(rodata.as_fd(), info.value_size as usize));
+    let bytes = sys::read_value(rodata.as_fd());
     let bytes = bytes.map_err(|error| Error::kernel(format!("read identity of {name}"), error))?;
     let identity = Identity::read(&btf, &bytes).ok_or_else(|| unreadable("identity"))?;
     let layout =
@@ -309,22 +324,13 @@ pub struct OtherAlgorithm {
 /// BPF algorithms that the kernel knows and that are not instances of ours.
 pub fn other_bpf_algorithms(available: &[String], own: &[Instance]) -> Result<Vec<OtherAlgorithm>> {
     let kernel = KernelOps::get()?;
-    let Some(name_member) = kernel.members.get("name") else { return Ok(Vec::new()) };
     let mut found: Vec<OtherAlgorithm> = Vec::new();
     let mut id = 0;
     while let Some(next) = sys::next_map_id(id) {
         id = next;
         let Ok(map) = sys::map_by_id(id) else { continue };
-        let Ok(info) = sys::map_info(map.as_fd()) else { continue };
-        if info.type_ != libbpf_rs::libbpf_sys::BPF_MAP_TYPE_STRUCT_OPS
-            || info.value_size as usize != kernel.value_bytes
-        {
-            continue;
-        }
-        let Ok(value) = sys::read_value(map.as_fd(), kernel.value_bytes) else { continue };
-        let text: Vec<u8> =
-            value[name_member.offset..name_member.offset + 16].iter().copied().take_while(|b| *b != 0).collect();
-        let name = String::from_utf8_lossy(&text).into_owned();
+        let Ok(value) = ops_value(map.as_fd()) else { continue };
+        let Some(name) = kernel.name_in(&value) else { continue };
         let ours = own.iter().any(|instance| instance.name == name);
         if !ours && available.contains(&name) && !found.iter().any(|other| other.name == name) {
             found.push(OtherAlgorithm { name, map_id: id });

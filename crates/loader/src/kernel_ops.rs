@@ -24,6 +24,8 @@ pub(crate) struct Member {
 pub(crate) struct KernelOps {
     /// Size of the whole value.
     pub(crate) value_bytes: usize,
+    /// The value's type in the kernel's BTF.
+    value_type: u32,
     /// Members by name; offsets are from the start of the value.
     pub(crate) members: HashMap<String, Member>,
     /// Registrations of `struct_ops` can be links (6.4).
@@ -44,6 +46,21 @@ impl KernelOps {
         })
     }
 
+    /// Is this a map of a TCP algorithm? There are `struct_ops` of other kinds.
+    pub(crate) fn is_map(&self, info: &libbpf_sys::bpf_map_info) -> bool {
+        info.type_ == libbpf_sys::BPF_MAP_TYPE_STRUCT_OPS
+            && info.btf_vmlinux_value_type_id == self.value_type
+            && info.value_size as usize == self.value_bytes
+    }
+
+    /// The kernel name in a value of such a map.
+    pub(crate) fn name_in(&self, value: &[u8]) -> Option<String> {
+        let member = self.members.get("name")?;
+        let room = value.get(member.offset..member.offset + member.bytes)?;
+        let end = room.iter().position(|byte| *byte == 0).unwrap_or(room.len());
+        Some(String::from_utf8_lossy(&room[..end]).into_owned())
+    }
+
     fn read() -> std::result::Result<Self, String> {
         let btf = Btf::from_vmlinux().map_err(|error| format!("the kernel offers no BTF ({error})"))?;
         let value: Composite<'_> = btf
@@ -53,6 +70,7 @@ impl KernelOps {
         let ops: Composite<'_> = btf.type_by_name(OPS).ok_or("the kernel has no struct tcp_congestion_ops")?;
         Ok(Self {
             value_bytes: value.size(),
+            value_type: value.type_id().into(),
             members: members(&btf, &ops, data),
             cong_control_arguments: arguments(&btf, &ops, "cong_control").unwrap_or(CONG_CONTROL_ARGUMENTS),
             has_links: btf.type_by_name::<BtfType<'_>>("bpf_struct_ops_map_link_dealloc").is_some(),

@@ -87,7 +87,7 @@ fn judge(counts: Counts) -> Check {
 }
 
 fn count() -> io::Result<Counts> {
-    let (object, link) = sys::with_log(register).0.map_err(of_libbpf)?;
+    let (object, link) = sys::with_log(register).0.map_err(|error| of_libbpf(&error))?;
     let allowed = sched_getaffinity(Pid::from_raw(0))?;
     let processors: Vec<usize> =
         (0..CpuSet::count()).filter(|cpu| allowed.is_set(*cpu).unwrap_or(false)).take(PROCESSORS_MOST).collect();
@@ -111,14 +111,14 @@ fn count() -> io::Result<Counts> {
 
 fn register() -> libbpf_rs::Result<(Object, Link)> {
     let mut object = ObjectBuilder::default().open_memory(ccctl_catalog::LEFT_OUT_OBJECT)?.load()?;
-    let map = object.maps_mut().find(|map| map.name() == "left_out");
-    let mut map = map.ok_or_else(|| libbpf_rs::Error::from(io::Error::other("no struct_ops map")))?;
-    let link = map.attach_struct_ops()?;
-    drop(map);
+    let link = {
+        let map = object.maps_mut().find(|map| map.name() == "left_out");
+        map.ok_or_else(|| libbpf_rs::Error::from(io::Error::other("no struct_ops map")))?.attach_struct_ops()?
+    };
     Ok((object, link))
 }
 
-fn of_libbpf(error: libbpf_rs::Error) -> io::Error {
+fn of_libbpf(error: &libbpf_rs::Error) -> io::Error {
     match error.kind() {
         libbpf_rs::ErrorKind::PermissionDenied => ErrorKind::PermissionDenied.into(),
         libbpf_rs::ErrorKind::AlreadyExists => io::Error::other("another ccctl doctor counts at this moment"),
@@ -128,7 +128,7 @@ fn of_libbpf(error: libbpf_rs::Error) -> io::Error {
 
 fn read(object: &Object) -> io::Result<Counts> {
     let map = object.maps().find(|map| map.name() == COUNTS_MAP).ok_or(ErrorKind::NotFound)?;
-    let bytes = map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).map_err(of_libbpf)?.unwrap_or_default();
+    let bytes = map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).map_err(|error| of_libbpf(&error))?.unwrap_or_default();
     let word = |index: usize| {
         bytes.get(index * 8..).and_then(|rest| rest.first_chunk()).map_or(0, |word| u64::from_ne_bytes(*word))
     };

@@ -4,7 +4,7 @@ use std::os::fd::AsFd as _;
 
 use ccctl_catalog::ParameterSet;
 
-use crate::bpffs;
+use crate::bpffs::{self, PinFolder};
 use crate::default::available_algorithms;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
@@ -46,7 +46,7 @@ pub fn check(program: &Program) -> Result<Vec<(String, u32)>> {
 pub fn load(lock: &Lock, request: &LoadRequest<'_>) -> Result<Loaded> {
     check_name(request.name)?;
     features::require_struct_ops()?;
-    bpffs::make_folders()?;
+    PinFolder::make()?;
     bpffs::remove_leftover(lock, request.name)?;
     let result = load_checked(request);
     if result.is_err() {
@@ -92,7 +92,7 @@ fn already_loaded(request: &LoadRequest<'_>) -> Result<Loaded> {
 /// whoever finds it unregistered knows that a load was cut short.
 fn register(name: &str, object: &LoadedObject) -> Result<()> {
     let map = object.ops_map()?;
-    let path = bpffs::instance_pin(name);
+    let path = bpffs::require_instance_pin(name)?;
     let failed = |step: &str| {
         let step = format!("{step} {name}");
         move |error| Error::kernel(step, error)

@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::fd::AsFd as _;
+use std::path::PathBuf;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 
-use crate::bpffs;
+use crate::bpffs::{self, PinFolder};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
 use crate::netns::Namespace;
@@ -106,24 +107,34 @@ pub fn remove(_lock: &Lock, mark: &Mark) -> Result<()> {
     let Some(table) = open()? else { return Ok(()) };
     let _ = table.delete(&mark.key()); // none is as good
     if table.keys().next().is_none() {
-        let path = bpffs::marks_pin();
-        fs::remove_file(&path).map_err(|error| Error::kernel(format!("remove {}", path.display()), error))?;
+        if let Some(path) = pin()? {
+            fs::remove_file(&path).map_err(|error| Error::kernel(format!("remove {}", path.display()), error))?;
+        }
         bpffs::remove_empty_folders();
     }
     Ok(())
 }
 
 fn open() -> Result<Option<MapHandle>> {
-    let path = bpffs::marks_pin();
-    if !path.exists() {
-        return Ok(None);
+    let Some(path) = pin()? else { return Ok(None) };
+    let map = MapHandle::from_pinned_path(&path)
+        .map_err(|error| Error::libbpf(format!("open {}", path.display()), &error))?;
+    if (map.map_type(), map.key_size()) != (MapType::Hash, KEY_BYTES as u32) {
+        return Err(Error::Host {
+            cause: format!("{} is not the table of marks of this ccctl", path.display()),
+            remedy: format!("rm {}, once you know whose it is", path.display()),
+        });
     }
-    let map = MapHandle::from_pinned_path(&path);
-    map.map(Some).map_err(|error| Error::libbpf(format!("open {}", path.display()), &error))
+    Ok(Some(map))
+}
+
+/// Where the table is pinned; None where there is none.
+fn pin() -> Result<Option<PathBuf>> {
+    Ok(PinFolder::find()?.map(|folder| folder.marks()).filter(|path| path.exists()))
 }
 
 fn make() -> Result<MapHandle> {
-    bpffs::make_folders()?;
+    let folder = PinFolder::make()?;
     let options = libbpf_rs::libbpf_sys::bpf_map_create_opts {
         sz: size_of::<libbpf_rs::libbpf_sys::bpf_map_create_opts>() as u64,
         map_flags: libbpf_rs::libbpf_sys::BPF_F_NO_PREALLOC,
@@ -132,7 +143,7 @@ fn make() -> Result<MapHandle> {
     let (key, value) = (KEY_BYTES as u32, VALUE_BYTES as u32);
     let map = MapHandle::create(MapType::Hash, Some("ccctl_marks"), key, value, MOST, &options)
         .map_err(|error| Error::libbpf("make the table of marks", &error))?;
-    sys::pin(map.as_fd(), &bpffs::marks_pin()).map_err(|error| Error::kernel("pin the table of marks", error))?;
+    sys::pin(map.as_fd(), &folder.marks()).map_err(|error| Error::kernel("pin the table of marks", error))?;
     Ok(map)
 }
 

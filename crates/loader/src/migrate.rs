@@ -77,6 +77,7 @@ pub fn migrate(
         match pass_until_settled(&iterator, namespace) {
             Ok(passes) => migration.add(namespace, &passes),
             Err(error) if filter.namespace.is_some() => return Err(error),
+            Err(Error::Gone { .. }) => {}
             Err(error) => migration.unreadable.push(error.to_string()),
         }
         progress(index + 1, scan.found.len());

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ccctl_catalog::{
     algorithm, algorithm_of_btf, algorithms, closest, object_hash, registered_in_btf, Layout, LayoutError, ObjectHash,
@@ -11,14 +11,14 @@ use ccctl_catalog::{
 use libbpf_rs::btf::types::Composite;
 use libbpf_rs::{Btf, MapCore as _, MapType, Object, ObjectBuilder, OpenObject, ProgramType};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, LogFile, Result};
 use crate::features;
 use crate::identity::{Identity, IDENTITY_MAP};
 use crate::kernel_ops::{members, KernelOps, Member};
 use crate::load::check_name;
 use crate::params::{publish, PARAMS_MAP};
 use crate::refusal::{missing_hook, unloaded, unopened, Refusal};
-use crate::sys::{self, OpsTemplate};
+use crate::sys;
 use crate::verifier_log::write_log;
 use crate::writes::{unwritable_field, writable_since};
 
@@ -95,9 +95,9 @@ impl Program {
             error: LayoutError::Missing("name of its struct_ops map".to_owned()),
         };
         let own = self.own_members()?;
-        let open = self.open()?;
-        let mut template = OpsTemplate::of(&open).ok_or_else(missing)?;
-        let room = name_room(&mut template, &own).ok_or_else(missing)?;
+        let mut open = self.open()?;
+        let ops = sys::ops_struct(&mut open).ok_or_else(missing)?;
+        let room = name_room(ops, &own).ok_or_else(missing)?;
         let end = room.iter().position(|byte| *byte == 0).unwrap_or(room.len());
         let name = String::from_utf8_lossy(&room[..end]).into_owned();
         check_name(&name)?;
@@ -165,9 +165,9 @@ impl LoadedObject {
 /// An object fitted to this kernel, not yet loaded.
 pub(crate) struct FittedObject {
     pub(crate) open: OpenObject,
-    template: OpsTemplate,
     own: Vec<(String, Member)>,
-    slots: Vec<u8>,
+    /// The object's struct of hooks, from before it is loaded.
+    ops: Vec<u8>,
 }
 
 /// Opens a program's object under a kernel name, without the hooks that this kernel does not know.
@@ -175,27 +175,27 @@ pub(crate) fn fit_object(program: &Program, name: &str, profile: &str) -> Result
     let kernel = KernelOps::get()?;
     let own = program.own_members()?;
     let mut open = program.open()?;
-    let mut template = OpsTemplate::of(&open).ok_or_else(|| Error::Object {
+    let ops = sys::ops_struct(&mut open).ok_or_else(|| Error::Object {
         object: program.label.clone(),
         error: LayoutError::Missing("struct_ops map".to_owned()),
     })?;
-    write_name(&mut template, &own, name);
-    clear_unknown_hooks(&mut template, &own, kernel);
-    let slots = template.data().to_vec();
-    require_hooks(program, &open, &slots, &own)?;
+    write_name(ops, &own, name);
+    clear_unknown_hooks(ops, &own, kernel);
+    let ops = ops.to_vec();
+    require_hooks(program, &open, &ops, &own)?;
     write_identity(&mut open, program, profile)?;
     write_kernel_facts(&mut open, kernel);
     if !kernel.has_links {
         clear_link_flag(&mut open)?;
     }
-    Ok(FittedObject { open, template, own, slots })
+    Ok(FittedObject { open, own, ops })
 }
 
 /// Loads a program under a kernel name with its parameters in force. Nothing can use it yet.
 pub(crate) fn load_object(program: &Program, name: &str, profile: &str, set: &ParameterSet) -> Result<LoadedObject> {
-    let FittedObject { open, mut template, own, slots } = fit_object(program, name, profile)?;
+    let FittedObject { open, own, ops } = fit_object(program, name, profile)?;
     let object = load(open, program)?;
-    let value = kernel_value(&mut template, &slots, &own, KernelOps::get()?)
+    let value = kernel_value(&object, &ops, &own, KernelOps::get()?)
         .map_err(|error| Error::kernel(format!("find the programs of {}", program.label), error))?;
     fill_parameters(&object, set)?;
     Ok(LoadedObject { object, value })
@@ -210,22 +210,22 @@ fn require_hooks(program: &Program, open: &OpenObject, ops: &[u8], own: &[(Strin
 }
 
 /// Where the object's struct has the kernel name.
-fn name_room<'a>(template: &'a mut OpsTemplate, own: &[(String, Member)]) -> Option<&'a mut [u8]> {
+fn name_room<'a>(ops: &'a mut [u8], own: &[(String, Member)]) -> Option<&'a mut [u8]> {
     let (_, member) = own.iter().find(|(member, _)| member == "name")?;
-    template.data().get_mut(member.offset..member.offset + KERNEL_NAME_BYTES)
+    ops.get_mut(member.offset..member.offset + KERNEL_NAME_BYTES)
 }
 
-fn write_name(template: &mut OpsTemplate, own: &[(String, Member)], name: &str) {
-    if let Some(room) = name_room(template, own) {
+fn write_name(ops: &mut [u8], own: &[(String, Member)], name: &str) {
+    if let Some(room) = name_room(ops, own) {
         room.fill(0);
         room[..name.len()].copy_from_slice(name.as_bytes());
     }
 }
 
 /// A hook that this kernel does not know is left out, and libbpf leaves its program out with it.
-fn clear_unknown_hooks(template: &mut OpsTemplate, own: &[(String, Member)], kernel: &KernelOps) {
+fn clear_unknown_hooks(ops: &mut [u8], own: &[(String, Member)], kernel: &KernelOps) {
     for (name, member) in own.iter().filter(|(name, _)| !kernel.members.contains_key(name)) {
-        if let (true, Some(slot)) = (member.is_hook, template.data().get_mut(member.offset..member.offset + 8)) {
+        if let (true, Some(slot)) = (member.is_hook, ops.get_mut(member.offset..member.offset + 8)) {
             let _ = name;
             slot.fill(0);
         }
@@ -269,14 +269,11 @@ fn load(open: OpenObject, program: &Program) -> Result<Object> {
         if error.kind() == libbpf_rs::ErrorKind::PermissionDenied && !log.contains("PROG LOAD LOG") {
             return features::privileges_missing(&format!("load {}", program.label));
         }
-        match write_log(&program.algorithm, &log) {
-            Ok(path) => refused(program, &log, path, &error.to_string()),
-            Err(_) => Error::libbpf(format!("load {}", program.label), &error),
-        }
+        refused(program, &log, write_log(&program.algorithm, &log), &error.to_string())
     })
 }
 
-fn refused(program: &Program, text: &str, log: PathBuf, otherwise: &str) -> Error {
+fn refused(program: &Program, text: &str, log: LogFile, otherwise: &str) -> Error {
     let object = program.label.clone();
     if let Some(field) = unwritable_field(text) {
         return Error::Unwritable { object, since: writable_since(&field), field, log };
@@ -293,23 +290,22 @@ pub(crate) fn last_words(log: &str, otherwise: &str) -> String {
 }
 
 /// The kernel's struct out of the object's: hooks become descriptors of their programs.
-fn kernel_value(
-    template: &mut OpsTemplate,
-    slots: &[u8],
-    own: &[(String, Member)],
-    kernel: &KernelOps,
-) -> std::io::Result<Vec<u8>> {
+fn kernel_value(object: &Object, ops: &[u8], own: &[(String, Member)], kernel: &KernelOps) -> std::io::Result<Vec<u8>> {
     let mut value = vec![0; kernel.value_bytes];
     for (name, member) in own {
         let Some(target) = kernel.members.get(name) else { continue };
         if member.is_hook {
-            if let Some(fd) = template.program_fd(member.offset)? {
+            let slot = ops.get(member.offset..member.offset + 8).and_then(|slot| slot.try_into().ok());
+            let slot = slot.ok_or_else(|| std::io::Error::other("slot outside the struct"))?;
+            if let Some(fd) = sys::program_fd(object, usize::from_ne_bytes(slot))? {
                 let fd = u64::try_from(fd).map_err(std::io::Error::other)?;
                 value[target.offset..target.offset + 8].copy_from_slice(&fd.to_le_bytes());
             }
         } else {
             let bytes = member.bytes.min(target.bytes);
-            value[target.offset..target.offset + bytes].copy_from_slice(&slots[member.offset..member.offset + bytes]);
+            let own = ops.get(member.offset..member.offset + bytes);
+            let own = own.ok_or_else(|| std::io::Error::other("member outside the struct"))?;
+            value[target.offset..target.offset + bytes].copy_from_slice(own);
         }
     }
     Ok(value)

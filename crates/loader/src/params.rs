@@ -40,9 +40,10 @@ fn active(value: &[u8]) -> usize {
 
 fn read(map: BorrowedFd<'_>) -> Result<(Vec<u8>, usize)> {
     let failed = |error| Error::kernel("read the parameters", error);
-    let bytes = sys::map_info(map).map_err(failed)?.value_size as usize;
-    let value = sys::read_value(map, bytes).map_err(failed)?;
-    Ok((value, (bytes - ACTIVE_BYTES) / 2))
+    let value = sys::read_value(map).map_err(failed)?;
+    let sets = value.len().checked_sub(ACTIVE_BYTES).filter(|bytes| bytes % 2 == 0);
+    let sets = sets.ok_or_else(|| failed(std::io::Error::other(format!("{} bytes are not two sets", value.len()))))?;
+    Ok((value, sets / 2))
 }
 
 fn write(map: BorrowedFd<'_>, value: &[u8]) -> Result<()> {

@@ -1,13 +1,13 @@
 //! Retire: unload, with every socket moved to what the default of its namespace becomes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::default;
 use crate::error::Result;
 use crate::lock::Lock;
-use crate::netns::{Namespace, NamespaceScan};
+use crate::netns::NamespaceScan;
 use crate::sockets::{SocketFilter, SocketIterator};
-use crate::unload::{unload, RestoredDefault, UnloadOptions, Unloaded};
+use crate::unload::{unload, UnloadOptions, Unloaded};
 
 /// Connections that begin while others are moved are met by the next pass.
 const PASSES: usize = 3;
@@ -17,17 +17,15 @@ const PASSES: usize = 3;
 /// It may be killed at any point and run again.
 pub fn retire(lock: &Lock, names: &[String]) -> Result<Unloaded> {
     let scan = NamespaceScan::all()?;
-    let mut defaults_restored = Vec::new();
-    for namespace in &scan.found {
-        for name in names {
-            if let Some(name) = default::restore(lock, namespace, name)? {
-                defaults_restored.push(RestoredDefault { namespace: namespace.label.clone(), name });
-            }
-        }
+    let (mut defaults_restored, mut not_restored) = (Vec::new(), Vec::new());
+    for name in names {
+        let (restored, failed) = default::restore_all(lock, &scan, name);
+        defaults_restored.extend(restored);
+        not_restored.extend(failed);
     }
     let mut migrated = 0;
     for _ in 0..PASSES {
-        let moved = move_all(names, &scan.found)?;
+        let moved = move_all(names, &scan, &mut not_restored)?;
         migrated += moved;
         if moved == 0 {
             break;
@@ -35,21 +33,27 @@ pub fn retire(lock: &Lock, names: &[String]) -> Result<Unloaded> {
     }
     let unloaded = unload(lock, names, &UnloadOptions { migrate_to: None, force: true })?;
     defaults_restored.extend(unloaded.defaults_restored);
-    Ok(Unloaded { migrated, defaults_restored, ..unloaded })
+    not_restored.extend(unloaded.not_restored);
+    not_restored.sort();
+    not_restored.dedup(); // each pass meets them again
+    Ok(Unloaded { migrated, defaults_restored, not_restored, ..unloaded })
 }
 
-fn move_all(names: &[String], namespaces: &[Namespace]) -> Result<usize> {
-    let mut by_default: BTreeMap<String, Vec<&Namespace>> = BTreeMap::new();
-    for namespace in namespaces {
-        by_default.entry(namespace.run(default::current)?).or_default().push(namespace);
-    }
+fn move_all(names: &[String], scan: &NamespaceScan, failed: &mut Vec<String>) -> Result<usize> {
+    let mut defaults = BTreeMap::new();
+    failed.extend(
+        scan.each(|namespace| namespace.run(default::current).map(|name| drop(defaults.insert(namespace.inode, name)))),
+    );
     let mut moved = 0;
     for name in names {
-        for (default, namespaces) in by_default.iter().filter(|(default, _)| *default != name) {
+        for default in defaults.values().filter(|default| *default != name).collect::<BTreeSet<_>>() {
             let iterator = SocketIterator::load(&SocketFilter::of_algorithm(name), default)?;
-            for namespace in namespaces {
-                moved += iterator.all(namespace)?.iter().filter(|record| record.moved != 0).count();
-            }
+            failed.extend(scan.each(|namespace| {
+                if defaults.get(&namespace.inode) == Some(default) {
+                    moved += iterator.all(namespace)?.iter().filter(|record| record.moved != 0).count();
+                }
+                Ok(())
+            }));
         }
     }
     Ok(moved)

@@ -30,6 +30,8 @@ pub struct Swapped {
     pub instance: Instance,
     /// Its map before.
     pub map_id_before: u32,
+    /// Network namespaces whose default goes on with the program before, and why.
+    pub not_followed: Vec<String>,
 }
 
 /// Puts a new program behind a kernel name. New connections get it at once; live ones keep the old program until they
@@ -50,6 +52,6 @@ pub fn swap(lock: &Lock, request: &SwapRequest<'_>) -> Result<Swapped> {
     let map = object.ops_map()?;
     let failed = |error| Error::kernel(format!("swap {}", request.name), error);
     sys::write_value(map.as_fd(), &object.value).map_err(failed)?;
-    Lock::settle_after(lock, || sys::update_link(link.as_fd(), map.as_fd()).map_err(failed))?;
-    Ok(Swapped { instance: Instance::named(request.name)?, map_id_before: before.map_id })
+    let not_followed = Lock::settle_after(lock, || sys::update_link(link.as_fd(), map.as_fd()).map_err(failed))?;
+    Ok(Swapped { instance: Instance::named(request.name)?, map_id_before: before.map_id, not_followed })
 }

@@ -2,15 +2,17 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int, c_void, CString};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::ptr;
 use std::sync::Mutex;
 
-use libbpf_rs::{AsRawLibbpf as _, OpenObject};
-use libbpf_sys::{bpf_map, bpf_object, bpf_program};
+use libbpf_rs::{AsRawLibbpf as _, Object, OpenObject};
+use libbpf_sys::{bpf_map, bpf_program};
 
 /// libbpf returns a negative errno; older calls also set errno.
 fn checked(result: i32) -> io::Result<i32> {
@@ -72,15 +74,39 @@ pub(crate) fn map_info(fd: BorrowedFd<'_>) -> io::Result<libbpf_sys::bpf_map_inf
     info(fd)
 }
 
-/// What the kernel says of a `struct_ops` link: its id and its map's id; None where the descriptor is no such link.
-pub(crate) fn struct_ops_link(fd: BorrowedFd<'_>) -> io::Result<Option<(u32, u32)>> {
+/// What a descriptor of a pin is.
+pub(crate) enum PinnedKind {
+    /// The registration of a `struct_ops` map.
+    StructOpsLink {
+        /// Of the link.
+        id: u32,
+        /// Of the map behind it; 0: detached.
+        map_id: u32,
+    },
+    /// Any map.
+    Map,
+    /// A program, or a link of another kind.
+    Other,
+}
+
+/// What is behind a descriptor. The kernel answers `BPF_OBJ_GET_INFO_BY_FD` of whatever it is, so that the info of a map
+/// looks like one of a link: the kind is asked first.
+pub(crate) fn pinned_kind(fd: BorrowedFd<'_>) -> io::Result<PinnedKind> {
+    let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_raw_fd()))?;
+    let has = |key: &str| text.lines().any(|line| line.starts_with(key));
+    if has("map_type:") {
+        return Ok(PinnedKind::Map);
+    }
+    if !has("link_type:") {
+        return Ok(PinnedKind::Other);
+    }
     let info: libbpf_sys::bpf_link_info = info(fd)?;
     if info.type_ != libbpf_sys::BPF_LINK_TYPE_STRUCT_OPS {
-        return Ok(None);
+        return Ok(PinnedKind::Other);
     }
     // SAFETY: the type says which member of the union the kernel has filled.
     let map_id = unsafe { info.__bindgen_anon_1.struct_ops.map_id };
-    Ok(Some((info.id, map_id)))
+    Ok(PinnedKind::StructOpsLink { id: info.id, map_id })
 }
 
 /// What the kernel says of a program.
@@ -115,11 +141,28 @@ pub(crate) fn program_details(fd: BorrowedFd<'_>) -> io::Result<ProgramDetails> 
     Ok(ProgramDetails { info, map_ids, function_type: functions.first().map(|function| function.type_id) })
 }
 
+/// The only map types that are read and written by [`read_value`] and its kin: those whose value is as long as the map
+/// says. Of others the kernel copies a value for each processor, or descriptors.
+const SINGLE_VALUE: [u32; 2] = [libbpf_sys::BPF_MAP_TYPE_ARRAY, libbpf_sys::BPF_MAP_TYPE_STRUCT_OPS];
+
+/// Size of the value of a map with a key of 4 bytes and one value for each; any other map is refused, since the kernel
+/// writes as much as the map has, whatever room there is.
+fn value_bytes(map: BorrowedFd<'_>) -> io::Result<usize> {
+    let info = map_info(map)?;
+    if !SINGLE_VALUE.contains(&info.type_) || info.key_size as usize != size_of::<u32>() {
+        let found = format!("a map of type {} with keys of {} bytes", info.type_, info.key_size);
+        return Err(io::Error::other(format!("{found} is not one of ccctl's")));
+    }
+    Ok(info.value_size as usize)
+}
+
 /// Element 0 of an array or `struct_ops` map.
-pub(crate) fn read_value(map: BorrowedFd<'_>, bytes: usize) -> io::Result<Vec<u8>> {
+pub(crate) fn read_value(map: BorrowedFd<'_>) -> io::Result<Vec<u8>> {
     let key = 0_u32;
+    let bytes = value_bytes(map)?;
     let mut value = vec![0; bytes.next_multiple_of(8)];
-    // SAFETY: the caller passes the map's own value size; key and value outlive the call.
+    // SAFETY: the kernel reads a key of 4 bytes and writes the map's value size, both just asked of the map, whose sizes
+    // never change; key and value outlive the call.
     checked(unsafe {
         libbpf_sys::bpf_map_lookup_elem(map.as_raw_fd(), ptr::from_ref(&key).cast(), value.as_mut_ptr().cast())
     })?;
@@ -130,11 +173,11 @@ pub(crate) fn read_value(map: BorrowedFd<'_>, bytes: usize) -> io::Result<Vec<u8
 /// Writes element 0 of an array or `struct_ops` map; for the latter this is what registers it where there are no links.
 pub(crate) fn write_value(map: BorrowedFd<'_>, value: &[u8]) -> io::Result<()> {
     let key = 0_u32;
-    let info = map_info(map)?;
-    if info.value_size as usize != value.len() {
-        return Err(io::Error::other(format!("value has {} bytes, the map {}", value.len(), info.value_size)));
+    let bytes = value_bytes(map)?;
+    if bytes != value.len() {
+        return Err(io::Error::other(format!("value has {} bytes, the map {bytes}", value.len())));
     }
-    // SAFETY: the size has just been compared with the map's; key and value outlive the call.
+    // SAFETY: the sizes of key and value have just been compared with the map's; both outlive the call.
     checked(unsafe {
         libbpf_sys::bpf_map_update_elem(map.as_raw_fd(), ptr::from_ref(&key).cast(), value.as_ptr().cast(), 0)
     })
@@ -144,7 +187,8 @@ pub(crate) fn write_value(map: BorrowedFd<'_>, value: &[u8]) -> io::Result<()> {
 /// Deletes element 0: takes a `struct_ops` map without link out of service.
 pub(crate) fn delete_value(map: BorrowedFd<'_>) -> io::Result<()> {
     let key = 0_u32;
-    // SAFETY: the key outlives the call.
+    value_bytes(map)?;
+    // SAFETY: the size of the key has just been compared with the map's; it outlives the call.
     checked(unsafe { libbpf_sys::bpf_map_delete_elem(map.as_raw_fd(), ptr::from_ref(&key).cast()) }).map(drop)
 }
 
@@ -158,7 +202,9 @@ pub(crate) fn create_link(map: BorrowedFd<'_>) -> io::Result<OwnedFd> {
 /// here, in the one place that can do it.
 pub(crate) fn update_link(link: BorrowedFd<'_>, map: BorrowedFd<'_>) -> io::Result<()> {
     let new_id = map_info(map)?.id;
-    let (_, old_id) = struct_ops_link(link)?.ok_or_else(|| io::Error::other("not a struct_ops link"))?;
+    let PinnedKind::StructOpsLink { map_id: old_id, .. } = pinned_kind(link)? else {
+        return Err(io::Error::other("not a struct_ops link"));
+    };
     if new_id == old_id || old_id == 0 {
         return Err(io::Error::other(format!("refused: the link has map {old_id}, the update is map {new_id}")));
     }
@@ -174,62 +220,50 @@ pub(crate) fn next_map_id(after: u32) -> Option<u32> {
     (result == 0).then_some(next)
 }
 
-/// The programs that an object's `struct_ops` map names, by offset in the object's own struct. Between opening and
-/// closing the object, libbpf keeps pointers to them where the C source has functions.
-pub(crate) struct OpsTemplate {
-    object: *mut bpf_object,
-    map: *mut bpf_map,
+/// The object's own struct of hooks, as libbpf shows it before it loads the object; None without a `struct_ops` map. Where
+/// the C source has functions, it holds the addresses of libbpf's programs ([`program_fd`]).
+pub(crate) fn ops_struct(object: &mut OpenObject) -> Option<&mut [u8]> {
+    let object = object.as_libbpf_object().as_ptr();
+    let mut map = ptr::null_mut::<bpf_map>();
+    loop {
+        // SAFETY: `object` is open, and `map` is null or one of its maps.
+        map = unsafe { libbpf_sys::bpf_object__next_map(object, map) };
+        if map.is_null() {
+            return None;
+        }
+        // SAFETY: `map` is one of the object's maps.
+        if unsafe { libbpf_sys::bpf_map__type(map) } == libbpf_sys::BPF_MAP_TYPE_STRUCT_OPS {
+            break;
+        }
+    }
+    let mut size = 0_u64;
+    // SAFETY: the map belongs to an object that is not loaded yet; libbpf returns its buffer and writes its size.
+    let data = unsafe { libbpf_sys::bpf_map__initial_value(map, &raw mut size) };
+    if data.is_null() {
+        return None;
+    }
+    // SAFETY: `size` bytes at `data`, which the object owns. It is borrowed mutably for as long as the slice lives, so that
+    // it can neither be closed nor loaded: loading changes what libbpf gives as the size, and not the buffer.
+    Some(unsafe { std::slice::from_raw_parts_mut(data.cast::<u8>(), size as usize) })
 }
 
-impl OpsTemplate {
-    /// None where the object has no `struct_ops` map.
-    pub(crate) fn of(object: &OpenObject) -> Option<Self> {
-        let object = object.as_libbpf_object().as_ptr();
-        let mut map = ptr::null_mut();
-        loop {
-            // SAFETY: `object` is open, and `map` is null or one of its maps.
-            map = unsafe { libbpf_sys::bpf_object__next_map(object, map) };
-            if map.is_null() {
-                return None;
-            }
-            // SAFETY: `map` is one of the object's maps.
-            if unsafe { libbpf_sys::bpf_map__type(map) } == libbpf_sys::BPF_MAP_TYPE_STRUCT_OPS {
-                return Some(Self { object, map });
-            }
-        }
+/// Descriptor of the program of a loaded object that libbpf has at `address`; None for an empty slot. Fails where libbpf
+/// has skipped the program: nothing is registered with holes.
+pub(crate) fn program_fd(object: &Object, address: usize) -> io::Result<Option<i32>> {
+    if address == 0 {
+        return Ok(None);
     }
-
-    /// The object's own struct, as libbpf shows it. The object must still be open.
-    pub(crate) fn data(&mut self) -> &mut [u8] {
-        let mut size = 0_u64;
-        // SAFETY: the map belongs to an open object; libbpf returns its buffer and writes its size.
-        let data = unsafe { libbpf_sys::bpf_map__initial_value(self.map, &raw mut size) };
-        if data.is_null() {
-            return &mut [];
+    let object = object.as_libbpf_object().as_ptr();
+    let mut program = ptr::null_mut::<bpf_program>();
+    loop {
+        // SAFETY: the object is open, `program` is null or one of its programs.
+        program = unsafe { libbpf_sys::bpf_object__next_program(object, program) };
+        if program.is_null() {
+            return Err(io::Error::other("slot does not name a program of the object"));
         }
-        // SAFETY: `size` bytes at `data`, owned by the object, which outlives this borrow of the template.
-        unsafe { std::slice::from_raw_parts_mut(data.cast::<u8>(), size as usize) }
-    }
-
-    /// Descriptor of the program whose pointer lies at `offset`; None for an empty slot. Fails where libbpf has
-    /// skipped the program: nothing is registered with holes.
-    pub(crate) fn program_fd(&mut self, offset: usize) -> io::Result<Option<i32>> {
-        let slot = self.data().get(offset..offset + 8).ok_or_else(|| io::Error::other("slot outside the struct"))?;
-        let address = slot.iter().rev().fold(0_usize, |address, byte| address << 8 | usize::from(*byte));
-        if address == 0 {
-            return Ok(None);
-        }
-        let mut program = ptr::null_mut::<bpf_program>();
-        loop {
-            // SAFETY: the object is open, `program` is null or one of its programs.
-            program = unsafe { libbpf_sys::bpf_object__next_program(self.object, program) };
-            if program.is_null() {
-                return Err(io::Error::other("slot does not name a program of the object"));
-            }
-            if program as usize == address {
-                // SAFETY: `program` is one of the object's programs.
-                return checked(unsafe { libbpf_sys::bpf_program__fd(program) }).map(Some);
-            }
+        if program as usize == address {
+            // SAFETY: `program` is one of the object's programs.
+            return checked(unsafe { libbpf_sys::bpf_program__fd(program) }).map(Some);
         }
     }
 }
@@ -343,6 +377,39 @@ fn checked_errno(result: c_int) -> io::Result<()> {
         Err(io::Error::last_os_error())
     } else {
         Ok(())
+    }
+}
+
+/// `NS_GET_USERNS` and `NS_GET_OWNER_UID` of include/uapi/linux/nsfs.h: `_IO(0xb7, 1)` and `_IO(0xb7, 4)`.
+const NS_GET_USERNS: libc::Ioctl = 0xb701;
+const NS_GET_OWNER_UID: libc::Ioctl = 0xb704;
+
+/// Was this network namespace made by a user without privileges? It then belongs to a user namespace that is not the
+/// caller's, and that another user than root has made. (Containers that root starts may have user namespaces, too.)
+pub(crate) fn is_of_a_user(namespace: &File) -> io::Result<bool> {
+    // SAFETY: an open file, and no pointer.
+    let users = match owned(io_result(unsafe { libc::ioctl(namespace.as_raw_fd(), NS_GET_USERNS) })) {
+        // One outside of ours: it cannot be entered, which whoever tries is told.
+        Err(error) if error.raw_os_error() == Some(libc::EPERM) => return Ok(false),
+        users => File::from(users?),
+    };
+    let own = std::fs::metadata("/proc/thread-self/ns/user")?;
+    let its = users.metadata()?;
+    if (its.dev(), its.ino()) == (own.dev(), own.ino()) {
+        return Ok(false);
+    }
+    let mut uid: libc::uid_t = 0;
+    // SAFETY: an open file of a user namespace; the kernel writes one uid_t.
+    checked(io_result(unsafe { libc::ioctl(users.as_raw_fd(), NS_GET_OWNER_UID, &raw mut uid) }))?;
+    Ok(uid != 0)
+}
+
+/// The C library's result as libbpf's: a negative errno.
+fn io_result(result: c_int) -> i32 {
+    if result < 0 {
+        -io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
+    } else {
+        result
     }
 }
 

@@ -57,6 +57,18 @@ pub struct Unloaded {
     pub rules_left: usize,
     /// Defaults restored.
     pub defaults_restored: Vec<RestoredDefault>,
+    /// Network namespaces in which something could not be put back, and why.
+    #[serde(default)]
+    pub not_restored: Vec<String>,
+}
+
+impl Unloaded {
+    /// Gives each namespace whose default this is the one from before it.
+    fn restore_defaults(&mut self, lock: &Lock, scan: &NamespaceScan, name: &str) {
+        let (restored, failed) = default::restore_all(lock, scan, name);
+        self.defaults_restored.extend(restored);
+        self.not_restored.extend(failed);
+    }
 }
 
 /// Takes instances out of the kernel. All are checked before the first one is touched. Each step leaves a working
@@ -75,7 +87,11 @@ pub fn unload(lock: &Lock, names: &[String], options: &UnloadOptions) -> Result<
         }
     }
     let mut result = Unloaded::default();
+    let scan = NamespaceScan::all()?;
     for name in names {
+        if bpffs::is_leftover(name)? {
+            result.restore_defaults(lock, &scan, name);
+        }
         if bpffs::remove_leftover(lock, name)? {
             result.unloaded.push(name.clone());
         }
@@ -83,14 +99,13 @@ pub fn unload(lock: &Lock, names: &[String], options: &UnloadOptions) -> Result<
     for instance in &instances {
         clear_users(lock, instance, options, &mut result)?;
     }
-    let scan = NamespaceScan::all()?;
     for instance in instances {
-        guard::rearm(lock, &instance.name)?; // defaults that it has changed are restored as those of the instance, too
-        for namespace in &scan.found {
-            if let Some(name) = default::restore(lock, namespace, &instance.name)? {
-                result.defaults_restored.push(RestoredDefault { namespace: namespace.label.clone(), name });
-            }
+        // Defaults that the guard has changed are restored as those of the instance, too.
+        match guard::rearm(lock, &instance.name) {
+            Err(Error::Partly { causes }) => result.not_restored.extend(causes),
+            other => drop(other?),
         }
+        result.restore_defaults(lock, &scan, &instance.name);
         marks::remove(lock, &Mark::Instance(instance.name.clone()))?;
         remove(instance, &mut result.unloaded)?;
     }
@@ -128,7 +143,7 @@ fn remove(instance: Instance, unloaded: &mut Vec<String>) -> Result<()> {
     if let Anchor::Map(map) = &instance.anchor {
         sys::delete_value(map.as_fd()).map_err(|error| Error::kernel(format!("deregister {name}"), error))?;
     }
-    let path = bpffs::instance_pin(&name);
+    let path = bpffs::require_instance_pin(&name)?;
     fs::remove_file(&path).map_err(|error| Error::kernel(format!("remove {}", path.display()), error))?;
     drop(instance); // our own descriptors hold the link, too
     let start = Clock::now();

@@ -7,7 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
-const FOLDER: &str = "/run/ccctl";
+use ccctl_runfiles::FOLDER;
+use nix::fcntl::OFlag;
+
+use crate::error::LogFile;
+
 const PREFIX: &str = "verifier-";
 const ENDING: &str = ".log";
 /// The newest are kept.
@@ -23,17 +27,20 @@ pub fn keep_none() {
 }
 
 /// Writes the log of a refused load, and removes those that are too many. Gives its path.
-pub(crate) fn write_log(algorithm: &str, log: &str) -> io::Result<PathBuf> {
+pub(crate) fn write_log(algorithm: &str, log: &str) -> LogFile {
     if KEEPS_NONE.load(Ordering::Relaxed) {
-        return Err(io::ErrorKind::Unsupported.into());
+        return Err("this process keeps none".to_owned());
     }
-    write_to(Path::new(FOLDER), algorithm, log)
+    ccctl_runfiles::make_folder().map_err(|error| error.to_string())?;
+    write_to(Path::new(FOLDER), algorithm, log).map_err(|error| format!("{FOLDER}: {error}"))
 }
 
 fn write_to(folder: &Path, algorithm: &str, log: &str) -> io::Result<PathBuf> {
     fs::create_dir_all(folder)?;
     let path = folder.join(format!("{PREFIX}{}-{}{ENDING}", word(algorithm), std::process::id()));
-    let mut file = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&path)?;
+    let mut options = OpenOptions::new();
+    options.create(true).write(true).truncate(true).mode(0o600).custom_flags(OFlag::O_NOFOLLOW.bits());
+    let mut file = options.open(&path)?;
     file.set_permissions(Permissions::from_mode(0o600))?; // of one that was there, too
     let end = end_of(log);
     if end.len() < log.len() {

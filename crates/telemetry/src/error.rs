@@ -70,6 +70,10 @@ pub enum Error {
         source: aya::maps::MapError,
     },
 
+    /// A file of ours below `/run`.
+    #[error(transparent)]
+    File(#[from] ccctl_runfiles::Error),
+
     /// A file or system call failed.
     #[error("{step}")]
     Io {
@@ -100,6 +104,7 @@ impl Error {
                 Some("--at auto, or take the program that is in the way off the interface".to_owned())
             }
             Self::Kernel(_) => Some("Linux 6.1 or newer with CONFIG_DEBUG_INFO_BTF=y".to_owned()),
+            Self::File(error) => error.remedy(),
             _ => None,
         }
     }

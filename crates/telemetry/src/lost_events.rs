@@ -1,18 +1,20 @@
 //! Events that traces have lost since the host was started: what `ccctl trace` adds at its end, and the daemon exports. A file,
 //! since both are processes of their own and neither needs the other; gone with the next boot, as counters of the kernel are.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{Read as _, Seek as _, Write as _};
 use std::path::Path;
+use std::time::Duration;
 
-use nix::fcntl::{Flock, FlockArg};
+use ccctl_runfiles::Lock;
 
 use crate::error::{Error, Result};
 
 const PATH: &str = "/run/ccctl/trace_lost_events";
+/// Adding takes no longer than reading and writing a line.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Adds what a trace has lost.
 pub fn add(events: u64) -> Result<()> {
+    ccctl_runfiles::make_folder()?;
     add_to(Path::new(PATH), events)
 }
 
@@ -23,42 +25,22 @@ pub fn read() -> Result<u64> {
 
 /// Forgets it: for `ccctl down`.
 pub fn remove() {
-    let _ = fs::remove_file(PATH); // mostly there is none
+    let _ = ccctl_runfiles::remove(Path::new(PATH)); // mostly there is none
 }
 
+/// Those who add take turns; a new file is put in the place of the old one, so that readers need no turn.
 fn add_to(path: &Path, events: u64) -> Result<()> {
-    let failed = || Error::io(format!("write {}", path.display()));
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(failed())?;
-    }
-    let open = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path);
-    let mut file =
-        Flock::lock(open.map_err(failed())?, FlockArg::LockExclusive).map_err(|(_, errno)| failed()(errno.into()))?;
-    let sum = number_in(&mut file).map_err(failed())?.saturating_add(events);
-    file.rewind().map_err(failed())?;
-    // Longer than any number: what is there before is overwritten whole.
-    write!(file, "{sum:020}").map_err(failed())
+    let _turn = Lock::take(path, PATIENCE)?;
+    let sum = read_from(path)?.saturating_add(events);
+    Ok(ccctl_runfiles::write(path, format!("{sum:020}").as_bytes())?)
 }
 
 fn read_from(path: &Path) -> Result<u64> {
-    let failed = || Error::io(format!("read {}", path.display()));
-    match File::open(path) {
-        Ok(file) => {
-            let locked = Flock::lock(file, FlockArg::LockShared);
-            let mut file = locked.map_err(|(_, errno)| failed()(errno.into()))?;
-            number_in(&mut file).map_err(failed())
+    match ccctl_runfiles::read(path)?.as_deref() {
+        None | Some("") => Ok(0),
+        Some(text) => {
+            text.parse().map_err(std::io::Error::other).map_err(Error::io(format!("read {}", path.display())))
         }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(0),
-        Err(error) => Err(failed()(error)),
-    }
-}
-
-fn number_in(file: &mut File) -> std::io::Result<u64> {
-    let mut text = String::new();
-    file.read_to_string(&mut text)?;
-    match text.as_str() {
-        "" => Ok(0),
-        text => text.parse().map_err(std::io::Error::other),
     }
 }
 
@@ -71,6 +53,7 @@ mod tests {
     fn what_several_lose_is_added_up() {
         let folder = std::env::temp_dir().join(format!("ccctl-lost-{}", std::process::id()));
         let path = folder.join("lost");
+        std::fs::create_dir_all(&folder).unwrap();
         assert_eq!(read_from(&path).unwrap(), 0);
         std::thread::scope(|scope| {
             for _ in 0..8 {
@@ -78,8 +61,8 @@ mod tests {
             }
         });
         assert_eq!(read_from(&path).unwrap(), 8 * 50 * 3);
-        fs::write(&path, "x").unwrap();
+        std::fs::write(&path, "x").unwrap();
         assert!(read_from(&path).is_err() && add_to(&path, 1).is_err(), "what is no number is not taken for one");
-        fs::remove_dir_all(&folder).unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -8,7 +8,8 @@ use crate::output;
 pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
     let down = engine::ask(&engine::Down {})?;
     let failed = &down.sockets_of_rules.failed;
-    let exit = if down.unloaded.left + failed.len() == 0 { Exit::Done } else { Exit::Partly };
+    let left = down.unloaded.left + failed.len() + down.unloaded.not_restored.len();
+    let exit = if left == 0 { Exit::Done } else { Exit::Partly };
     if arguments.json {
         output::json(&down)?;
         return Ok(exit);
@@ -32,6 +33,9 @@ pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
     }
     for restored in &down.unloaded.defaults_restored {
         output::line(&format!("{}: the default is {} again", restored.namespace, restored.name))?;
+    }
+    for reason in &down.unloaded.not_restored {
+        output::line(&format!("not put back: {reason}"))?;
     }
     if let Some(pid) = down.ended {
         output::line(&format!("the daemon (pid {pid}) has ended"))?;

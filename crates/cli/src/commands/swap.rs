@@ -15,9 +15,10 @@ pub fn run(arguments: &Swap) -> anyhow::Result<Exit> {
         set: settings(&arguments.parameters.set)?,
         trust_writable: arguments.trust_writable,
     })?;
+    let exit = if swapped.not_followed.is_empty() { Exit::Done } else { Exit::Partly };
     if arguments.output.json {
         output::json(&swapped)?;
-        return Ok(Exit::Done);
+        return Ok(exit);
     }
     let name = &swapped.name;
     output::line(&format!("{name}: new connections use {}", swapped.algorithm))?;
@@ -25,5 +26,8 @@ pub fn run(arguments: &Swap) -> anyhow::Result<Exit> {
         let sockets = output::count(swapped.sockets_on_old_program, "live connection");
         output::line(&format!("{sockets} on the program before; ccctl migrate --from {name} --to {name} moves them"))?;
     }
-    Ok(Exit::Done)
+    for reason in &swapped.not_followed {
+        output::line(&format!("not followed: {reason}"))?;
+    }
+    Ok(exit)
 }

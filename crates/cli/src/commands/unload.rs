@@ -12,9 +12,10 @@ pub fn run(arguments: &Unload) -> anyhow::Result<Exit> {
         migrate_to: arguments.migrate_to.clone(),
         force: arguments.force,
     })?;
+    let exit = if result.not_restored.is_empty() { Exit::Done } else { Exit::Partly };
     if arguments.output.json {
         output::json(&result)?;
-        return Ok(Exit::Done);
+        return Ok(exit);
     }
     if result.unloaded.is_empty() {
         output::line("nothing is loaded")?;
@@ -41,5 +42,8 @@ pub fn run(arguments: &Unload) -> anyhow::Result<Exit> {
     for restored in &result.defaults_restored {
         output::line(&format!("{}: the default is {} again", restored.namespace, restored.name))?;
     }
-    Ok(Exit::Done)
+    for reason in &result.not_restored {
+        output::line(&format!("not put back: {reason}"))?;
+    }
+    Ok(exit)
 }

@@ -1,88 +1,72 @@
 //! The socket, and that there is one daemon.
 
-use std::fs::{self, OpenOptions, Permissions};
-use std::io::{Read as _, Write as _};
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Context as _;
-use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
+use ccctl_runfiles::{Holder, Lock, FOLDER};
 use tokio::net::UnixListener;
 
 use crate::api::{self, Fault};
 use crate::exit::Exit;
 
-/// Where files go that need not last.
-const RUN_FOLDER: &str = "/run/ccctl";
 /// Held by the daemon while it lives.
 const LOCK: &str = "/run/ccctl/daemon.lock";
 
-/// Looks at the lock, and time between two.
-const ATTEMPTS: usize = 5;
-const PAUSE: Duration = Duration::from_millis(20);
+/// Somebody may only look whether a daemon lives.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Refuses where a daemon lives that does not take part in what is to be done.
 pub fn require_none(what: &str) -> anyhow::Result<()> {
-    let Some(pid) = living() else { return Ok(()) };
-    let cause = format!("cannot {what}: the daemon (pid {pid}) cannot be asked");
-    Err(Fault::new(Exit::Refused, cause, format!("kill {pid}, which leaves everything running, and then again")).into())
+    let Some(holder) = Lock::held(Path::new(LOCK)).map_err(ccctl_loader::Error::from)? else { return Ok(()) };
+    let cause = match &holder {
+        Some(daemon) if daemon.is_daemon => format!("cannot {what}: the daemon (pid {}) cannot be asked", daemon.pid),
+        other => format!("cannot {what}: {} holds {LOCK}", Holder::describe(other.as_ref())),
+    };
+    let remedy = ending(holder.as_ref(), ", which leaves everything running, and then again");
+    Err(Fault::new(Exit::Refused, cause, remedy).into())
 }
 
-/// The daemon's process, where one lives.
-fn living() -> Option<String> {
-    let file = OpenOptions::new().read(true).open(LOCK).ok()?;
-    match Flock::lock(file, FlockArg::LockSharedNonblock) {
-        Err((mut file, Errno::EWOULDBLOCK)) => {
-            let mut pid = String::new();
-            let _ = file.read_to_string(&mut pid); // without, the message has no number
-            Some(pid)
-        }
-        _ => None,
+/// A daemon can be ended; of other processes nobody here knows what they are for.
+fn ending(holder: Option<&Holder>, then: &str) -> String {
+    match holder {
+        Some(daemon) if daemon.is_daemon => format!("kill {}{then}", daemon.pid),
+        Some(other) => format!("ps -f -p {} shows what it is: it is no ccctl daemon", other.pid),
+        None => format!("lslocks shows who holds {LOCK}"),
     }
 }
 
 /// Removes what a daemon that was killed has left; one that lives removes it at its end.
 pub fn remove_leftovers() {
-    if living().is_some() {
+    if !matches!(Lock::held(Path::new(LOCK)), Ok(None)) {
         return;
     }
     let _ = fs::remove_file(api::SOCKET);
     let _ = fs::remove_file(LOCK);
-    let _ = fs::remove_dir(RUN_FOLDER); // others may have files in it
+    let _ = fs::remove_dir(FOLDER); // others may have files in it
 }
 
 /// The right to be the daemon; the kernel releases it when the process ends, however that happens.
 #[derive(Debug)]
 pub struct Exclusive {
-    _file: Flock<fs::File>,
+    _lock: Lock,
 }
 
 impl Exclusive {
     /// Refuses where a daemon lives, and names its process.
     pub fn take() -> anyhow::Result<Self> {
-        fs::create_dir_all(RUN_FOLDER).map_err(|error| not_done(format!("create {RUN_FOLDER}"), error))?;
-        let mut pid = String::new();
-        for _ in 0..ATTEMPTS {
-            let open = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(LOCK);
-            let file = open.map_err(|error| not_done(format!("open {LOCK}"), error))?;
-            match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-                Ok(mut file) if is_in_place(&file) => {
-                    file.set_len(0)?;
-                    write!(*file, "{}", std::process::id())?;
-                    return Ok(Self { _file: file });
-                }
-                Ok(_) => {} // the daemon before has just removed it
-                Err((mut file, Errno::EWOULDBLOCK)) => {
-                    pid.clear();
-                    file.read_to_string(&mut pid)?;
-                    std::thread::sleep(PAUSE); // somebody may only look
-                }
-                Err((_, errno)) => return Err(std::io::Error::from(errno)).with_context(|| format!("lock {LOCK}")),
-            }
-        }
-        Err(Fault::new(Exit::Refused, format!("a ccctl daemon runs already (pid {pid})"), format!("kill {pid}")).into())
+        ccctl_runfiles::make_folder().map_err(no_file)?;
+        let held = match Lock::take(Path::new(LOCK), PATIENCE) {
+            Ok(lock) => return Ok(Self { _lock: lock }),
+            Err(ccctl_runfiles::Error::Held { holder, .. }) => holder,
+            Err(error) => return Err(no_file(error)),
+        };
+        let cause = match &held {
+            Some(daemon) if daemon.is_daemon => format!("a ccctl daemon runs already (pid {})", daemon.pid),
+            other => format!("{} holds {LOCK}", Holder::describe(other.as_ref())),
+        };
+        Err(Fault::new(Exit::Refused, cause, ending(held.as_ref(), "")).into())
     }
 }
 
@@ -94,18 +78,18 @@ fn not_done(step: String, error: std::io::Error) -> anyhow::Error {
     anyhow::Error::from(error).context(step)
 }
 
-/// Is the locked file still the one that others would open?
-fn is_in_place(file: &fs::File) -> bool {
-    match (file.metadata(), fs::metadata(LOCK)) {
-        (Ok(ours), Ok(theirs)) => ours.ino() == theirs.ino(),
-        _ => false,
+/// The same of a file in [`FOLDER`].
+fn no_file(error: ccctl_runfiles::Error) -> anyhow::Error {
+    match error {
+        ccctl_runfiles::Error::Io { step, answer } => not_done(step, answer),
+        error => ccctl_loader::Error::from(error).into(),
     }
 }
 
 impl Drop for Exclusive {
     fn drop(&mut self) {
         let _ = fs::remove_file(LOCK);
-        let _ = fs::remove_dir(RUN_FOLDER); // where `ccctl down` has emptied it
+        let _ = fs::remove_dir(FOLDER); // where `ccctl down` has emptied it
     }
 }
 

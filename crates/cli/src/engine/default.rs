@@ -37,7 +37,7 @@ impl Operation for Default {
         let Some(name) = &self.name else {
             return Ok(DefaultAnswer { default: current_default()?, before: None });
         };
-        let change = set_default(&request::lock()?, name)?;
+        let change = set_default(&request::lock_as_it_is()?, name)?;
         Ok(DefaultAnswer { default: change.now, before: Some(change.before) })
     }
 }

@@ -42,7 +42,7 @@ impl Operation for Down {
             Some(daemon) => daemon.stop_keeping()?,
             None => daemon::require_none("take everything back")?,
         }
-        let lock = request::lock()?;
+        let lock = request::lock_as_it_is()?;
         let policy::TakenBack { rules: (rules, moved), unloaded } = policy::take_back(&lock)?;
         lock.remove_files()?;
         ccctl_telemetry::lost_events::remove();

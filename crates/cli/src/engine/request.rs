@@ -1,5 +1,6 @@
 //! From the words of a request to programs and parameter sets, and the lock.
 
+use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -7,14 +8,30 @@ use ccctl_catalog::{ParameterSet, Profile};
 use ccctl_loader::{Lock, Program};
 
 use super::{look, Settings};
+use crate::daemon;
 use crate::trust::{self, Trust, Unread};
 
 /// How long to wait for another ccctl. Its longest work, moving 100,000 sockets, takes seconds.
 const LOCK_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Takes the lock of those who change something.
+/// Takes the lock of those who change something. What a killed ccctl has left and cannot be finished is told: it keeps
+/// nobody from going on.
 pub fn lock() -> anyhow::Result<Lock> {
-    Ok(Lock::take(LOCK_PATIENCE)?)
+    let lock = Lock::take(LOCK_PATIENCE)?;
+    for left in lock.left() {
+        if daemon::here().is_some() {
+            tracing::warn!("left by a ccctl that was killed: {left}");
+        } else {
+            // With stderr closed there is nobody to tell.
+            let _ = writeln!(std::io::stderr(), "ccctl: left by a ccctl that was killed: {left}");
+        }
+    }
+    Ok(lock)
+}
+
+/// Takes it for what must work whatever others have left, because it is what one tries then.
+pub fn lock_as_it_is() -> anyhow::Result<Lock> {
+    Ok(Lock::take_as_it_is(LOCK_PATIENCE)?)
 }
 
 /// Largest object file. Those that are built in have 16 to 40 kB.

@@ -42,6 +42,9 @@ pub struct SwapAnswer {
     pub changed: bool,
     /// Sockets that use a program from before.
     pub sockets_on_old_program: usize,
+    /// Network namespaces whose default goes on with the program before, and why.
+    #[serde(default)]
+    pub not_followed: Vec<String>,
 }
 
 impl Operation for Swap {
@@ -77,6 +80,7 @@ impl Operation for Swap {
             map_id_before: swapped.map_id_before,
             map_id,
             changed: true,
+            not_followed: swapped.not_followed,
             sockets_on_old_program: count_sockets(name)?.of(name).on_other_map(map_id),
         })
     }

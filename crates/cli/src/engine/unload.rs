@@ -37,7 +37,7 @@ impl Operation for Unload {
         if self.all != self.names.is_empty() {
             return Err(UsageError::new("either names or all, and not both", "ccctl unload NAME, or --all").into());
         }
-        let lock = request::lock()?;
+        let lock = request::lock_as_it_is()?;
         let mut names = if self.all { Instance::names()? } else { self.names.clone() };
         names.sort();
         names.dedup();

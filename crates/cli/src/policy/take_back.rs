@@ -17,9 +17,10 @@ pub struct TakenBack {
 /// Takes back what files have asked for and what was made by hand. It may be killed at any point and run again.
 pub fn take_back(lock: &Lock) -> anyhow::Result<TakenBack> {
     let (rules, moved) = remove_all(lock, true)?;
-    let restored = restore_defaults(lock)?;
+    let (restored, failed) = restore_defaults(lock)?;
     let mut unloaded = retire(lock, &Instance::names()?)?;
     unloaded.defaults_restored.splice(0..0, restored);
+    unloaded.not_restored.splice(0..0, failed);
     for mark in marks::all()?.keys() {
         marks::remove(lock, mark)?;
     }
@@ -27,19 +28,19 @@ pub fn take_back(lock: &Lock) -> anyhow::Result<TakenBack> {
 }
 
 /// Defaults that files have set; those that were set by hand are restored with the instance that they name.
-fn restore_defaults(lock: &Lock) -> anyhow::Result<Vec<RestoredDefault>> {
+fn restore_defaults(lock: &Lock) -> anyhow::Result<(Vec<RestoredDefault>, Vec<String>)> {
     let marks = marks::all()?;
     let mut restored = Vec::new();
-    for namespace in NamespaceScan::all()?.found {
-        let mark = Mark::default_of(&namespace)?;
-        let Some(Memo(former)) = marks.get(&mark) else { continue };
+    let failed = NamespaceScan::all()?.each(|namespace| {
+        let mark = Mark::default_of(namespace)?;
+        let Some(Memo(former)) = marks.get(&mark) else { return Ok(()) };
         let usable = available_algorithms()?.contains(former);
         let name = if usable { former } else { "reno" };
         if namespace.run(current_default)? != name {
             namespace.run(|| set_default(lock, name))?;
             restored.push(RestoredDefault { namespace: namespace.label.clone(), name: name.to_owned() });
         }
-        marks::remove(lock, &mark)?;
-    }
-    Ok(restored)
+        marks::remove(lock, &mark)
+    });
+    Ok((restored, failed))
 }

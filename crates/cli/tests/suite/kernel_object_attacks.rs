@@ -103,7 +103,9 @@ fn replace(object: &mut [u8], old: &[u8], new: &[u8]) {
     assert_eq!(old.len(), new.len());
     let places: Vec<usize> = (0..object.len()).filter(|place| object[*place..].starts_with(old)).collect();
     assert!(!places.is_empty(), "the object does not have these bytes");
-    places.into_iter().for_each(|place| object[place..place + new.len()].copy_from_slice(new));
+    for place in places {
+        object[place..place + new.len()].copy_from_slice(new);
+    }
 }
 
 const STRUCT: u32 = 4;

@@ -52,7 +52,7 @@ fn remove_log(message: &str) {
     }
 }
 
-/// `tcp_validate_congestion_control()`: ssthresh, undo_cwnd, and one of cong_avoid and cong_control are required.
+/// `tcp_validate_congestion_control()`: `ssthresh`, `undo_cwnd`, and one of `cong_avoid` and `cong_control` are required.
 #[test]
 fn check_and_load_name_the_hook_that_is_missing() {
     kernel::test("missing hooks", 120, || {

@@ -149,7 +149,9 @@ fn one_log_is_left_of_a_load_that_the_verifier_refuses() {
             let logs = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("verifier-scalable-"));
             logs.map(|entry| entry.path()).collect::<Vec<_>>()
         };
-        logs().iter().for_each(|log| std::fs::remove_file(log).unwrap());
+        for log in logs() {
+            std::fs::remove_file(log).unwrap();
+        }
         let source = crate::kernel_object::scalable_with("u32 divisor = *(volatile u32 *)0;\n");
         let object = compile(&folder, &source, "null");
         for count in 1..=10 {

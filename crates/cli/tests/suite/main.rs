@@ -5,6 +5,11 @@
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 mod acks;
+mod attacks;
+mod attacks_locks;
+mod attacks_namespaces;
+mod attacks_pins;
+mod attacks_settle;
 mod daemon_access;
 mod daemon_api;
 mod daemon_attack;

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// A step of the testbed that failed.
@@ -102,14 +101,9 @@ pub enum TestbedError {
         first: Box<TestbedError>,
     },
 
-    /// Another process keeps the lock of the kernel tests.
-    #[error("{path}: another test run has held the kernel for {waited:?}")]
-    Busy {
-        /// The lock file.
-        path: PathBuf,
-        /// How long this process waited.
-        waited: Duration,
-    },
+    /// The lock of the kernel tests: another process keeps it, or its file is not ours.
+    #[error(transparent)]
+    Lock(ccctl_runfiles::Error),
 }
 
 impl TestbedError {

@@ -1,13 +1,11 @@
 //! One test of the kernel at a time, on the whole machine.
 
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Write};
-use std::path::PathBuf;
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
+use ccctl_runfiles::Lock;
 
 use super::TestbedError;
 
@@ -34,7 +32,7 @@ pub fn require_root() -> Result<(), TestbedError> {
 /// those things, and no others, are a test's to remove ([`Exclusive::left_behind`]).
 #[derive(Debug)]
 pub struct Exclusive {
-    file: Flock<File>,
+    lock: Lock,
     left_behind: Vec<String>,
     _process: MutexGuard<'static, ()>,
 }
@@ -44,13 +42,11 @@ impl Exclusive {
     pub fn acquire() -> Result<Self, TestbedError> {
         require_root()?;
         let process = IN_THIS_PROCESS.lock().unwrap_or_else(PoisonError::into_inner);
-        let step = || TestbedError::io(format!("open {PATH}"));
-        let file = OpenOptions::new().read(true).append(true).create(true).open(PATH).map_err(step())?;
-        let mut file = lock(file)?;
+        let mut lock = Lock::take(Path::new(PATH), PATIENCE).map_err(TestbedError::Lock)?;
         let mut notes = String::new();
-        file.read_to_string(&mut notes).map_err(step())?;
+        lock.file().read_to_string(&mut notes).map_err(TestbedError::io(format!("read {PATH}")))?;
         let left_behind = notes.lines().map(str::to_owned).collect();
-        Ok(Exclusive { file, left_behind, _process: process })
+        Ok(Exclusive { lock, left_behind, _process: process })
     }
 
     /// What a killed holder had noted. The notes stay in the file until this holder is dropped.
@@ -62,8 +58,8 @@ impl Exclusive {
     /// Notes, on behalf of the holder in this process, that something of this name is about to be made.
     pub fn note(name: &str) -> Result<(), TestbedError> {
         let step = || TestbedError::io(format!("write to {PATH}"));
-        let mut file = OpenOptions::new().append(true).open(PATH).map_err(step())?;
-        file.write_all(format!("{name}\n").as_bytes()).map_err(step())
+        let mut file = ccctl_runfiles::open(Path::new(PATH)).map_err(TestbedError::Lock)?;
+        file.seek(SeekFrom::End(0)).and_then(|_| file.write_all(format!("{name}\n").as_bytes())).map_err(step())
     }
 }
 
@@ -71,22 +67,18 @@ impl Exclusive {
 /// stay for the next one.
 #[derive(Debug)]
 pub struct Turn {
-    _file: Option<Flock<File>>,
+    _lock: Option<Lock>,
 }
 
 impl Turn {
-    /// Takes it, if nobody has it.
-    pub fn take() -> Result<Option<Self>, TestbedError> {
+    /// Takes it, or says who has it ([`ccctl_runfiles::Error::Held`]).
+    pub fn take() -> Result<Self, TestbedError> {
         require_root()?;
         if is_held_by_parent() {
-            return Ok(Some(Self { _file: None }));
+            return Ok(Self { _lock: None });
         }
-        let file = OpenOptions::new().append(true).create(true).open(PATH);
-        match Flock::lock(file.map_err(TestbedError::io(format!("open {PATH}")))?, FlockArg::LockExclusiveNonblock) {
-            Ok(file) => Ok(Some(Self { _file: Some(file) })),
-            Err((_, Errno::EWOULDBLOCK)) => Ok(None),
-            Err((_, errno)) => Err(TestbedError::errno(format!("lock {PATH}"))(errno)),
-        }
+        let lock = Lock::take(Path::new(PATH), Duration::ZERO).map_err(TestbedError::Lock)?;
+        Ok(Self { _lock: Some(lock) })
     }
 
     /// A program that this process starts with this variable may take its turn while this process has the right.
@@ -104,23 +96,8 @@ fn is_held_by_parent() -> bool {
 
 impl Drop for Exclusive {
     fn drop(&mut self) {
-        if let Err(error) = self.file.set_len(0) {
+        if let Err(error) = self.lock.file().set_len(0) {
             eprintln!("testbed: {PATH}: {error}");
         }
-    }
-}
-
-fn lock(mut file: File) -> Result<Flock<File>, TestbedError> {
-    let started = Instant::now();
-    loop {
-        file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-            Ok(locked) => return Ok(locked),
-            Err((file, Errno::EWOULDBLOCK)) => file,
-            Err((_, errno)) => return Err(TestbedError::errno(format!("lock {PATH}"))(errno)),
-        };
-        if started.elapsed() > PATIENCE {
-            return Err(TestbedError::Busy { path: PathBuf::from(PATH), waited: started.elapsed() });
-        }
-        std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -82,7 +82,7 @@ pub fn assert_same(before: &HostState) {
     }
 }
 
-/// Mounts bpffs where it belongs, if it is not there yet; it stays.
+/// Mounts bpffs where it belongs, if it is not there yet, closed to other users; it stays.
 pub fn mount_bpffs() -> Result<(), TestbedError> {
     let mounts = fs::read_to_string("/proc/self/mounts").map_err(TestbedError::io("read /proc/self/mounts"))?;
     let mounted = mounts.lines().any(|line| {
@@ -92,7 +92,7 @@ pub fn mount_bpffs() -> Result<(), TestbedError> {
     if mounted {
         return Ok(());
     }
-    mount(Some("bpf"), BPFFS, Some("bpf"), MsFlags::empty(), None::<&str>)
+    mount(Some("bpf"), BPFFS, Some("bpf"), MsFlags::empty(), Some("mode=0700"))
         .map_err(TestbedError::errno(format!("mount bpffs at {BPFFS}")))
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::os::fd::AsFd as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use libbpf_rs::{Link, MapCore as _, MapFlags, MapHandle};
 
@@ -10,18 +10,16 @@ use super::cgroup::CgroupPath;
 use super::prefix::Prefix;
 use super::record::{self, text, Plain, RULES_FORMAT};
 use super::table::{Choice, Rule, RuleTable, Selector};
+use crate::bpffs::PinFolder;
 use crate::error::{Error, Result};
-use crate::{bpffs, sys};
+use crate::sys;
 
 /// Replacements that one reading may meet.
 const READ_ATTEMPTS: usize = 5;
 
 /// Id of the program that holds the rules in force; each change of them makes another one.
 pub(crate) fn program_id() -> Result<Option<u32>> {
-    let path = bpffs::rules_pin();
-    if !path.exists() {
-        return Ok(None);
-    }
+    let Some(path) = pin()? else { return Ok(None) };
     let link = Link::open(&path).and_then(|link| link.info());
     link.map(|info| Some(info.prog_id)).map_err(|error| Error::libbpf(format!("look at {}", path.display()), &error))
 }
@@ -37,20 +35,15 @@ pub(crate) struct Installed {
 impl Installed {
     /// None where there are no rules.
     pub(crate) fn open() -> Result<Option<Self>> {
-        let path = bpffs::rules_pin();
         for _ in 1..READ_ATTEMPTS {
-            if !is_pinned(&path)? {
-                return Ok(None);
-            }
+            let Some(path) = pin()? else { return Ok(None) };
             match Self::read(&path) {
                 Ok(installed) => return Ok(Some(installed)),
                 Err(error @ Error::Host { .. }) => return Err(error),
                 Err(_) => {} // replaced or removed at this moment
             }
         }
-        if !is_pinned(&path)? {
-            return Ok(None);
-        }
+        let Some(path) = pin()? else { return Ok(None) };
         Self::read(&path).map(Some)
     }
 
@@ -131,9 +124,13 @@ impl Installed {
     }
 }
 
-/// Only those who may look know that there is nothing.
-fn is_pinned(path: &Path) -> Result<bool> {
-    path.try_exists().map_err(|error| Error::kernel(format!("look for {}", path.display()), error))
+/// Where the link is pinned; None where there are no rules. Only those who may look know that there is nothing.
+fn pin() -> Result<Option<PathBuf>> {
+    let Some(path) = PinFolder::find()?.map(|folder| folder.rules()) else { return Ok(None) };
+    match path.try_exists() {
+        Ok(exists) => Ok(exists.then_some(path)),
+        Err(error) => Err(Error::kernel(format!("look for {}", path.display()), error)),
+    }
 }
 
 fn rule_of(record: &record::rule, paths: &HashMap<u32, CgroupPath>) -> Option<Rule> {

@@ -83,6 +83,7 @@ impl RuleIterator {
         for namespace in &scan.found {
             match self.run_in(namespace) {
                 Ok(bytes) => sockets.extend(parse(&bytes, &namespace.label)),
+                Err(Error::Gone { .. }) => {}
                 Err(error) => unreadable.push(error.to_string()),
             }
         }

@@ -82,14 +82,13 @@ fn load_error(what: &str, error: &libbpf_rs::Error, log: &str) -> Error {
             remedy: "Linux 6.1 or newer".to_owned(),
         };
     }
-    match write_log("rules", log) {
-        Ok(path) if refused => {
-            let cause = last_words(log, &error.to_string());
-            let remedy = "report it with the log: these programs come with ccctl".to_owned();
-            Error::Refused { object: what.to_owned(), cause, remedy, log: path }
-        }
-        _ => Error::libbpf(format!("load {what} ({})", log.lines().last().unwrap_or_default()), error),
+    let written = write_log("rules", log);
+    if refused {
+        let cause = last_words(log, &error.to_string());
+        let remedy = "report it with the log: these programs come with ccctl".to_owned();
+        return Error::Refused { object: what.to_owned(), cause, remedy, log: written };
     }
+    Error::libbpf(format!("load {what} ({})", log.lines().last().unwrap_or_default()), error)
 }
 
 impl Compiled {

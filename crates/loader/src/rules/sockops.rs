@@ -15,7 +15,7 @@ use super::object::load_program;
 use super::record::{RULE_FOLLOW, RULE_MOVE, RULE_RELEASE, RULE_RESTORE};
 use super::table::RuleTable;
 use super::{Assignment, Live};
-use crate::bpffs;
+use crate::bpffs::{self, PinFolder};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
 
@@ -71,22 +71,17 @@ fn note(live: Live) -> Result<()> {
         Live::Restore => (RULE_RESTORE, 0),
     };
     let text = format!("{work} {rule_id}");
-    fs::write(UNSETTLED_FILE, text).map_err(|error| Error::kernel(format!("write {UNSETTLED_FILE}"), error))
+    Ok(ccctl_runfiles::write(Path::new(UNSETTLED_FILE), text.as_bytes())?)
 }
 
 fn forget_note() -> Result<()> {
-    match fs::remove_file(UNSETTLED_FILE) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(Error::kernel(format!("remove {UNSETTLED_FILE}"), error))
-        }
-        _ => Ok(()),
-    }
+    Ok(ccctl_runfiles::remove(Path::new(UNSETTLED_FILE))?)
 }
 
 /// The work that is noted. A kill may have come before the rules changed: sockets are given back what they had only if
 /// there are none.
 fn noted_work(is_empty: bool) -> (u32, u32) {
-    let text = fs::read_to_string(UNSETTLED_FILE).unwrap_or_default();
+    let text = ccctl_runfiles::read(Path::new(UNSETTLED_FILE)).ok().flatten().unwrap_or_default();
     let numbers = text.split_once(' ').and_then(|(work, id)| Some((work.parse().ok()?, id.parse().ok()?)));
     match numbers {
         Some((RULE_RESTORE, _)) if !is_empty => (RULE_FOLLOW, 0),
@@ -114,8 +109,7 @@ fn attach(object: &Object) -> Result<()> {
         },
         _ => Error::libbpf(format!("attach the rules to {}", tree.mount().display()), &error),
     })?;
-    bpffs::make_folders()?;
-    let path = bpffs::rules_pin();
+    let path = PinFolder::make()?.rules();
     let pinned = link.pin(&path).map_err(|error| Error::libbpf(format!("pin {}", path.display()), &error));
     if pinned.is_err() {
         bpffs::remove_empty_folders();
@@ -135,8 +129,9 @@ pub(crate) fn settle() -> Result<Moved> {
         }
         live::change(Some(&installed), RULE_FOLLOW, 0)?;
         if is_empty {
-            let path = bpffs::rules_pin();
-            fs::remove_file(&path).map_err(|error| Error::kernel(format!("remove {}", path.display()), error))?;
+            if let Some(path) = PinFolder::find()?.map(|folder| folder.rules()) {
+                fs::remove_file(&path).map_err(|error| Error::kernel(format!("remove {}", path.display()), error))?;
+            }
             drop(installed); // the last descriptor: the kernel takes the link down before the close returns
             bpffs::remove_empty_folders();
         }

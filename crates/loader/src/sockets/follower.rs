@@ -57,7 +57,7 @@ impl SocketFollower {
         for namespace in &self.scan.found {
             let found = self.iterator.each(namespace, |detail| tell(&namespace.label, &SocketRecord(detail)));
             found.or_else(|error| match error {
-                Error::Kernel { .. } if self.filter.namespace.is_none() => Ok(()), // it has gone meanwhile
+                Error::Kernel { .. } | Error::Gone { .. } if self.filter.namespace.is_none() => Ok(()), // it has gone meanwhile
                 error => Err(error),
             })?;
         }

@@ -60,7 +60,7 @@ fn read(map_id: u32) -> std::io::Result<Option<(String, Layout)>> {
     map_ids.dedup();
     let maps = open_maps(&map_ids)?;
     let Ok(rodata) = find_map(&maps, IDENTITY_MAP, "") else { return Ok(None) };
-    let bytes = sys::read_value(rodata.as_fd(), sys::map_info(rodata.as_fd())?.value_size as usize)?;
+    let bytes = sys::read_value(rodata.as_fd())?;
     let Some(identity) = Identity::read(&btf, &bytes) else { return Ok(None) };
     Ok(Layout::of_btf(&identity.algorithm, &btf).ok().map(|layout| (identity.algorithm, layout)))
 }

@@ -59,11 +59,8 @@ impl SocketRates {
             rated.delete(&key).map_err(failed)?;
         }
         let mut scan = NamespaceScan::all()?;
-        for namespace in &scan.found {
-            if let Err(error) = self.iterator.each(namespace, |_| {}) {
-                scan.unreadable.push(error.to_string());
-            }
-        }
+        let failed_in = scan.each(|namespace| self.iterator.each(namespace, |_| {}));
+        scan.unreadable.extend(failed_in);
         let mut found = Vec::new();
         for key in rated.keys() {
             let value = rated.lookup(&key, MapFlags::ANY).map_err(failed)?;

@@ -6,7 +6,7 @@ use super::filter::SocketFilter;
 use super::iterator::{SocketIterator, SocketProgramName};
 use super::raw::socket_detail;
 use super::record::SocketRecord;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::netns::{Namespace, NamespaceScan};
 
 const DETAILS: SocketProgramName<socket_detail> = SocketProgramName::new("details");
@@ -40,6 +40,7 @@ impl SocketReader {
         for namespace in &self.scan.found {
             match self.each_in(namespace, &mut tell) {
                 Ok(()) => {}
+                Err(Error::Gone { .. }) if !self.one_namespace => {}
                 Err(error) if self.one_namespace => return Err(error),
                 Err(error) => unreadable.push(error.to_string()),
             }

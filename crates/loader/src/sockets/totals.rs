@@ -41,6 +41,7 @@ pub fn totals(filter: &SocketFilter) -> Result<(Vec<AlgorithmTotals>, Vec<String
     for namespace in &scan.found {
         match iterator.each(namespace, |_| {}) {
             Ok(()) => {}
+            Err(Error::Gone { .. }) if filter.namespace.is_none() => {}
             Err(error) if filter.namespace.is_some() => return Err(error),
             Err(error) => scan.unreadable.push(error.to_string()),
         }

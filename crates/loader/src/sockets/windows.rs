@@ -109,7 +109,7 @@ impl SocketWindows {
         drain(&self.iterator.map("news")?, |_, _| {})?; // of a look that failed
         for namespace in &NamespaceScan::all()?.found {
             self.iterator.each(namespace, |_| {}).or_else(|error| match error {
-                Error::Kernel { .. } => Ok(()), // it has gone meanwhile
+                Error::Kernel { .. } | Error::Gone { .. } => Ok(()), // it has gone meanwhile
                 error => Err(error),
             })?;
         }

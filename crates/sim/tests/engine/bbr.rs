@@ -37,7 +37,7 @@ fn the_smallest_rtt_begins_with_that_of_the_syn() {
     assert_eq!(field(&unmeasured, "min_rtt_us"), 0xffff_ffff, "~0U: none yet");
 }
 
-/// `bbr_update_min_rtt` is in PROBE_RTT already when it calls `bbr_save_cwnd`: the larger of the two windows stays.
+/// `bbr_update_min_rtt` is in `PROBE_RTT` already when it calls `bbr_save_cwnd`: the larger of the two windows stays.
 #[test]
 fn what_probe_rtt_comes_back_to_is_not_less_than_what_was_saved() {
     let mut flow = connection();

@@ -15,7 +15,9 @@ use ccctl_lab::backend::{Backend, BackendError, Netns, Outcome, PathKind, Watch,
 use ccctl_lab::path::{Bounds, Waiting};
 use ccctl_lab::scenario::setup::LinkRate;
 use ccctl_lab::scenario::Setup;
-use ccctl_lab::testbed::Turn;
+use ccctl_lab::testbed::{TestbedError, Turn};
+use ccctl_runfiles::Error::Held;
+use ccctl_runfiles::Holder;
 use humantime::format_duration;
 use nix::sys::utsname::uname;
 
@@ -30,6 +32,8 @@ const SLEEPING_BITS_PER_S: u64 = 50_000_000;
 const TRY: Duration = Duration::from_millis(50);
 /// Waiting for so long is told.
 const LONG: Duration = Duration::from_secs(1);
+/// Campaigns take hours; nothing waits for ever.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 /// Instances and namespaces of a run are there while it lasts, and the machine is others' between runs.
 pub struct Kernel {
@@ -137,13 +141,15 @@ fn wait_for_turn(watch: &Watch<'_>) -> Result<Turn, BackendError> {
         // Whoever waits already has its chance first.
         thread::sleep(TRY);
         watch.pass(0.0)?;
-        if let Some(turn) = Turn::take()? {
-            return Ok(turn);
-        }
+        let holder = match Turn::take() {
+            Err(TestbedError::Lock(Held { holder, .. })) if since.elapsed() < LONGEST => holder,
+            other => return Ok(other?),
+        };
         if !is_told && since.elapsed() > LONG {
             is_told = true;
+            let holder = Holder::describe(holder.as_ref());
             // With stderr closed there is nobody to tell.
-            let _ = writeln!(std::io::stderr(), "ccctl: waits for another run on the kernel, or its tests");
+            let _ = writeln!(std::io::stderr(), "ccctl: waits for another run on the kernel, or its tests: {holder}");
         }
     }
 }
