@@ -31,7 +31,7 @@ fn a_threshold_or_a_window_of_nothing_is_repaired() {
     assert_eq!(windows(0, STALE, 1).repaired(), windows(2, 2, 1), "RFC 6937: recovery ends with the threshold");
 }
 
-/// undo_cwnd answers with the window before the reduction.
+/// `undo_cwnd` answers with the window before the reduction.
 #[test]
 fn a_stale_window_becomes_the_one_before_the_reduction() {
     assert_eq!(windows(STALE, 30, 16).repaired(), windows(16, 30, 16));
