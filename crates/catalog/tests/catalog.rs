@@ -8,8 +8,8 @@ use ccctl_catalog::{
 /// One truth: the header that algorithms are written with states the largest window for which its arithmetic is exact.
 #[test]
 fn the_largest_window_is_that_of_the_header() {
-    let header = include_str!("../../../bpf/include/cc.h");
-    assert!(header.contains("#define CC_CWND_MAX_PKTS (1U << 20)"), "cc.h has changed: adapt MAX_SANE_WINDOW_PKTS");
+    let header = include_str!("../../../bpf/include/repair.h");
+    assert!(header.contains("#define CC_CWND_MAX_PKTS (1U << 20)"), "repair.h has changed: adapt MAX_SANE_WINDOW_PKTS");
     let policy = include_str!("../../../bpf/policy/socket_record.h");
     assert!(policy.contains("#define CCCTL_WINDOW_MOST_PKTS 1048576"), "the guard judges by the same");
     assert_eq!(MAX_SANE_WINDOW_PKTS, 1 << 20);

@@ -232,6 +232,7 @@ fn clear_unknown_hooks(ops: &mut [u8], own: &[(String, Member)], kernel: &Kernel
     }
 }
 
+/// What is written is read again: an instance whose identity cannot be read could be neither listed nor unloaded.
 fn write_identity(open: &mut OpenObject, program: &Program, profile: &str) -> Result<()> {
     let identity = Identity::new(&program.algorithm, profile, program.hash);
     let btf = btf_of(&program.object);
@@ -239,7 +240,9 @@ fn write_identity(open: &mut OpenObject, program: &Program, profile: &str) -> Re
         if map.name().to_string_lossy().ends_with(IDENTITY_MAP) {
             if let (Some(btf), Some(room)) = (&btf, map.initial_value_mut()) {
                 identity.write(btf, room);
-                return Ok(());
+                if Identity::read(btf, room).is_some_and(|read| read == identity) {
+                    return Ok(());
+                }
             }
         }
     }

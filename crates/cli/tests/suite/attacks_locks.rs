@@ -19,7 +19,14 @@ impl Running {
     #[track_caller]
     fn daemon(world: &World, config: &str) -> Self {
         let mut command = world.command(kernel::CCCTL);
-        Self(command.args(["daemon", "--config", config]).stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+        command.args(["daemon", "--config", config]).stdin(Stdio::null()).stderr(Stdio::null());
+        let running = Self(command.spawn().unwrap());
+        let serves = || {
+            let test = run(world.command("test").args(["-S", "/run/ccctl/ccctl.sock"]), LIMIT).unwrap();
+            test.success().then_some(()).ok_or("it does not serve")
+        };
+        eventually(LIMIT, serves).unwrap();
+        running
     }
 }
 

@@ -140,10 +140,7 @@ fn apply_first(
         match applied {
             Err(ProfileError::NotForAlgorithm { .. }) => {}
             Ok(()) => return Ok(()),
-            Err(error) => {
-                let (cause, remedy) = split_remedy(&error.to_string());
-                return Err(place.wrong(&profiles.span(), cause, remedy));
-            }
+            Err(error) => return Err(place.wrong(&profiles.span(), error.to_string(), error.remedy())),
         }
     }
     let cause = format!("no profile of {:?} has values for {algorithm}", profiles.get_ref());
