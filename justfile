@@ -8,20 +8,21 @@ default:
 setup:
     scripts/setup
 
-# build target/release/ccctl
+# build target/release/ccctl and target/release/ccctl-lab
 build:
-    cargo build --release --package ccctl
+    cargo build --release --package ccctl --package ccctl-lab
 
 # load cubic, send real traffic over it, show it, unload it (root)
 quickstart:
     scripts/quickstart
 
-# everything that CI runs: style and all tests (root)
-check:
-    scripts/test
+# style and native tests of what you changed: about a minute
+check *BASE:
+    scripts/check {{ BASE }}
 
-# all tests, style included (root)
-test: check
+# all tests, as CI runs them, or parts: lint native kernel sanitizers fuzz benches guests (root)
+test *PARTS:
+    scripts/test {{ PARTS }}
 
 # the tests on the running kernel with all swaps and kills (root): long
 test-long:
@@ -29,19 +30,20 @@ test-long:
 
 # tests without the kernel: catalogue, arithmetic, algorithms on their vectors
 test-native:
-    cargo test --workspace --exclude ccctl
+    cargo test --workspace --exclude ccctl -- --skip netns_
 
 # the same C files under AddressSanitizer and UBSan
 test-sanitized:
     scripts/test-sanitized
 
-# fuzz every algorithm, and whole simulations, for so many seconds each
-fuzz SECONDS="60":
-    scripts/fuzz {{ SECONDS }}
+# fuzz all targets, or these: [SECONDS] [NAME...]; one input again: NAME FILE (docs/fuzzing.md)
+fuzz *ARGS:
+    scripts/fuzz {{ ARGS }}
 
 # tests on the running kernel, in network namespaces of their own (root)
 test-kernel *ARGS:
     cargo test --package ccctl -- --test-threads=1 {{ ARGS }}
+    cargo test --package ccctl-testbed --package ccctl-path --package ccctl-lab --test kernel -- --test-threads=1 {{ ARGS }}
 
 # attacks by other users, peers and authors of files: SECURITY.md (root)
 test-attacks *WORD:

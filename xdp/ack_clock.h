@@ -3,7 +3,8 @@
 #ifndef CCCTL_ACK_CLOCK_H
 #define CCCTL_ACK_CLOCK_H
 
-#define ACK_NAME_BYTES 16 /* TCP_CA_NAME_MAX, with the closing zero */
+#include "kernel/constants.h"
+
 #define ACK_SACK_KINDS 8 /* an ACK carries 0 to 4 SACK blocks; 8, so that three bits are a safe index */
 #define ACK_STAMP_MAGIC 0x6b636163u
 #define ACK_ALGORITHM_SLOTS 64 /* a power of two */
@@ -57,7 +58,7 @@ struct ack_times {
 
 /* Of one algorithm and processor. */
 struct algorithm_counts {
-	char name[ACK_NAME_BYTES]; /* empty: a slot without algorithm */
+	char name[TCP_CA_NAME_MAX]; /* empty: a slot without algorithm */
 	unsigned int key; /* the kernel's hash of the name, which it keeps unique */
 	unsigned int reserved;
 	unsigned long long acks; /* ACKs that TCP input worked on; merged ones count once */
@@ -73,7 +74,7 @@ struct algorithm_counts {
 struct drop_key {
 	unsigned int reason; /* enum skb_drop_reason of the running kernel */
 	unsigned int elsewhere; /* of another network namespace, or it cannot be told */
-	char algorithm[ACK_NAME_BYTES]; /* empty: no socket is known */
+	char algorithm[TCP_CA_NAME_MAX]; /* empty: no socket is known */
 };
 
 #endif

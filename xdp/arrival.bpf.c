@@ -16,11 +16,8 @@
 #include "ack_clock.h"
 #include "packet.h"
 
-enum xdp_action { XDP_PASS = 2 };
-
 #define NO_STAMP (-1)
 
-#define TC_ACT_UNSPEC (-1) /* TCX_NEXT: whoever comes next decides */
 #define HEADERS_MAX_BYTES 128 /* what tc programs are given in one piece, at least, where the packet has it */
 
 char _license[] SEC("license") = "GPL";
@@ -34,20 +31,20 @@ struct {
 	__uint(max_entries, 1);
 } arrivals SEC(".maps");
 
-INLINE struct arrival_counts *counts_here(void)
+static __always_inline struct arrival_counts *counts_here(void)
 {
 	u32 zero = 0;
 
 	return bpf_map_lookup_elem(&arrivals, &zero);
 }
 
-INLINE void count_ack(struct arrival_counts *counts, u32 blocks)
+static __always_inline void count_ack(struct arrival_counts *counts, u32 blocks)
 {
 	counts->acks++;
 	counts->sack_blocks[sack_index(blocks)]++;
 }
 
-INLINE struct frame xdp_frame(const struct xdp_md *ctx)
+static __always_inline struct frame xdp_frame(const struct xdp_md *ctx)
 {
 	return (struct frame){ .data = (const u8 *)(long)ctx->data, .end = (const u8 *)(long)ctx->data_end };
 }
@@ -56,7 +53,7 @@ INLINE struct frame xdp_frame(const struct xdp_md *ctx)
  * What the stamp is to say, or NO_STAMP. By chance and not by turns: ACKs come in bursts of round numbers. Numerical
  * Recipes' generator, of which the high bits are good; the count of ACKs is all the state it needs.
  */
-INLINE int notes_for(const struct arrival_counts *counts, u32 blocks)
+static __always_inline int notes_for(const struct arrival_counts *counts, u32 blocks)
 {
 	u32 random = (u32)counts->acks * 2654435761u;
 
@@ -66,7 +63,7 @@ INLINE int notes_for(const struct arrival_counts *counts, u32 blocks)
 	return blocks ? (int)(blocks | ACK_NOTE_UNTIMED) : NO_STAMP;
 }
 
-INLINE bool put_stamp(struct xdp_md *ctx, u32 notes)
+static __always_inline bool put_stamp(struct xdp_md *ctx, u32 notes)
 {
 	struct arrival_stamp *stamp;
 
@@ -106,7 +103,7 @@ int stamp_at_xdp(struct xdp_md *ctx)
 }
 
 /* Behind XDP and receive packet steering: what has a stamp has not been dropped in between. */
-INLINE bool has_stamp(const struct __sk_buff *skb)
+static __always_inline bool has_stamp(const struct __sk_buff *skb)
 {
 	const struct arrival_stamp *stamp = (const void *)(long)skb->data_meta;
 
@@ -126,13 +123,13 @@ int count_at_tc(struct __sk_buff *skb)
 	return TC_ACT_UNSPEC;
 }
 
-INLINE struct frame tc_frame(struct __sk_buff *skb)
+static __always_inline struct frame tc_frame(struct __sk_buff *skb)
 {
 	return (struct frame){ .data = (const u8 *)(long)skb->data, .end = (const u8 *)(long)skb->data_end };
 }
 
 /* The earliest stamp stays: that of a lower device, such as the port of a bridge, or of another clock. */
-INLINE bool is_stamped(const struct __sk_buff *skb, u64 now)
+static __always_inline bool is_stamped(const struct __sk_buff *skb, u64 now)
 {
 	return has_stamp(skb) || (skb->tstamp && skb->tstamp <= now);
 }

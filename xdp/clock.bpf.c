@@ -13,7 +13,9 @@
  * gso_segs how many one sk_buff stands for.
  */
 #include "ack_clock.h"
-#include "kernel.h"
+#include "kernel/skb.h"
+#include "socket_read.h"
+#include "tcp_options.h"
 
 #define TCP_HEADER_MAX_BYTES 60
 #define STAMP_AGE_MAX_NS 60000000000ULL
@@ -54,7 +56,7 @@ struct {
 	__uint(max_entries, 1);
 } current_acks SEC(".maps");
 
-INLINE void *here(void *map)
+static __always_inline void *here(void *map)
 {
 	u32 zero = 0;
 
@@ -62,7 +64,7 @@ INLINE void *here(void *map)
 }
 
 /* Where this processor counts for the algorithm; NULL where the table is too full for one more. */
-INLINE struct algorithm_counts *counts_of(const struct tcp_congestion_ops *ops, u32 *slot)
+static __always_inline struct algorithm_counts *counts_of(const struct tcp_congestion_ops *ops, u32 *slot)
 {
 	struct algorithm_counts *counts;
 	u32 key = ops->key;
@@ -85,7 +87,7 @@ INLINE struct algorithm_counts *counts_of(const struct tcp_congestion_ops *ops, 
 }
 
 /* Position of the highest bit, by halves */
-INLINE u32 log2_of(u64 value)
+static __always_inline u32 log2_of(u64 value)
 {
 	u32 log = 0;
 
@@ -99,7 +101,7 @@ INLINE u32 log2_of(u64 value)
 }
 
 /* 4 buckets in each power of two: the two bits behind the highest one choose. */
-INLINE u32 bucket_of(u64 ns)
+static __always_inline u32 bucket_of(u64 ns)
 {
 	u32 log, bucket;
 
@@ -110,7 +112,7 @@ INLINE u32 bucket_of(u64 ns)
 	return bucket < ACK_BUCKETS ? bucket : ACK_BUCKETS - 1;
 }
 
-INLINE void add_time(struct ack_times *times, u64 ns)
+static __always_inline void add_time(struct ack_times *times, u64 ns)
 {
 	u32 bucket = bucket_of(ns);
 
@@ -130,7 +132,7 @@ struct shared_info {
 	u16 gso_segs;
 };
 
-INLINE struct shared_info read_shared_info(const struct sk_buff *skb)
+static __always_inline struct shared_info read_shared_info(const struct sk_buff *skb)
 {
 	u8 bytes[SHARED_INFO_BYTES] = {};
 	u32 meta = bpf_core_field_offset(struct skb_shared_info, meta_len);
@@ -143,8 +145,8 @@ INLINE struct shared_info read_shared_info(const struct sk_buff *skb)
 }
 
 /* The stamp that XDP or tc left, if one did */
-INLINE bool read_stamp(const struct sk_buff *skb, const struct shared_info *shared, u64 now,
-		       struct arrival_stamp *stamp)
+static __always_inline bool read_stamp(const struct sk_buff *skb, const struct shared_info *shared, u64 now,
+				       struct arrival_stamp *stamp)
 {
 	u64 time = skb->tstamp;
 
@@ -160,7 +162,7 @@ INLINE bool read_stamp(const struct sk_buff *skb, const struct shared_info *shar
 }
 
 /* RFC 5681: the acknowledgement number of the last one, data outstanding, no payload, the same window */
-INLINE bool is_duplicate(const struct tcp_sock *tp, const u8 *header)
+static __always_inline bool is_duplicate(const struct tcp_sock *tp, const u8 *header)
 {
 	u32 ack_seq = bpf_ntohl(*(u32 *)(header + 8));
 	u32 window = bpf_ntohs(*(u16 *)(header + 14));
@@ -170,7 +172,7 @@ INLINE bool is_duplicate(const struct tcp_sock *tp, const u8 *header)
 	return window << BPF_CORE_READ_BITFIELD(tp, rx_opt.snd_wscale) == tp->snd_wnd;
 }
 
-INLINE void count_arrival(struct algorithm_counts *counts, const struct sk_buff *skb, u64 now)
+static __always_inline void count_arrival(struct algorithm_counts *counts, const struct sk_buff *skb, u64 now)
 {
 	struct shared_info shared = read_shared_info(skb);
 	struct arrival_stamp stamp = {};
@@ -219,7 +221,7 @@ int BPF_PROG(input_starts, struct sock *sk, struct sk_buff *skb)
 	return 0;
 }
 
-INLINE void input_ended(u64 skb)
+static __always_inline void input_ended(u64 skb)
 {
 	struct current_ack *ack = here(&current_acks);
 	struct algorithm_counts *counts;
@@ -249,7 +251,7 @@ int BPF_PROG(ack_freed, unsigned long call_site, const void *object)
 }
 
 /* The namespace of a dropped packet: its socket's, else its device's; false where neither is known */
-INLINE bool is_elsewhere(const struct sk_buff *skb, const struct sock *sk)
+static __always_inline bool is_elsewhere(const struct sk_buff *skb, const struct sock *sk)
 {
 	const struct net_device *device = skb->dev;
 
@@ -276,7 +278,7 @@ int packet_dropped(u64 *ctx)
 	if (sk) {
 		tp = bpf_skc_to_tcp_sock(sk);
 		if (tp)
-			bpf_probe_read_kernel(key.algorithm, sizeof(key.algorithm), &tp->inet_conn.icsk_ca_ops->name);
+			read_algorithm(tp, key.algorithm);
 	}
 	key.elsewhere = is_elsewhere(skb, sk);
 	count = bpf_map_lookup_elem(&drops, &key);

@@ -11,15 +11,12 @@
  * Every caller holds the socket, so the storage needs no lock. Counters are per processor and still atomic: the look at all
  * sockets, and a process that works on its backlog, can be interrupted by softirqs that count.
  */
+#include "kernel/skb.h"
 #include "metrics.h"
-#include "metrics_kernel.h"
+#include "socket_read.h"
+#include "tcp_options.h"
 
 #define CGROUP_LEVELS 64
-#define TCP_HEADER_BYTES 20
-#define OPTIONS_MAX 40
-#define OPTION_END 0
-#define OPTION_NOP 1
-#define OPTION_SACK 5
 
 char _license[] SEC("license") = "GPL";
 
@@ -91,7 +88,7 @@ struct {
 	__type(value, u64);
 } drops SEC(".maps");
 
-INLINE void add(unsigned long long *counter, u64 more)
+static __always_inline void add(unsigned long long *counter, u64 more)
 {
 	__sync_fetch_and_add(counter, more);
 }
@@ -99,7 +96,7 @@ INLINE void add(unsigned long long *counter, u64 more)
 /* Upwards from the socket's cgroup: the first one that a rule names. */
 static u32 cgroup_of(struct tcp_sock *tp)
 {
-	const struct sock___metrics *sk = (const void *)tp;
+	const struct sock *sk = (const void *)tp;
 	struct cgroup_subsys_state *parent;
 	struct cgroup *cgroup;
 	u32 *named;
@@ -140,7 +137,7 @@ static u32 series_of(struct tcp_sock *tp, struct metric_control *state)
 	struct series_key key = {};
 	u32 *found, fresh;
 
-	bpf_probe_read_kernel(key.instance, sizeof(key.instance), &tp->inet_conn.icsk_ca_ops->name);
+	read_algorithm(tp, key.instance);
 	key.cgroup = cgroup_of(tp);
 	found = bpf_map_lookup_elem(&series, &key);
 	if (found)
@@ -154,14 +151,14 @@ static u32 series_of(struct tcp_sock *tp, struct metric_control *state)
 	return found ? *found : 0;
 }
 
-INLINE struct metric_control *control_now(void)
+static __always_inline struct metric_control *control_now(void)
 {
 	u32 zero = 0;
 
 	return bpf_map_lookup_elem(&control, &zero);
 }
 
-INLINE u32 series_of_met(struct tcp_sock *tp, struct socket_met *before, struct metric_control *state)
+static __always_inline u32 series_of_met(struct tcp_sock *tp, struct socket_met *before, struct metric_control *state)
 {
 	u64 ops = (u64)tp->inet_conn.icsk_ca_ops;
 
@@ -176,27 +173,25 @@ INLINE u32 series_of_met(struct tcp_sock *tp, struct socket_met *before, struct 
 /* What the socket's storage has; one that is first met begins with what it has now. */
 static struct socket_met *meet(struct tcp_sock *tp)
 {
-	const struct tcp_sock___metrics *more = (const void *)tp;
 	struct socket_met *found = bpf_sk_storage_get(&met, tp, NULL, 0);
 	struct socket_met now = {};
 
 	if (found)
 		return found;
-	now.bytes_acked = more->bytes_acked;
-	now.bytes_retransmitted = more->bytes_retrans;
-	now.retransmits_pkts = more->total_retrans;
-	now.ecn_pkts = more->delivered_ce;
+	now.bytes_acked = tp->bytes_acked;
+	now.bytes_retransmitted = tp->bytes_retrans;
+	now.retransmits_pkts = tp->total_retrans;
+	now.ecn_pkts = tp->delivered_ce;
 	return bpf_sk_storage_get(&met, tp, &now, BPF_SK_STORAGE_GET_F_CREATE);
 }
 
 /* The 32-bit counters wrap; so do their differences, and are right. */
 static void add_news(struct series_counts *sums, const struct tcp_sock *tp, struct socket_met *before)
 {
-	const struct tcp_sock___metrics *more = (const void *)tp;
-	u64 bytes_acked = more->bytes_acked - before->bytes_acked;
-	u32 ecn_pkts = more->delivered_ce - before->ecn_pkts;
-	u32 retransmits_pkts = more->total_retrans - before->retransmits_pkts;
-	u64 bytes_retransmitted = more->bytes_retrans - before->bytes_retransmitted;
+	u64 bytes_acked = tp->bytes_acked - before->bytes_acked;
+	u32 ecn_pkts = tp->delivered_ce - before->ecn_pkts;
+	u32 retransmits_pkts = tp->total_retrans - before->retransmits_pkts;
+	u64 bytes_retransmitted = tp->bytes_retrans - before->bytes_retransmitted;
 
 	if (bytes_acked) {
 		add(&sums->bytes_acked, bytes_acked);
@@ -216,13 +211,13 @@ static void add_news(struct series_counts *sums, const struct tcp_sock *tp, stru
 	}
 }
 
-INLINE struct series_counts *counts_at(u32 number)
+static __always_inline struct series_counts *counts_at(u32 number)
 {
 	return bpf_map_lookup_elem(&counts, &number);
 }
 
 /* The least b for which the value is at most 2^b */
-INLINE u32 bucket_of(u32 value)
+static __always_inline u32 bucket_of(u32 value)
 {
 	u32 bucket = 0;
 
@@ -238,7 +233,7 @@ INLINE u32 bucket_of(u32 value)
 	return bucket + 1;
 }
 
-INLINE void observe(struct metric_histogram *histogram, u32 value)
+static __always_inline void observe(struct metric_histogram *histogram, u32 value)
 {
 	u32 bucket = bucket_of(value);
 
@@ -251,7 +246,7 @@ INLINE void observe(struct metric_histogram *histogram, u32 value)
 }
 
 struct option_walk {
-	u8 options[OPTIONS_MAX];
+	u8 options[TCP_OPTIONS_MAX];
 	u32 bytes;
 	u32 at;
 	bool has_sack;
@@ -262,7 +257,7 @@ static long option_step(u32 number, struct option_walk *walk)
 	u32 at = walk->at;
 	u8 kind, length;
 
-	if (at >= walk->bytes || at >= OPTIONS_MAX - 1)
+	if (at >= walk->bytes || at >= TCP_OPTIONS_MAX - 1)
 		return 1;
 	kind = walk->options[at];
 	length = walk->options[at + 1];
@@ -283,19 +278,18 @@ static long option_step(u32 number, struct option_walk *walk)
 /* Only what is longer than the usual header can have SACK blocks, so most ACKs are not looked into. */
 static bool has_sack(const struct tcp_sock *tp, const struct sk_buff *skb)
 {
-	const struct tcp_sock___metrics *more = (const void *)tp;
 	struct option_walk walk = {};
 	u8 offset = 0;
 
-	if (skb->len == more->tcp_header_len || bpf_probe_read_kernel(&offset, 1, skb->data + 12))
+	if (skb->len == tp->tcp_header_len || bpf_probe_read_kernel(&offset, 1, skb->data + 12))
 		return false;
 	walk.bytes = (offset >> 4) * 4;
-	if (walk.bytes <= TCP_HEADER_BYTES || walk.bytes == more->tcp_header_len)
+	if (walk.bytes <= TCP_BYTES || walk.bytes == tp->tcp_header_len)
 		return false;
-	walk.bytes -= TCP_HEADER_BYTES;
-	if (walk.bytes > OPTIONS_MAX || bpf_probe_read_kernel(walk.options, walk.bytes, skb->data + TCP_HEADER_BYTES))
+	walk.bytes -= TCP_BYTES;
+	if (walk.bytes > TCP_OPTIONS_MAX || bpf_probe_read_kernel(walk.options, walk.bytes, skb->data + TCP_BYTES))
 		return false;
-	bpf_loop(OPTIONS_MAX, option_step, &walk, 0);
+	bpf_loop(TCP_OPTIONS_MAX, option_step, &walk, 0);
 	return walk.has_sack;
 }
 
@@ -304,14 +298,12 @@ SEC("tp_btf/tcp_probe")
 int BPF_PROG(ack_arrives, struct sock *sk, struct sk_buff *skb)
 {
 	struct metric_control *state = control_now();
-	const struct tcp_sock___metrics *more;
 	struct series_counts *sums;
 	struct socket_met *before;
 	struct tcp_sock *tp;
 
 	tp = bpf_skc_to_tcp_sock(sk);
-	more = (const void *)tp;
-	if (!state || !tp || !more->packets_out)
+	if (!state || !tp || !tp->packets_out)
 		return 0;
 	before = meet(tp);
 	if (!before)
@@ -322,9 +314,9 @@ int BPF_PROG(ack_arrives, struct sock *sk, struct sk_buff *skb)
 	add(&sums->acks, 1);
 	if (has_sack(tp, skb))
 		add(&sums->sack_acks, 1);
-	if (more->srtt_us)
-		observe(&sums->rtt_us, more->srtt_us >> 3);
-	observe(&sums->cwnd_pkts, more->snd_cwnd);
+	if (tp->srtt_us)
+		observe(&sums->rtt_us, tp->srtt_us >> 3);
+	observe(&sums->cwnd_pkts, tp->snd_cwnd);
 	add_news(sums, tp, before);
 	return 0;
 }
@@ -380,7 +372,6 @@ int BPF_PROG(state_changes, struct sock *sk, int from, int to)
 SEC("tp_btf/tcp_cong_state_set")
 int BPF_PROG(recovery_changes, struct sock *sk, u8 to)
 {
-	const struct inet_connection_sock___metrics *icsk;
 	struct metric_control *state = control_now();
 	struct series_counts *sums;
 	struct socket_met *before;
@@ -398,8 +389,7 @@ int BPF_PROG(recovery_changes, struct sock *sk, u8 to)
 	sums = counts_at(series_of_met(tp, before, state));
 	if (!sums)
 		return 0;
-	icsk = (const void *)tp;
-	from = BPF_CORE_READ_BITFIELD(icsk, icsk_ca_state);
+	from = ca_state_of(tp);
 	if (to == TCP_CA_Loss)
 		add(&sums->timeouts, 1);
 	else if (to == TCP_CA_Recovery && from != TCP_CA_Recovery)
@@ -429,15 +419,13 @@ int look(struct bpf_iter__tcp *ctx)
 {
 	struct sock_common *skc = ctx->sk_common;
 	struct metric_control *state = control_now();
-	const struct sock_common___metrics *common = (const void *)skc;
-	const struct tcp_sock___metrics *more;
 	struct series_present *sum;
 	struct series_counts *sums;
 	struct socket_met *before;
 	struct tcp_sock *tp;
 	u32 number;
 
-	if (!skc || !state || common->skc_state == TCP_LISTEN)
+	if (!skc || !state || skc->skc_state == TCP_LISTEN)
 		return 0;
 	tp = bpf_skc_to_tcp_sock(skc);
 	if (!tp)
@@ -450,10 +438,8 @@ int look(struct bpf_iter__tcp *ctx)
 		return 0;
 	if (before)
 		add_news(sums, tp, before);
-	more = (const void *)tp;
 	sum->connections++;
-	if (more->rate_interval_us)
-		sum->delivery_bytes_per_s +=
-			(u64)more->rate_delivered * more->mss_cache * 1000000 / more->rate_interval_us;
+	if (tp->rate_interval_us)
+		sum->delivery_bytes_per_s += (u64)tp->rate_delivered * tp->mss_cache * 1000000 / tp->rate_interval_us;
 	return 0;
 }

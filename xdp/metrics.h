@@ -3,7 +3,8 @@
 #ifndef CCCTL_METRICS_H
 #define CCCTL_METRICS_H
 
-#define METRIC_NAME_BYTES 16 /* TCP_CA_NAME_MAX, with the closing zero */
+#include "kernel/constants.h"
+
 #define METRIC_SERIES 512 /* pairs of algorithm and cgroup; what is beyond is counted in the first one */
 #define METRIC_CGROUPS 1024 /* named in rules */
 #define METRIC_REASONS 1024
@@ -13,7 +14,7 @@
 
 /* Number 0 is every cgroup that no rule names; number 0 of the series is what found no room. */
 struct series_key {
-	char instance[METRIC_NAME_BYTES]; /* kernel name of the algorithm */
+	char instance[TCP_CA_NAME_MAX]; /* kernel name of the algorithm */
 	unsigned int cgroup;
 };
 

@@ -13,7 +13,7 @@
 #ifndef CCCTL_PACKET_H
 #define CCCTL_PACKET_H
 
-#include "kernel.h"
+#include "tcp_options.h"
 
 #define ETHERNET_BYTES 14
 #define VLAN_BYTES 4
@@ -21,8 +21,6 @@
 #define IPV4_BYTES 20
 #define IPV6_BYTES 40
 #define EXTENSIONS_MAX 8
-#define TCP_BYTES 20
-#define TCP_OPTIONS_MAX 40
 #define FRAME_HEADERS_MAX 32768 /* more than all headers together; the verifier wants to see a bound */
 
 enum ethertype { ETHERTYPE_IPV4 = 0x0800, ETHERTYPE_VLAN = 0x8100, ETHERTYPE_IPV6 = 0x86dd, ETHERTYPE_QINQ = 0x88a8 };
@@ -37,7 +35,6 @@ enum protocol {
 };
 
 enum tcp_flag { TCP_FIN = 1, TCP_SYN = 2, TCP_RST = 4, TCP_ACK = 16 };
-enum tcp_option { OPTION_END = 0, OPTION_NOP = 1, OPTION_SACK = 5 };
 
 #define NO_ACK -1
 
@@ -47,14 +44,14 @@ struct frame {
 };
 
 /* `bytes` bytes at `offset`, if the frame has them */
-INLINE const u8 *frame_at(const struct frame *frame, u32 offset, u32 bytes)
+static __always_inline const u8 *frame_at(const struct frame *frame, u32 offset, u32 bytes)
 {
 	const u8 *at = frame->data + offset;
 
 	return at + bytes <= frame->end ? at : NULL;
 }
 
-INLINE u16 be16(const u8 *at)
+static __always_inline u16 be16(const u8 *at)
 {
 	return (u16)(at[0] << 8 | at[1]);
 }
@@ -95,7 +92,7 @@ static long option_step(u32 number, struct option_walk *walk)
 }
 
 /* SACK blocks among the options, as tcp_parse_options() finds them: the last SACK option that is whole counts. */
-INLINE int sack_blocks(const struct frame *frame, u32 offset, u32 bytes)
+static __always_inline int sack_blocks(const struct frame *frame, u32 offset, u32 bytes)
 {
 	struct option_walk walk = { .frame = *frame, .start = offset, .bytes = bytes };
 
@@ -104,12 +101,12 @@ INLINE int sack_blocks(const struct frame *frame, u32 offset, u32 bytes)
 }
 
 /* Two NOPs and a time stamp are all that most ACKs carry. */
-INLINE bool only_time_stamps(const u8 *options)
+static __always_inline bool only_time_stamps(const u8 *options)
 {
 	return options[0] == OPTION_NOP && options[1] == OPTION_NOP && options[2] == 8 && options[3] == 10;
 }
 
-INLINE int tcp_ack_at(const struct frame *frame, u32 offset, u32 bytes)
+static __always_inline int tcp_ack_at(const struct frame *frame, u32 offset, u32 bytes)
 {
 	const u8 *tcp, *options;
 	u32 header_bytes;
@@ -131,7 +128,7 @@ INLINE int tcp_ack_at(const struct frame *frame, u32 offset, u32 bytes)
 }
 
 /* RFC 791 */
-INLINE int ipv4_ack_at(const struct frame *frame, u32 offset)
+static __always_inline int ipv4_ack_at(const struct frame *frame, u32 offset)
 {
 	const u8 *ip = frame_at(frame, offset, IPV4_BYTES);
 	u32 header_bytes, packet_bytes;
@@ -150,18 +147,18 @@ INLINE int ipv4_ack_at(const struct frame *frame, u32 offset)
 }
 
 /* RFC 8200; the authentication header counts in words of 4 bytes: RFC 4302 */
-INLINE u32 extension_bytes(u8 protocol, u8 length)
+static __always_inline u32 extension_bytes(u8 protocol, u8 length)
 {
 	return protocol == PROTOCOL_AUTHENTICATION ? (length + 2u) * 4 : (length + 1u) * 8;
 }
 
-INLINE bool is_extension(u8 protocol)
+static __always_inline bool is_extension(u8 protocol)
 {
 	return protocol == PROTOCOL_HOP_BY_HOP || protocol == PROTOCOL_ROUTING || protocol == PROTOCOL_DESTINATION ||
 	       protocol == PROTOCOL_AUTHENTICATION || protocol == PROTOCOL_FRAGMENT;
 }
 
-INLINE int ipv6_ack_at(const struct frame *frame, u32 offset)
+static __always_inline int ipv6_ack_at(const struct frame *frame, u32 offset)
 {
 	const u8 *ip = frame_at(frame, offset, IPV6_BYTES);
 	u32 left_bytes;
@@ -194,7 +191,7 @@ INLINE int ipv6_ack_at(const struct frame *frame, u32 offset)
 }
 
 /* The number of SACK blocks, if the frame is an ACK, or NO_ACK */
-INLINE int parse_ack(const struct frame *frame)
+static __always_inline int parse_ack(const struct frame *frame)
 {
 	const u8 *ethernet = frame_at(frame, 0, ETHERNET_BYTES);
 	u32 offset = ETHERNET_BYTES;

@@ -7,12 +7,11 @@
  *
  * Records go through one ring. What finds no room in it is counted in `trace_lost`, by processor.
  */
-#include "kernel.h"
+#include "socket_read.h"
 #include "trace_record.h"
 
 #define CHOSEN_MOST 65536
 #define RING_BYTES (8 << 20) /* unless user space sets another */
-#define WITHOUT_WAKING 1 /* BPF_RB_NO_WAKEUP: user space looks by itself, some hundred times a second */
 
 char _license[] SEC("license") = "GPL";
 
@@ -46,7 +45,7 @@ struct {
 	__type(value, u64);
 } opened SEC(".maps");
 
-INLINE void count(void *map)
+static __always_inline void count(void *map)
 {
 	u32 zero = 0;
 	u64 *counter = bpf_map_lookup_elem(map, &zero);
@@ -55,57 +54,8 @@ INLINE void count(void *map)
 		++*counter;
 }
 
-/* The table of a BPF algorithm lies inside its struct_ops map. */
-INLINE u32 map_id_of(const struct tcp_congestion_ops *ops)
-{
-	u64 inside = bpf_core_field_offset(struct bpf_struct_ops_map, kvalue) +
-		     bpf_core_field_offset(struct bpf_struct_ops_value, data);
-	const struct bpf_struct_ops_map *map = (const void *)((u64)ops - inside);
-
-	if (BPF_CORE_READ(map, map.map_type) != BPF_MAP_TYPE_STRUCT_OPS)
-		return 0;
-	return BPF_CORE_READ(map, map.id);
-}
-
-INLINE void read_windows(struct trace_record *record, struct tcp_sock *tp)
-{
-	record->cwnd_pkts = tp->snd_cwnd;
-	record->ssthresh_pkts = tp->snd_ssthresh;
-	record->packets_out = tp->packets_out;
-	record->in_flight_bytes = tp->snd_nxt - tp->snd_una;
-	record->snd_una = tp->snd_una;
-	record->mss_bytes = tp->mss_cache;
-	record->pacing_rate_bytes_per_s = ((struct sock *)tp)->sk_pacing_rate;
-	record->rto_backoffs = tp->inet_conn.icsk_backoff;
-	record->recovery = BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state);
-}
-
-INLINE void read_measures(struct trace_record *record, struct tcp_sock *tp)
-{
-	record->srtt_us_q3 = tp->srtt_us;
-	record->mdev_us_q2 = tp->mdev_us;
-	record->min_rtt_us = tp->rtt_min.s[0].v;
-	record->rate_delivered_pkts = tp->rate_delivered;
-	record->rate_interval_us = tp->rate_interval_us;
-	record->is_rate_app_limited = BPF_CORE_READ_BITFIELD(tp, rate_app_limited);
-	record->retransmits_out_pkts = tp->retrans_out;
-	record->retransmits_pkts = tp->total_retrans;
-	record->delivered_pkts = tp->delivered;
-	record->lost_pkts = tp->lost;
-	record->acked_bytes = tp->bytes_acked;
-}
-
-INLINE void read_algorithm(struct trace_record *record, struct tcp_sock *tp)
-{
-	const struct tcp_congestion_ops *ops = tp->inet_conn.icsk_ca_ops;
-
-	record->map_id = map_id_of(ops);
-	bpf_probe_read_kernel(record->algorithm, sizeof(record->algorithm), &ops->name);
-	bpf_probe_read_kernel(record->algorithm_state, sizeof(record->algorithm_state), &tp->inet_conn.icsk_ca_priv);
-}
-
 /* Room for one record, with all that is known of the socket; NULL where there is none. */
-INLINE struct trace_record *describe(struct tcp_sock *tp, u64 cookie, u8 kind)
+static __always_inline struct trace_record *describe(struct tcp_sock *tp, u64 cookie, u8 kind)
 {
 	struct trace_record *record = bpf_ringbuf_reserve(&events, sizeof(*record), 0);
 
@@ -116,21 +66,20 @@ INLINE struct trace_record *describe(struct tcp_sock *tp, u64 cookie, u8 kind)
 	record->time_ns = bpf_ktime_get_ns();
 	record->cookie = cookie;
 	record->kind = kind;
-	read_windows(record, tp);
-	read_measures(record, tp);
-	read_algorithm(record, tp);
+	record->map_id = map_id_of(read_algorithm(tp, record->algorithm));
+	read_socket(&record->stats, tp);
 	return record;
 }
 
 /* The cookie of a chosen socket; 0 of all others. */
-INLINE u64 chosen_cookie(struct sock *sk)
+static __always_inline u64 chosen_cookie(struct sock *sk)
 {
 	u64 cookie = bpf_get_socket_cookie(sk);
 
 	return bpf_map_lookup_elem(&chosen, &cookie) ? cookie : 0;
 }
 
-INLINE void tell(struct sock *sk, u64 cookie, u8 kind)
+static __always_inline void tell(struct sock *sk, u64 cookie, u8 kind)
 {
 	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
 	struct trace_record *record;
@@ -139,7 +88,7 @@ INLINE void tell(struct sock *sk, u64 cookie, u8 kind)
 		return;
 	record = describe(tp, cookie, kind);
 	if (record)
-		bpf_ringbuf_submit(record, WITHOUT_WAKING);
+		bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP); /* user space polls, some hundred times a second */
 }
 
 SEC("tp_btf/tcp_probe")
@@ -175,15 +124,15 @@ int BPF_PROG(recovery_set, struct sock *sk, u8 recovery)
 	tp = bpf_skc_to_tcp_sock(sk);
 	if (!tp)
 		return 0;
-	record = describe(tp, cookie, recovery == TCP_CA_LOSS ? TRACE_TIMEOUT : TRACE_RECOVERY);
+	record = describe(tp, cookie, recovery == TCP_CA_Loss ? TRACE_TIMEOUT : TRACE_RECOVERY);
 	if (!record)
 		return 0;
-	record->recovery = recovery;
-	bpf_ringbuf_submit(record, WITHOUT_WAKING);
+	record->stats.icsk_ca_state = recovery;
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 	return 0;
 }
 
-INLINE bool has_port(const struct sock *sk)
+static __always_inline bool has_port(const struct sock *sk)
 {
 	if (!settings.port || sk->__sk_common.skc_num == settings.port)
 		return true;
@@ -195,9 +144,9 @@ int BPF_PROG(connection_changes, struct sock *sk, int before, int after)
 {
 	u64 cookie;
 
-	if (after == TCP_STATE_ESTABLISHED && has_port(sk))
+	if (after == TCP_ESTABLISHED && has_port(sk))
 		count(&opened);
-	if (after != TCP_STATE_CLOSE)
+	if (after != TCP_CLOSE)
 		return 0;
 	cookie = chosen_cookie(sk);
 	if (!cookie)

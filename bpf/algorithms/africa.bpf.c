@@ -16,22 +16,10 @@
 #include "hstcp.h"
 #include "rtt.h"
 
-CC_PARAMS(africa,
-	CC_PARAM(alpha_milli, 1641, 1000, 100000, "pkts/1000", "more queued packets than this: slow mode"),
-	CC_CHOICE(decrease, 0, 1, "by_mode|half", "what a loss takes: b(W) in fast mode, or always half"),
-);
-
-struct africa_derived {
-	struct hstcp_table table;
-};
-CC_DERIVED(africa)
-
-CC_PREPARE(africa)
-{
-	const struct hstcp_response response = HSTCP_RFC3649;
-
-	hstcp_fill_table(&d->table, &response);
-}
+#define AFRICA_PARAMS(P)                                                                                               \
+	P(CC_PARAM(alpha_milli, 1641, 1000, 100000, "pkts/1000", "more queued packets than this: slow mode"))          \
+	P(CC_VARIANT(CC_CHOICE(decrease, 0, 1, "by_mode|half", "what a loss takes: b(W) in fast mode, or always half")))
+CC_PARAMS(africa, AFRICA_PARAMS);
 
 struct africa_state {
 	u64 credit_q10;
@@ -51,7 +39,7 @@ void CC_HOOK(africa_pkts_acked, struct sock *sk, const struct ack_sample *sample
 	struct africa_state *ca = CC_STATE(africa, sk);
 	u32 rtt_us;
 
-	if (sample->rtt_us < 0 || cc_recovering(sk))
+	if (sample->rtt_us < 0 || cc_in_reduction_or_loss(sk))
 		return;
 	rtt_us = cc_clamp(sample->rtt_us, 1, 1U << 28);
 	if (!ca->min_rtt_us || rtt_us < ca->min_rtt_us)
@@ -77,25 +65,23 @@ void CC_HOOK(africa_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 	struct tcp_sock *tp = tcp_sk(sk);
 	u64 increase;
 
-	acked_pkts = cc_slow_start_first(sk, acked_pkts);
+	acked_pkts = cc_begin_growth(sk, acked_pkts);
 	if (!acked_pkts)
 		return;
 	ca->fast = africa_queue_is_empty(ca, tp->snd_cwnd);
-	increase = ca->fast ? hstcp_row(&africa_derived()->table, tp->snd_cwnd) + 1ULL : 1;
+	increase = ca->fast ? hstcp_row_of(&hstcp_rfc3649, tp->snd_cwnd) + 1ULL : 1;
 	cc_additive_increase_q10(tp, &ca->credit_q10, increase << 10, acked_pkts);
 }
 
 u32 CC_HOOK(africa_ssthresh, struct sock *sk)
 {
-	const struct hstcp_table *table = &africa_derived()->table;
 	struct africa_state *ca = CC_STATE(africa, sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
-	u64 cwnd = tp->snd_cwnd;
 
 	ca->credit_q10 = 0;
 	if (!ca->fast || africa_params()->decrease)
-		return cc_reno_ssthresh_pkts(tp);
-	return cc_ssthresh_floor(cwnd - (cwnd * table->decrease_q8[hstcp_row(table, cwnd) & (HSTCP_ROWS - 1)] >> 8));
+		return cc_half_cwnd_pkts(tp);
+	return cc_ssthresh_floor(hstcp_kept_pkts(&hstcp_rfc3649, tp->snd_cwnd));
 }
 
 CC_ALGORITHM(africa,
@@ -103,5 +89,5 @@ CC_ALGORITHM(africa,
 	.cong_avoid = CC_FN(africa_cong_avoid),
 	.ssthresh = CC_FN(africa_ssthresh),
 	.pkts_acked = CC_FN(africa_pkts_acked),
-	.undo_cwnd = CC_FN(cc_undo_cwnd),
+	.undo_cwnd = CC_FN(tcp_reno_undo_cwnd),
 );

@@ -11,43 +11,102 @@
  *          a policer: 20 % of the packets lost at a rate that repeats itself; that rate for 48 rounds
  * Why      The delivery rate is largest, and the RTT smallest, where the pipe is full and the queue empty: these two are
  *          measured in turn, as they cannot be at once. Losses say little of either, and are not asked.
- * Differs  From Linux: clocks in us, where it has jiffies, so that RTT_min of 10 s and PROBE_RTT of 200 ms may end up to
- *          two ticks earlier; before 6.10, where tcp_sock.app_limited is not written, a mark of our own keeps the samples
- *          of PROBE_RTT from lowering bw, and with them those of what was sent just before it; an undo gives the
- *          window back by itself, not with the next packet delivered.
- *          From the draft: RTT_min begins with that of the SYN, as in Linux.
+ * Differs  From Linux: clocks in us, where it has jiffies, so that RTT_min and PROBE_RTT may end two ticks earlier;
+ *          before 6.10, where app_limited is not written, a mark of our own keeps the samples of PROBE_RTT from
+ *          lowering bw; an undo gives the window back at once. From the draft: RTT_min begins with that of the SYN, as
+ *          in Linux.
  * Needs    pacing: sk_pacing_rate and TCP's own timer, or the fq queue discipline.
  * State    104 bytes of 104.
  * Range    bandwidth below 256 packets/us (u32 in Q24), gains below 8, windows up to 2^20 packets.
  */
 #include "rtt.h"
 
-CC_PARAMS(bbr,
-	CC_PARAM(startup_gain_q8, 739, 257, 2047, "1/256", "gain of STARTUP (739: 2 / ln 2), also DRAIN's for the window"),
-	CC_PARAM(drain_gain_q8, 88, 1, 255, "1/256", "rate gain of DRAIN (88: the inverse of STARTUP's)"),
-	CC_PARAM(cwnd_gain_q8, 512, 256, 2047, "1/256", "window gain of PROBE_BW (512: 2)"),
-	CC_PARAM(probe_up_gain_q8, 320, 257, 1024, "1/256", "rate gain of PROBE_BW that looks for more bandwidth"),
-	CC_PARAM(probe_down_gain_q8, 192, 1, 255, "1/256", "rate gain of PROBE_BW that drains what that has queued"),
-	CC_PARAM(bw_window_rounds, 10, 1, 1000, "RTTs", "memory of the largest delivery rate"),
-	CC_PARAM(min_rtt_window_s, 10, 1, 3600, "s", "memory of the smallest RTT"),
-	CC_PARAM(probe_rtt_ms, 200, 0, 10000, "ms", "length of PROBE_RTT; 0 = none"),
-	CC_PARAM(min_cwnd_pkts, 4, 1, 1000, "pkts", "smallest window, and that of PROBE_RTT"),
-	CC_PARAM(full_bw_growth_q8, 320, 256, 2048, "1/256", "less growth in a round of STARTUP: the pipe may be full"),
-	CC_PARAM(full_bw_rounds, 3, 1, 255, "RTTs", "rounds of that: the pipe is full"),
-	CC_PARAM(pacing_margin_pct, 1, 0, 50, "%", "pace below the measured bandwidth by this"),
-	CC_PARAM(policer_min_rounds, 4, 1, 60, "RTTs", "a policer is looked for over at least so long, and four times that at most"),
-	CC_PARAM(policer_loss_q8, 50, 1, 256, "1/256", "share of packets lost that suggests a policer (50: 20 %)"),
-	CC_PARAM(policer_ratio_q8, 32, 0, 256, "1/256", "two rates this close are the policer's"),
-	CC_PARAM(policer_diff_bytes_per_s, 500, 0, 1000000, "bytes/s", "or this close"),
-	CC_PARAM(policer_rounds, 48, 1, 255, "RTTs", "how long the policer's rate is believed"),
-	CC_PARAM(aggregation_gain_q8, 256, 0, 1024, "1/256", "window for ACKs that come in bursts, of the largest burst; 0 = none"),
-	CC_PARAM(aggregation_rounds, 5, 1, 31, "RTTs", "half of the memory of the largest burst"),
-	CC_PARAM(aggregation_max_us, 100000, 0, 1000000, "us", "window for bursts of ACKs, at most, in time at the bandwidth"),
-);
+/*
+ * The model
+ *
+ * A path is a pipe: a narrowest place that delivers bw packets a microsecond, and an empty round
+ * trip of RTT_min. What fills it exactly is their product. With less in flight the rate falls;
+ * with more the rate stays, the surplus waits in the queue of the narrowest place, and the RTT
+ * grows; once that queue is full, packets are lost. Reno and CUBIC work at that last point. BBR
+ * aims at the first: everything the path delivers, and no queue.
+ *
+ * The two numbers cannot be measured at the same time. bw shows only while the pipe is full, which
+ * builds a queue; RTT_min shows only while the queue is empty, which needs less in flight than the
+ * pipe holds. So BBR takes turns: most of the time it sends at bw, now and then a little faster to
+ * see whether there is more, and rarely it lets the pipe run dry.
+ *
+ *              bw stopped growing           at most bw RTT_min in flight
+ *     STARTUP ----------------------> DRAIN ----------------------------> PROBE_BW
+ *        ^                              |                                  |   ^
+ *        |          from any of the three: RTT_min not seen for 10 s       |   |
+ *        |                              v                                  v   |
+ *        +------------------------- PROBE_RTT ---------------------------------+
+ *          bw was still growing         200 ms and a round    bw had stopped growing
+ *
+ * STARTUP    doubles the rate each round, as slow start does. Packets sent in a round trip go out
+ *            evenly, so what the ACKs report lags behind what is sent; 2 / ln 2 = 2.885 is the
+ *            smallest gain with which the delivery rate doubles nevertheless. The pipe counts as
+ *            full when three rounds in a row grew by less than a quarter: one round is too few,
+ *            since a receiver may be enlarging its window, or another flow may just have left.
+ * DRAIN      the inverse gain removes in one round the queue that STARTUP's last round has built.
+ * PROBE_BW   sends at bw. One RTT with 5/4 asks for more: if the path has it, the next samples
+ *            show it; if not, the surplus is a quarter of the pipe in the queue, and one RTT with
+ *            3/4 takes it out again. Six RTTs at bw follow, to leave the path alone. A flow enters
+ *            at a random phase (not the draining one, it has nothing to drain), so that flows do
+ *            not probe together. The window of two pipes is no target: it lets sending go on while
+ *            ACKs are delayed or come in bunches, and bounds the queue if bw was overestimated.
+ * PROBE_RTT  four packets, for 200 ms and at least a round: few enough to empty the queue even
+ *            where many flows share it, and long enough that flows with different RTTs overlap in
+ *            it; all of them see the empty queue at once and stay in step from then on. 200 ms in
+ *            10 s cost 2 % of the throughput. An application that pauses empties the queue by
+ *            itself, and then PROBE_RTT is not needed.
+ *
+ * Memory     The maximum of bw is that of 10 rounds: more than one cycle of 8 phases, so that a
+ *            probe's result lasts until the next one, and short enough to follow a path that
+ *            became slower. RTT_min is that of 10 s: routes change in minutes.
+ * Samples    of a sender that had nothing to send are too low. They count only where they are
+ *            higher than the maximum.
+ * Policer    A token bucket lets a burst pass and then drops all that exceeds its rate. The burst
+ *            makes bw too large, and without this check BBR would lose packets for 10 rounds. Two
+ *            intervals that both begin and end with a loss, lose 20 %, and deliver at the same
+ *            rate (to 1/8, or 4 kbit/s) show one. 48 rounds later the check begins anew.
+ * Bursts     Wireless links and some receivers acknowledge many packets at once, then none for a
+ *            while. What was acknowledged beyond bw at most, in the last 5 to 10 rounds, is added
+ *            to the window, up to 100 ms of bw.
+ * Margin     1 % below bw, so that a queue which exists anyway drains slowly.
+ */
+#define BBR_PARAMS(P)                                                                                                  \
+	P(CC_PARAM(startup_gain_q8, 739, 257, 2047, "1/256",                                                           \
+		   "gain of STARTUP (739: 2 / ln 2), also DRAIN's for the window"))                                    \
+	P(CC_PARAM(drain_gain_q8, 88, 1, 255, "1/256", "rate gain of DRAIN (88: the inverse of STARTUP's)"))           \
+	P(CC_PARAM(cwnd_gain_q8, 512, 256, 2047, "1/256", "window gain of PROBE_BW (512: 2)"))                         \
+	P(CC_PARAM(probe_up_gain_q8, 320, 257, 1024, "1/256", "rate gain of PROBE_BW that looks for more bandwidth"))  \
+	P(CC_PARAM(probe_down_gain_q8, 192, 1, 255, "1/256",                                                           \
+		   "rate gain of PROBE_BW that drains what that has queued"))                                          \
+	P(CC_PARAM(bw_window_rounds, 10, 1, 1000, "RTTs", "memory of the largest delivery rate"))                      \
+	P(CC_PARAM(min_rtt_window_s, 10, 1, 3600, "s", "memory of the smallest RTT"))                                  \
+	P(CC_PARAM(probe_rtt_ms, 200, 0, 10000, "ms", "length of PROBE_RTT; 0 = none"))                                \
+	P(CC_PARAM(min_cwnd_pkts, 4, 1, 1000, "pkts", "smallest window, and that of PROBE_RTT"))                       \
+	P(CC_PARAM(full_bw_growth_q8, 320, 256, 2048, "1/256",                                                         \
+		   "less growth in a round of STARTUP: the pipe may be full"))                                         \
+	P(CC_PARAM(full_bw_rounds, 3, 1, 255, "RTTs", "rounds of that: the pipe is full"))                             \
+	P(CC_PARAM(pacing_margin_pct, 1, 0, 50, "%", "pace below the measured bandwidth by this"))                     \
+	P(CC_PARAM(policer_min_rounds, 4, 1, 60, "RTTs",                                                               \
+		   "a policer is looked for over at least so long, and four times that at most"))                      \
+	P(CC_PARAM(policer_loss_q8, 50, 1, 256, "1/256", "share of packets lost that suggests a policer (50: 20 %)"))  \
+	P(CC_PARAM(policer_ratio_q8, 32, 0, 256, "1/256", "two rates this close are the policer's"))                   \
+	P(CC_PARAM(policer_diff_bytes_per_s, 500, 0, 1000000, "bytes/s", "or this close"))                             \
+	P(CC_PARAM(policer_rounds, 48, 1, 255, "RTTs", "how long the policer's rate is believed"))                     \
+	P(CC_PARAM(aggregation_gain_q8, 256, 0, 1024, "1/256",                                                         \
+		   "window for ACKs that come in bursts, of the largest burst; 0 = none"))                             \
+	P(CC_PARAM(aggregation_rounds, 5, 1, 31, "RTTs", "half of the memory of the largest burst"))                   \
+	P(CC_PARAM(aggregation_max_us, 100000, 0, 1000000, "us",                                                       \
+		   "window for bursts of ACKs, at most, in time at the bandwidth"))
+CC_PARAMS(bbr, BBR_PARAMS);
 
 #define BBR_ONE_Q8 256
 #define BBR_NO_RTT 0xffffffffU
-#define BBR_CYCLE 8
+#define BBR_CYCLE 8 /* phases of PROBE_BW: up, down, and six at bw */
 #define BBR_EPOCH_PKTS (1U << 20) /* Linux: bursts are reckoned anew after so many packets */
 #define BBR_LOW_RATE_BYTES_PER_S 150000 /* 1.2 Mbit/s: below it single segments */
 #define BBR_TSO_BYTES (65536 - 1 - 320) /* a full burst: GSO's legacy limit less the headers */
@@ -57,7 +116,10 @@ enum bbr_mode { BBR_STARTUP, BBR_DRAIN, BBR_PROBE_BW, BBR_PROBE_RTT };
 /* Whose gain the rate has */
 enum bbr_pace { BBR_PACE_STARTUP, BBR_PACE_DRAIN, BBR_PACE_CRUISE, BBR_PACE_UP, BBR_PACE_DOWN };
 
-/* The three best of a sliding window of rounds, each later than the one before (K. Nichols; Linux win_minmax.c) */
+/*
+ * A sliding maximum in constant room (K. Nichols; Linux win_minmax.c): the best sample of the window, the best after that
+ * one, and the best after that. When the first becomes too old the others take its place.
+ */
 struct bbr_best {
 	u32 round;
 	u32 bw_q24;
@@ -381,7 +443,7 @@ CC_INLINE bool bbr_is_sample(const struct rate_sample *sample)
  */
 CC_INLINE bool bbr_is_limited(struct bbr_state *ca, const struct rate_sample *sample)
 {
-	if (bbr_is_sample(sample) && cc_seq_after(sample->prior_delivered, ca->limited_delivered))
+	if (bbr_is_sample(sample) && after(sample->prior_delivered, ca->limited_delivered))
 		ca->limited_delivered = 0;
 	return sample->is_app_limited || ca->limited_delivered;
 }
@@ -395,7 +457,7 @@ CC_INLINE void bbr_update_bw(struct bbr_state *ca, const struct bbr_params *p, c
 	ca->round_began = false;
 	if (!bbr_is_sample(sample))
 		return;
-	if (!cc_seq_after(ca->next_round_delivered, sample->prior_delivered)) {
+	if (!after(ca->next_round_delivered, sample->prior_delivered)) {
 		ca->next_round_delivered = tp->delivered;
 		ca->rounds++;
 		ca->round_began = true;
@@ -480,8 +542,8 @@ CC_INLINE void bbr_check_drain(struct bbr_state *ca, const struct bbr_params *p,
 		ca->mode = BBR_DRAIN;
 		tp->snd_ssthresh = cc_ssthresh_floor(bbr_inflight_pkts(ca, sk, BBR_ONE_Q8));
 	}
-	if (ca->mode == BBR_DRAIN &&
-	    bbr_inflight_at_departure_pkts(ca, p, sk, tcp_in_flight_pkts(tp)) <= bbr_inflight_pkts(ca, sk, BBR_ONE_Q8))
+	if (ca->mode == BBR_DRAIN && bbr_inflight_at_departure_pkts(ca, p, sk, tcp_packets_in_flight(tp)) <=
+					     bbr_inflight_pkts(ca, sk, BBR_ONE_Q8))
 		bbr_start_probe_bw(ca, sk);
 }
 
@@ -489,7 +551,7 @@ CC_INLINE void bbr_check_probe_rtt_done(struct bbr_state *ca, struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (!ca->probe_rtt_done_us || !cc_seq_after(bbr_now_us(sk), ca->probe_rtt_done_us))
+	if (!ca->probe_rtt_done_us || !after(bbr_now_us(sk), ca->probe_rtt_done_us))
 		return;
 	ca->min_rtt_stamp_us = bbr_now_us(sk);
 	cc_set_cwnd(tp, cc_max(tp->snd_cwnd, ca->prior_cwnd_pkts));
@@ -503,7 +565,7 @@ CC_INLINE void bbr_check_probe_rtt_done(struct bbr_state *ca, struct sock *sk)
 CC_INLINE void bbr_probe_rtt(struct bbr_state *ca, const struct bbr_params *p, struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 inflight_pkts = tcp_in_flight_pkts(tp);
+	u32 inflight_pkts = tcp_packets_in_flight(tp);
 
 	if (ca->probe_rtt_done_us) {
 		if (ca->round_began)
@@ -550,7 +612,7 @@ CC_INLINE bool bbr_recovers(struct bbr_state *ca, const struct sock *sk, const s
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u8 state = CC_BITFIELD(inet_csk(sk), icsk_ca_state);
-	u64 conserved_pkts = (u64)tcp_in_flight_pkts(tp) + sample->acked_sacked;
+	u64 conserved_pkts = (u64)tcp_packets_in_flight(tp) + sample->acked_sacked;
 
 	*cwnd = tp->snd_cwnd;
 	if (sample->losses > 0)
@@ -601,7 +663,7 @@ CC_CONG_CONTROL(bbr_cong_control, sk, sample)
 	bbr_check_full_pipe(ca, p, limited);
 	bbr_check_drain(ca, p, sk);
 	if (bbr_update_min_rtt(ca, p, sk, sample)) {
-		u32 limited_delivered = cc_max(cc_plus(tp->delivered, tcp_in_flight_pkts(tp)), 1);
+		u32 limited_delivered = cc_max(cc_plus(tp->delivered, tcp_packets_in_flight(tp)), 1);
 
 		if (CC_MAY_WRITE_APP_LIMITED)
 			tp->app_limited = limited_delivered;
@@ -674,7 +736,7 @@ u32 CC_HOOK(bbr_undo_cwnd, struct sock *sk)
 	ca->full_bw_q24 = 0;
 	ca->full_bw_rounds = 0;
 	bbr_forget_policer(ca, tcp_sk(sk));
-	return cc_undone_cwnd_pkts(tcp_sk(sk));
+	return cc_restored_cwnd_pkts(tcp_sk(sk));
 }
 
 /* Three windows of data: one in flight, one in recovery, one to go on with */

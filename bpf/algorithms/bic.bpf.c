@@ -16,16 +16,20 @@
  */
 #include "cc.h"
 
-CC_PARAMS(bic,
-	CC_PARAM(max_step_pkts, 32, 1, 1024, "pkts/RTT", "S_max: largest increase in one round trip"),
-	CC_PARAM(search_divisor, 4, 2, 16, "", "B: the search goes 1/B of the distance; width of the flat zone in packets"),
-	CC_PARAM(smooth_part, 20, 2, 100, "", "round trips in the flat zone: ln(1/S_min) / ln(B/(B-1)) + B (20: S_min = 0.01)"),
-	CC_PARAM(beta_q10, 819, 512, 1023, "1/1024", "share of the window kept on loss (819: 0.8)"),
-	CC_PARAM(low_window_pkts, 14, 0, 1000, "pkts", "at and below this window: Reno"),
-	CC_SWITCH(fast_convergence, 1, "a flow that lost before it reached last_max leaves room for others"),
-	CC_PARAM(start_divisor, 20, 1, 100, "", "before the first loss: at least one packet per this many acked"),
-	CC_SWITCH(ack_ratio, 0, "steps are larger by the measured packets per ACK, as in Linux (31/16 where each packet has its ACK)"),
-);
+#define BIC_PARAMS(P)                                                                                                  \
+	P(CC_PARAM(max_step_pkts, 32, 1, 1024, "pkts/RTT", "S_max: largest increase in one round trip"))               \
+	P(CC_PARAM(search_divisor, 4, 2, 16, "",                                                                       \
+		   "B: the search goes 1/B of the distance; width of the flat zone in packets"))                       \
+	P(CC_PARAM(smooth_part, 20, 2, 100, "",                                                                        \
+		   "round trips in the flat zone: ln(1/S_min) / ln(B/(B-1)) + B (20: S_min = 0.01)"))                  \
+	P(CC_PARAM(beta_q10, 819, 512, 1023, "1/1024", "share of the window kept on loss (819: 0.8)"))                 \
+	P(CC_PARAM(low_window_pkts, 14, 0, 1000, "pkts", "at and below this window: Reno"))                            \
+	P(CC_SWITCH(fast_convergence, 1, "a flow that lost before it reached last_max leaves room for others"))        \
+	P(CC_PARAM(start_divisor, 20, 1, 100, "", "before the first loss: at least one packet per this many acked"))   \
+	P(CC_VARIANT(CC_SWITCH(ack_ratio, 0,                                                                           \
+			       "steps are larger by the measured packets per ACK, as in Linux (31/16 where each "      \
+			       "packet has its ACK)")))
+CC_PARAMS(bic, BIC_PARAMS);
 
 struct bic_state {
 	u32 last_max_pkts; /* window at the last loss; 0: none yet */
@@ -91,9 +95,9 @@ void CC_HOOK(bic_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 	const struct bic_state *ca = CC_STATE(bic, sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	acked_pkts = cc_slow_start_first(sk, acked_pkts);
+	acked_pkts = cc_begin_growth(sk, acked_pkts);
 	if (acked_pkts)
-		cc_additive_increase(tp, bic_divisor(bic_params(), ca, tp->snd_cwnd), acked_pkts);
+		tcp_cong_avoid_ai(tp, bic_divisor(bic_params(), ca, tp->snd_cwnd), acked_pkts);
 }
 
 u32 CC_HOOK(bic_ssthresh, struct sock *sk)
@@ -109,7 +113,7 @@ u32 CC_HOOK(bic_ssthresh, struct sock *sk)
 	else
 		ca->last_max_pkts = cwnd;
 	if (cwnd <= p->low_window_pkts)
-		return cc_reno_ssthresh_pkts(tp);
+		return cc_half_cwnd_pkts(tp);
 	return cc_ssthresh_floor((u64)cwnd * p->beta_q10 >> 10);
 }
 
@@ -144,7 +148,7 @@ u32 CC_HOOK(bic_undo_cwnd, struct sock *sk)
 	struct bic_state *ca = CC_STATE(bic, sk);
 
 	ca->last_max_pkts = ca->undo_last_max_pkts;
-	return cc_undone_cwnd_pkts(tcp_sk(sk));
+	return cc_restored_cwnd_pkts(tcp_sk(sk));
 }
 
 CC_ALGORITHM(bic,

@@ -19,15 +19,50 @@
  */
 #include "rtt.h"
 
-CC_PARAMS(cdg,
-	CC_PARAM(window_shift, 3, 0, 3, "", "gradients are summed over 2^shift rounds"),
-	CC_PARAM(backoff_factor_ppm, 42, 1, 10000, "ppm", "exponent of the backoff per us of gradient (42: 1 / (8 G), G = 3 ms)"),
-	CC_PARAM(backoff_beta_q10, 724, 512, 1023, "1/1024", "share of the window kept at a backoff (724: 0.7071)"),
-	CC_PARAM(ineffective_backoffs, 5, 0, 255, "", "backoffs without effect before there are no more; 0 = no limit"),
-	CC_SWITCH(shadow_window, 1, "a loss counts from the window that there would be without backoffs"),
-	CC_SWITCH(loss_tolerance, 0, "losses while the queue was not seen to be full do not lower the window"),
-	CC_CHOICE(hystart, 3, 3, "off|train|delay|both", "what ends slow start besides losses and backoffs"),
-);
+/*
+ * The model
+ *
+ * A queue that grows makes RTTs longer from round to round. The difference, the gradient, needs no
+ * idea of how long an empty queue's RTT is: neither a base RTT that a standing queue has
+ * falsified, nor a threshold that fits one path only.
+ *
+ *   smallest RTT of a round grows, and so does the largest:   the queue fills
+ *   the smallest grows, the largest does not:                 the queue is full
+ *   one of them falls:                                        the queue empties
+ *
+ *              gradient > 0, and the dice say so
+ *     [ Reno ] ---------------------------------> [ a round of backoff: W falls to 0.7 W ]
+ *              <---------------------------------
+ *              the round has ended; no gradient is taken of it
+ *
+ * dice       The chance of a backoff is 1 - exp(-g / G), G = 3 ms of gradient: 42 ppm per us with
+ *            sums over 8 rounds. A small gradient may be noise, and is mostly ignored; a large one
+ *            is acted on. Flows that share a queue see the same gradient. If all acted at once the
+ *            queue would run empty and fill again, all together.
+ * sum        of 8 rounds, as the paper's average times 8: a single round's gradient is a
+ *            difference of two extremes.
+ * 0.7071     less than Reno's half: a backoff answers a queue that begins, not one that overflows.
+ * shadow     A flow that only knows losses takes what CDG's backoffs leave. So CDG keeps the
+ *            window that it would have without them, and at a loss goes back to half of that, but
+ *            not above the window it has: losses then do not hit it twice.
+ * 5          backoffs in a row without the queue getting shorter (by 32 us, above timer noise)
+ *            mean that others fill it. Then giving way is of no use, and CDG is Reno until the
+ *            delay falls.
+ * tolerance  With a queue that was not seen full a loss is not one of congestion (a radio link's).
+ *            Off by default, as in Linux: where a queue is too short to be seen full this would
+ *            ignore real congestion.
+ */
+#define CDG_PARAMS(P)                                                                                                  \
+	P(CC_PARAM(window_shift, 3, 0, 3, "", "gradients are summed over 2^shift rounds"))                             \
+	P(CC_PARAM(backoff_factor_ppm, 42, 1, 10000, "ppm",                                                            \
+		   "exponent of the backoff per us of gradient (42: 1 / (8 G), G = 3 ms)"))                            \
+	P(CC_PARAM(backoff_beta_q10, 724, 512, 1023, "1/1024", "share of the window kept at a backoff (724: 0.7071)")) \
+	P(CC_PARAM(ineffective_backoffs, 5, 0, 255, "",                                                                \
+		   "backoffs without effect before there are no more; 0 = no limit"))                                  \
+	P(CC_SWITCH(shadow_window, 1, "a loss counts from the window that there would be without backoffs"))           \
+	P(CC_SWITCH(loss_tolerance, 0, "losses while the queue was not seen to be full do not lower the window"))      \
+	P(CC_CHOICE(hystart, 3, 3, "off|train|delay|both", "what ends slow start besides losses and backoffs"))
+CC_PARAMS(cdg, CDG_PARAMS);
 
 #define CDG_WINDOW 8
 #define CDG_NOISE_US 32 /* Linux: smaller gradients do not show that a backoff had an effect */
@@ -119,6 +154,7 @@ CC_INLINE u32 cdg_take_gradient_us(struct cdg_state *ca, const struct cdg_params
 	ca->gradient[0].max_us = cdg_difference_us(ca->rtt.max_us, ca->last_rtt.max_us);
 	ca->rounds = cc_min(ca->rounds + 1, CDG_WINDOW);
 	for (u32 i = 0; i < CDG_WINDOW; i++) {
+		/* A mask: all bits set where i < window, else none. Branches would be 2^8 paths for the verifier. */
 		s32 counts = 0 - (s32)cc_at_least(window, i + 1);
 
 		min_sum_us += ca->gradient[i].min_us & counts;
@@ -201,7 +237,7 @@ CC_INLINE bool cdg_train_is_long(struct cdg_state *ca, const struct sock *sk)
 {
 	u32 now_us = cc_max((u32)cc_now_us(sk), 1);
 
-	if (!ca->train_last_us || !cc_cwnd_limited(sk)) {
+	if (!ca->train_last_us || !tcp_is_cwnd_limited(sk)) {
 		ca->train_last_us = ca->train_start_us = now_us;
 		return false;
 	}
@@ -239,15 +275,15 @@ void CC_HOOK(cdg_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 before_pkts = tp->snd_cwnd;
 
-	if (cc_in_slow_start(tp) && p->hystart)
+	if (tcp_in_slow_start(tp) && p->hystart)
 		cdg_watch_slow_start(ca, sk, p->hystart);
-	if (ca->rtt.min_us && cc_seq_after(tp->snd_una, ca->round_end_seq) && cdg_end_round(ca, p, sk))
+	if (ca->rtt.min_us && after(tp->snd_una, ca->round_end_seq) && cdg_end_round(ca, p, sk))
 		return;
 	if (ca->backing_off) {
 		cdg_lower(ca, tp, acked_pkts);
 		return;
 	}
-	if (!cc_cwnd_limited(sk)) {
+	if (!tcp_is_cwnd_limited(sk)) {
 		ca->shadow_pkts = cc_min(ca->shadow_pkts, tp->snd_cwnd);
 		return;
 	}
@@ -327,5 +363,5 @@ CC_ALGORITHM(cdg,
 	.cong_avoid = CC_FN(cdg_cong_avoid),
 	.ssthresh = CC_FN(cdg_ssthresh),
 	.cwnd_event = CC_FN(cdg_cwnd_event),
-	.undo_cwnd = CC_FN(cc_undo_cwnd),
+	.undo_cwnd = CC_FN(tcp_reno_undo_cwnd),
 );

@@ -9,36 +9,38 @@
  *          diff < gamma: dwnd += W^0.75 / 8 - 1; else dwnd -= zeta diff
  *          loss: lwnd = lwnd / 2, dwnd = W / 2 - lwnd / 2; auto-tuning: gamma += lambda (3/4 diff_reno - gamma) per loss
  * Why      The Reno part guarantees a fair share where loss decides; the delay part adds what nobody else uses.
- * Differs  The report on Vista publishes no formula for burst control: muted adds nothing while gamma_low <= diff <
- *          gamma, partial at most partial_max_q8. Its two ways of tuning gamma are read as the later published law with
- *          diff of lwnd (diffwnd) or of the whole window at loss (losswindow). dwnd changes at the end of a round at
- *          once, not spread over the next. RTT is the smallest of the round, W that of its first ACK; rounds of slow
- *          start, of recovery, and those that did not fill the window decide nothing and tune nothing. c06_loss repeats
- *          the Linux patch of 2006, whose dwnd survives losses.
+ * Differs  The report on Vista has no formula for burst control: muted adds nothing while gamma_low <= diff < gamma,
+ *          partial at most partial_max_q8. Its two ways of tuning gamma are read as the later published law. dwnd
+ *          changes at once at the end of a round, on the smallest RTT of the round and the window of its first ACK.
+ *          Rounds in slow start or recovery, and those that did not fill the window, decide and tune nothing.
  * State    52 bytes of 104.
  * Range    exact for windows up to 2^20 packets and RTTs up to 10 s; dwnd and gamma in Q8.
  */
 #include "rtt.h"
 
-CC_PARAMS(compound,
-	CC_PARAM(alpha_shift, 3, 1, 6, "", "alpha = 2^-alpha_shift: growth of dwnd is alpha W^0.75 - 1"),
-	CC_PARAM(zeta, 1, 1, 8, "", "dwnd falls by zeta diff"),
-	CC_PARAM(gamma_pkts, 30, 1, 255, "pkts", "queued packets from which on dwnd falls"),
-	CC_PARAM(gamma_low_pkts, 5, 1, 255, "pkts", "burst control acts from here; lower bound of auto-tuning"),
-	CC_PARAM(gamma_high_pkts, 30, 1, 255, "pkts", "upper bound of auto-tuning"),
-	CC_PARAM(low_window_pkts, 41, 10, 1000, "pkts", "below this window dwnd does not grow"),
-	CC_CHOICE(below_low_window, 0, 1, "freeze|zero", "what dwnd does below low_window_pkts"),
-	CC_CHOICE(burst_control, 0, 2, "off|muted|partial", "growth of dwnd while gamma_low <= diff < gamma"),
-	CC_PARAM(partial_max_q8, 256, 0, 65535, "1/256 pkts/RTT", "most growth of dwnd under burst_control=partial"),
-	CC_CHOICE(gamma_tuning, 0, 2, "off|diffwnd|losswindow", "what gamma follows: queue of the Reno part, or of all"),
-	CC_PARAM(lambda_shift, 2, 0, 6, "", "gamma moves by 2^-lambda_shift of the way at each loss"),
-	CC_PARAM(gamma_gain_num, 3, 1, 16, "", "gamma aims at gain times diff; numerator"),
-	CC_PARAM(gamma_gain_den, 4, 1, 16, "", "... and denominator"),
-	CC_CHOICE(power_base, 0, 1, "win|dwnd", "what is raised to 0.75: the window, or dwnd (first drafts)"),
-	CC_SWITCH(c06_loss, 0, "dwnd survives losses whole, as in the Linux patch of 2006"),
-	CC_SWITCH(rto_from_lwnd, 0, "after a timeout ssthresh is lwnd / 2 (Vista) instead of W / 2"),
-	CC_RTT_PARAMS(0),
-);
+#define COMPOUND_PARAMS(P)                                                                                             \
+	P(CC_PARAM(alpha_shift, 3, 1, 6, "", "alpha = 2^-alpha_shift: growth of dwnd is alpha W^0.75 - 1"))            \
+	P(CC_PARAM(zeta, 1, 1, 8, "", "dwnd falls by zeta diff"))                                                      \
+	P(CC_PARAM(gamma_pkts, 30, 1, 255, "pkts", "queued packets from which on dwnd falls"))                         \
+	P(CC_PARAM(gamma_low_pkts, 5, 1, 255, "pkts", "burst control acts from here; lower bound of auto-tuning"))     \
+	P(CC_PARAM(gamma_high_pkts, 30, 1, 255, "pkts", "upper bound of auto-tuning"))                                 \
+	P(CC_PARAM(low_window_pkts, 41, 10, 1000, "pkts", "below this window dwnd does not grow"))                     \
+	P(CC_VARIANT(CC_CHOICE(below_low_window, 0, 1, "freeze|zero", "what dwnd does below low_window_pkts")))        \
+	P(CC_VARIANT(CC_CHOICE(burst_control, 0, 2, "off|muted|partial",                                               \
+			       "growth of dwnd while gamma_low <= diff < gamma")))                                     \
+	P(CC_VARIANT(CC_PARAM(partial_max_q8, 256, 0, 65535, "1/256 pkts/RTT",                                         \
+			      "most growth of dwnd under burst_control=partial")))                                     \
+	P(CC_CHOICE(gamma_tuning, 0, 2, "off|diffwnd|losswindow",                                                      \
+		    "what gamma follows: queue of the Reno part, or of all"))                                          \
+	P(CC_PARAM(lambda_shift, 2, 0, 6, "", "gamma moves by 2^-lambda_shift of the way at each loss"))               \
+	P(CC_PARAM(gamma_gain_num, 3, 1, 16, "", "gamma aims at gain times diff; numerator"))                          \
+	P(CC_PARAM(gamma_gain_den, 4, 1, 16, "", "... and denominator"))                                               \
+	P(CC_VARIANT(CC_CHOICE(power_base, 0, 1, "win|dwnd",                                                           \
+			       "what is raised to 0.75: the window, or dwnd (first drafts)")))                         \
+	P(CC_VARIANT(CC_SWITCH(c06_loss, 0, "dwnd survives losses whole, as in the Linux patch of 2006")))             \
+	P(CC_VARIANT(CC_SWITCH(rto_from_lwnd, 0, "after a timeout ssthresh is lwnd / 2 (Vista) instead of W / 2")))    \
+	CC_RTT_PARAMS(P, 0)
+CC_PARAMS(compound, COMPOUND_PARAMS);
 
 enum compound_burst { BURST_OFF, BURST_MUTED, BURST_PARTIAL };
 enum compound_tuning { TUNING_OFF, TUNING_DIFFWND, TUNING_LOSSWINDOW };
@@ -127,13 +129,13 @@ void CC_HOOK(compound_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 {
 	struct compound_state *ca = CC_STATE(compound, sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	bool slow_start = cc_in_slow_start(tp);
+	bool slow_start = tcp_in_slow_start(tp);
 
-	if (cc_cwnd_limited(sk))
+	if (tcp_is_cwnd_limited(sk))
 		cc_reno_grow(tp, acked_pkts);
 	else
 		ca->filled = false;
-	if (cc_recovering(sk) || !cc_seq_after(tp->snd_una, ca->rtt.round_end_seq))
+	if (cc_in_reduction_or_loss(sk) || !after(tp->snd_una, ca->rtt.round_end_seq))
 		return;
 	if (!slow_start && ca->filled && ca->round_cwnd_pkts && cc_rtt_is_known(&ca->rtt))
 		compound_end_round(ca, compound_params(), tp);
@@ -144,7 +146,7 @@ void CC_HOOK(compound_pkts_acked, struct sock *sk, const struct ack_sample *samp
 {
 	struct compound_state *ca = CC_STATE(compound, sk);
 
-	if (!ca->round_cwnd_pkts && !cc_recovering(sk)) {
+	if (!ca->round_cwnd_pkts && !cc_in_reduction_or_loss(sk)) {
 		ca->round_cwnd_pkts = tcp_sk(sk)->snd_cwnd;
 		ca->dwnd_q8 = cc_min(ca->dwnd_q8, (u64)ca->round_cwnd_pkts << 8);
 	}
@@ -176,7 +178,7 @@ u32 CC_HOOK(compound_ssthresh, struct sock *sk)
 	ca->undo_gamma_q8 = ca->gamma_q8;
 	compound_tune_gamma(ca, compound_params());
 	ca->reno_diff_q8 = ca->total_diff_q8 = COMPOUND_NO_DIFF;
-	return cc_reno_ssthresh_pkts(tcp_sk(sk));
+	return cc_half_cwnd_pkts(tcp_sk(sk));
 }
 
 /* dwnd gets what is left of half the window when the Reno part has halved its own. */
@@ -210,7 +212,7 @@ u32 CC_HOOK(compound_undo_cwnd, struct sock *sk)
 
 	ca->dwnd_q8 = ca->undo_dwnd_q8;
 	ca->gamma_q8 = ca->undo_gamma_q8;
-	return cc_undone_cwnd_pkts(tcp_sk(sk));
+	return cc_restored_cwnd_pkts(tcp_sk(sk));
 }
 
 CC_INLINE void compound_restart(struct sock *sk)

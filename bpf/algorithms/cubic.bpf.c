@@ -7,30 +7,27 @@
  *          never slower than Reno's own average window; loss: W_max = W, W = beta W
  * Why      Growth depends on time, not on the number of round trips, so flows of different RTT grow alike; it is
  *          flat around W_max, where the last loss was, and steep far from it.
- * Differs  From Linux: the step is renewed at each ACK (Linux keeps it for 1/32 s while the window is the same); the
- *          smoothed RTT stands for the RTT of the target, not the smallest one; W_est earns 9/17 a packet acked (Linux:
- *          one packet after more than 15/8 windows); time in which the window was not filled does not count (RFC 9438
- *          section 4.2, 5.8); an undone loss restores the curve. Profile linux has all these as Linux (linux_counting). The
- *          time offset stops at 256 s instead of wrapping after 5.8 minutes. From the RFC: an ECN mark acts as a loss
- *          does; half of the window that was in use is not consulted (the kernel's snd_cwnd only grows when used). Slow
- *          start ends with HyStart by default, as in Linux. Three more things are Linux's and not the RFC's:
- *          W / (target - W) is rounded down, and a packet is added for so many acked; W_est is reached within a round
- *          trip, not at once; while no W_max is known (before the first loss, after a timeout) growth is at least 5 % a
- *          round trip. max_step_pkts acts where the curve is beyond K, as in Linux 2.6.22.
+ * Differs  From Linux: the step is renewed at each ACK, not every 1/32 s; the target takes the smoothed RTT, not the
+ *          smallest; W_est earns 9/17 a packet acked; time in which the window was not filled does not count; an undo
+ *          restores the curve. Profile linux has Linux's counting (linux_counting). From RFC 9438: an ECN mark acts as
+ *          a loss; HyStart by default; W / (target - W) is whole, and growth at least 5 % a round trip while no W_max
+ *          is known, as in Linux.
  * State    104 bytes of 104.
  * Range    windows up to 2^20 packets: 410 * 2^54 < 2^63 for the cubed time, (W_max - W) << 40 < 2^60 for its root.
  */
 #include "slow_start.h"
 
-CC_PARAMS(cubic,
-	CC_PARAM(beta_q10, 717, 512, 1000, "1/1024", "share of the window kept on loss (717: 0.7)"),
-	CC_PARAM(c_q10, 410, 41, 4096, "1/1024", "C: steepness of the cubic (410: 0.4 pkts/s^3)"),
-	CC_SWITCH(fast_convergence, 1, "a flow that lost before it reached W_max leaves room for others"),
-	CC_SWITCH(reno_friendly, 1, "never slower than Reno would be"),
-	CC_PARAM(max_step_pkts, 0, 0, 1000, "pkts/100ms", "largest increase beyond W_max; 0 = no limit (2005: 16)"),
-	CC_CHOICE(slow_start_exit, 1, 2, "loss|hystart|hystart++", "what ends the first slow start besides a loss"),
-	CC_SWITCH(linux_counting, 0, "step and W_est as tcp_cubic.c renews and rounds them, in all time; off: RFC 9438"),
-);
+#define CUBIC_PARAMS(P)                                                                                                \
+	P(CC_PARAM(beta_q10, 717, 512, 1000, "1/1024", "share of the window kept on loss (717: 0.7)"))                 \
+	P(CC_PARAM(c_q10, 410, 41, 4096, "1/1024", "C: steepness of the cubic (410: 0.4 pkts/s^3)"))                   \
+	P(CC_SWITCH(fast_convergence, 1, "a flow that lost before it reached W_max leaves room for others"))           \
+	P(CC_SWITCH(reno_friendly, 1, "never slower than Reno would be"))                                              \
+	P(CC_VARIANT(CC_PARAM(max_step_pkts, 0, 0, 1000, "pkts/100ms",                                                 \
+			      "largest increase beyond W_max; 0 = no limit (2005: 16)")))                              \
+	P(CC_CHOICE(slow_start_exit, 1, 2, "loss|hystart|hystart++", "what ends the first slow start besides a loss")) \
+	P(CC_VARIANT(CC_SWITCH(linux_counting, 0,                                                                      \
+			       "step and W_est as tcp_cubic.c renews and rounds them, in all time; off: RFC 9438")))
+CC_PARAMS(cubic, CUBIC_PARAMS);
 
 #define CUBIC_MAX_OFFSET_Q10 (1U << 18) /* 256 s from W_max; beyond it the curve is a straight line */
 
@@ -46,12 +43,14 @@ struct cubic_state {
 	u32 reno_cwnd_pkts; /* W_est: what Reno would have */
 	u32 prior_cwnd_pkts; /* window before the last loss */
 	u32 last_active_us; /* low 32 bits of the clock at the last ACK that counted as time in use */
-	u32 undo_w_max_pkts;
-	u32 undo_origin_pkts;
-	u32 undo_k_q10s;
-	u32 undo_reno_cwnd_pkts;
-	u32 undo_prior_cwnd_pkts;
-	u32 undo_epoch_age_us; /* 0: there was no epoch */
+	struct {
+		u32 w_max_pkts;
+		u32 origin_pkts;
+		u32 k_q10s;
+		u32 reno_cwnd_pkts;
+		u32 prior_cwnd_pkts;
+		u32 epoch_age_us; /* 0: there was no epoch */
+	} undo; /* the curve before the last loss */
 	u32 step_pkts; /* linux_counting: packets acked for one more; ... */
 	u32 step_cwnd_pkts; /* ... at this window, ... */
 	u32 step_since_us; /* ... since then; low 32 bits */
@@ -236,7 +235,7 @@ void CC_HOOK(cubic_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 	struct cubic_state *ca = CC_STATE(cubic, sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (!cc_cwnd_limited(sk)) {
+	if (!tcp_is_cwnd_limited(sk)) {
 		if (p->linux_counting)
 			ca->last_active_us = (u32)cc_now_us(sk);
 		else
@@ -244,18 +243,40 @@ void CC_HOOK(cubic_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 		return;
 	}
 	ca->last_active_us = (u32)cc_now_us(sk);
-	if (cc_in_slow_start(tp)) {
+	if (tcp_in_slow_start(tp)) {
 		u32 counted = hystart_growth_pkts(&ca->hystart, sk, acked_pkts, p->slow_start_exit);
-		u32 left = cc_slow_start(tp, counted);
+		u32 left = tcp_slow_start(tp, counted);
 
 		if (counted != acked_pkts || !left)
 			return;
 		acked_pkts = left;
 	}
 	if (p->linux_counting)
-		cc_additive_increase(tp, cubic_linux_step(ca, p, sk, acked_pkts), acked_pkts);
+		tcp_cong_avoid_ai(tp, cubic_linux_step(ca, p, sk, acked_pkts), acked_pkts);
 	else
-		cc_additive_increase(tp, cubic_rfc_step(ca, p, sk, acked_pkts), acked_pkts);
+		tcp_cong_avoid_ai(tp, cubic_rfc_step(ca, p, sk, acked_pkts), acked_pkts);
+}
+
+CC_INLINE void cubic_save_curve(struct cubic_state *ca, u64 now_us)
+{
+	ca->undo.w_max_pkts = ca->w_max_pkts;
+	ca->undo.origin_pkts = ca->origin_pkts;
+	ca->undo.k_q10s = ca->k_q10s;
+	ca->undo.reno_cwnd_pkts = ca->reno_cwnd_pkts;
+	ca->undo.prior_cwnd_pkts = ca->prior_cwnd_pkts;
+	ca->undo.epoch_age_us = ca->epoch_us ? cc_clamp(now_us - cc_min(ca->epoch_us, now_us), 1, 0xffffffffU) : 0;
+}
+
+/* The old curve goes on as if no time had passed since. */
+CC_INLINE void cubic_restore_curve(struct cubic_state *ca, u64 now_us)
+{
+	ca->w_max_pkts = ca->undo.w_max_pkts;
+	ca->origin_pkts = ca->undo.origin_pkts;
+	ca->k_q10s = ca->undo.k_q10s;
+	ca->reno_cwnd_pkts = ca->undo.reno_cwnd_pkts;
+	ca->prior_cwnd_pkts = ca->undo.prior_cwnd_pkts;
+	ca->epoch_us = ca->undo.epoch_age_us ? cc_max(now_us - cc_min(ca->undo.epoch_age_us, now_us), 1) : 0;
+	ca->last_active_us = (u32)now_us;
 }
 
 u32 CC_HOOK(cubic_ssthresh, struct sock *sk)
@@ -264,13 +285,7 @@ u32 CC_HOOK(cubic_ssthresh, struct sock *sk)
 	struct cubic_state *ca = CC_STATE(cubic, sk);
 	u32 cwnd = tcp_sk(sk)->snd_cwnd;
 
-	ca->undo_w_max_pkts = ca->w_max_pkts;
-	ca->undo_origin_pkts = ca->origin_pkts;
-	ca->undo_k_q10s = ca->k_q10s;
-	ca->undo_reno_cwnd_pkts = ca->reno_cwnd_pkts;
-	ca->undo_prior_cwnd_pkts = ca->prior_cwnd_pkts;
-	ca->undo_epoch_age_us =
-		ca->epoch_us ? cc_clamp(cc_now_us(sk) - cc_min(ca->epoch_us, cc_now_us(sk)), 1, 0xffffffffU) : 0;
+	cubic_save_curve(ca, cc_now_us(sk));
 	ca->epoch_us = 0;
 	ca->prior_cwnd_pkts = cwnd;
 	if (cwnd < ca->w_max_pkts && p->fast_convergence)
@@ -295,24 +310,15 @@ void CC_HOOK(cubic_set_state, struct sock *sk, u8 new_state)
 	hystart_timeout(&ca->hystart, tcp_sk(sk), cubic_params()->slow_start_exit);
 }
 
-/* The loss did not happen: the old curve goes on as if no time had passed since (RFC 9438 section 4.9); not in Linux. */
+/* The loss did not happen: RFC 9438 section 4.9; Linux leaves the curve as it is. */
 u32 CC_HOOK(cubic_undo_cwnd, struct sock *sk)
 {
 	struct cubic_state *ca = CC_STATE(cubic, sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	if (tp->snd_cwnd <= ca->prior_cwnd_pkts && !cubic_params()->linux_counting) {
-		ca->w_max_pkts = ca->undo_w_max_pkts;
-		ca->origin_pkts = ca->undo_origin_pkts;
-		ca->k_q10s = ca->undo_k_q10s;
-		ca->reno_cwnd_pkts = ca->undo_reno_cwnd_pkts;
-		ca->prior_cwnd_pkts = ca->undo_prior_cwnd_pkts;
-		ca->epoch_us = 0;
-		if (ca->undo_epoch_age_us)
-			ca->epoch_us = cc_max(cc_now_us(sk) - cc_min(ca->undo_epoch_age_us, cc_now_us(sk)), 1);
-		ca->last_active_us = (u32)cc_now_us(sk);
-	}
-	return cc_undone_cwnd_pkts(tp);
+	if (tp->snd_cwnd <= ca->prior_cwnd_pkts && !cubic_params()->linux_counting)
+		cubic_restore_curve(ca, cc_now_us(sk));
+	return cc_restored_cwnd_pkts(tp);
 }
 
 void CC_HOOK(cubic_pkts_acked, struct sock *sk, const struct ack_sample *sample)

@@ -17,10 +17,11 @@
  */
 #include "cc.h"
 
-CC_PARAMS(dctcp,
-	CC_PARAM(gain_shift, 4, 0, 10, "", "g = 2^-shift: weight of the newest window in alpha"),
-	CC_PARAM(alpha_init_q10, 1024, 0, 1024, "1/1024", "alpha of a new connection: how hard the first mark is taken"),
-);
+#define DCTCP_PARAMS(P)                                                                                                \
+	P(CC_PARAM(gain_shift, 4, 0, 10, "", "g = 2^-shift: weight of the newest window in alpha"))                    \
+	P(CC_PARAM(alpha_init_q10, 1024, 0, 1024, "1/1024",                                                            \
+		   "alpha of a new connection: how hard the first mark is taken"))
+CC_PARAMS(dctcp, DCTCP_PARAMS);
 
 #define DCTCP_ALPHA_MAX_Q10 1024
 
@@ -72,7 +73,7 @@ void CC_HOOK(dctcp_in_ack_event, struct sock *sk, u32 flags)
 	struct dctcp_state *ca = CC_STATE(dctcp, sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	if (!ca->ecn_is_on || !cc_seq_after(tp->snd_una, ca->window_end_seq))
+	if (!ca->ecn_is_on || !after(tp->snd_una, ca->window_end_seq))
 		return;
 	dctcp_update_alpha(ca, tp, dctcp_params()->gain_shift);
 	dctcp_start_window(ca, tp);
@@ -82,9 +83,9 @@ void CC_HOOK(dctcp_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	acked_pkts = cc_slow_start_first(sk, acked_pkts);
+	acked_pkts = cc_begin_growth(sk, acked_pkts);
 	if (acked_pkts)
-		cc_additive_increase(tp, tp->snd_cwnd, acked_pkts);
+		tcp_cong_avoid_ai(tp, tp->snd_cwnd, acked_pkts);
 }
 
 /* For a mark; a loss is told by the state or the event that follows. */
@@ -130,8 +131,7 @@ CC_INLINE void dctcp_echo(struct tcp_sock *tp, bool received_ce)
 CC_INLINE bool dctcp_owes_ack(const struct inet_connection_sock *icsk, const struct dctcp_state *ca,
 			      const struct tcp_sock *tp)
 {
-	return (icsk->icsk_ack.pending & (ICSK_ACK_TIMER | ICSK_ACK_NOW)) ||
-	       cc_seq_after(ca->last_rcv_nxt, tp->rcv_wup);
+	return (icsk->icsk_ack.pending & (ICSK_ACK_TIMER | ICSK_ACK_NOW)) || after(ca->last_rcv_nxt, tp->rcv_wup);
 }
 
 /*

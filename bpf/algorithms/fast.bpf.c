@@ -7,36 +7,34 @@
  * Law      once a round trip: W = min(2 W, (1 - gamma) W + gamma (base / RTT W + alpha)); queueing delay below mi_us:
  *          W doubles per round trip; loss: Reno
  * Why      In equilibrium each flow keeps alpha packets in the queue, whatever the rate: stable and without loss.
- * Differs  alpha_pkts = 0 chooses alpha by throughput in three modes, with the thresholds of Table II read as kB/s; a
- *          step may cross two. The RTT is smoothed with weight min(3 / W, 1/4) as in the paper (ns-2: 3 / W or 1/256).
- *          The step is taken at once, not paced over the round trip, and only after a round that was filled. After a
- *          decrease ssthresh follows the window, or slow start would undo it. The paper does not say what a reduction
- *          leaves of the delays: here the average begins anew, after a timeout the base too, and until there is one the
- *          window grows as Reno's.
+ * Differs  alpha_pkts = 0 chooses alpha by throughput in three modes (Table II, read as kB/s). The RTT is smoothed with
+ *          weight min(3 / W, 1/4) as in the paper (ns-2: 3 / W or 1/256). The step is taken at once, after a round that
+ *          was filled. After a decrease ssthresh follows the window. After a reduction the average delay begins anew,
+ *          after a timeout the base too; until there is one the window grows as Reno's: the paper says nothing of
+ *          either.
  * State    24 bytes of 104.
  * Range    windows up to 2^20 packets in Q8, RTTs up to 10 s: 2^28 * 10^7 < 2^52; the average in Q23: 3 * 2^51.
  */
 #include "rtt.h"
 
-CC_PARAMS(fast,
-	CC_PARAM(gamma_pct, 50, 1, 100, "%", "share of the way to the equation's window taken at each step"),
-	CC_PARAM(alpha_pkts, 0, 0, 10000, "pkts", "packets to keep in the queue; 0 = by mode"),
-	CC_PARAM(mode0_alpha_pkts, 8, 1, 10000, "pkts", "alpha at low throughput"),
-	CC_PARAM(mode1_alpha_pkts, 20, 1, 10000, "pkts", "... medium"),
-	CC_PARAM(mode2_alpha_pkts, 200, 1, 10000, "pkts", "... high"),
-	CC_PARAM(mode0_up_kbytes_per_s, 1500, 1, 4000000, "kB/s", "above this from mode 0 to 1"),
-	CC_PARAM(mode1_down_kbytes_per_s, 1250, 1, 4000000, "kB/s", "below this from mode 1 to 0"),
-	CC_PARAM(mode1_up_kbytes_per_s, 15000, 1, 4000000, "kB/s", "above this from mode 1 to 2"),
-	CC_PARAM(mode2_down_kbytes_per_s, 12500, 1, 4000000, "kB/s", "below this from mode 2 to 1"),
-	CC_PARAM(packet_bytes, 1500, 64, 65535, "bytes", "size of a packet for the thresholds"),
-	CC_PARAM(mi_us, 750, 0, 10000, "us", "queueing delay below which the window doubles"),
-	CC_SWITCH(every_other_rtt, 0, "a step every other round trip only"),
-);
+#define FAST_PARAMS(P)                                                                                                 \
+	P(CC_PARAM(gamma_pct, 50, 1, 100, "%", "share of the way to the equation's window taken at each step"))        \
+	P(CC_PARAM(alpha_pkts, 0, 0, 10000, "pkts", "packets to keep in the queue; 0 = by mode"))                      \
+	P(CC_PARAM(mode0_alpha_pkts, 8, 1, 10000, "pkts", "alpha at low throughput"))                                  \
+	P(CC_PARAM(mode1_alpha_pkts, 20, 1, 10000, "pkts", "... medium"))                                              \
+	P(CC_PARAM(mode2_alpha_pkts, 200, 1, 10000, "pkts", "... high"))                                               \
+	P(CC_PARAM(mode0_up_kbytes_per_s, 1500, 1, 4000000, "kB/s", "above this from mode 0 to 1"))                    \
+	P(CC_PARAM(mode1_down_kbytes_per_s, 1250, 1, 4000000, "kB/s", "below this from mode 1 to 0"))                  \
+	P(CC_PARAM(mode1_up_kbytes_per_s, 15000, 1, 4000000, "kB/s", "above this from mode 1 to 2"))                   \
+	P(CC_PARAM(mode2_down_kbytes_per_s, 12500, 1, 4000000, "kB/s", "below this from mode 2 to 1"))                 \
+	P(CC_PARAM(packet_bytes, 1500, 64, 65535, "bytes", "size of a packet for the thresholds"))                     \
+	P(CC_PARAM(mi_us, 750, 0, 10000, "us", "queueing delay below which the window doubles"))                       \
+	P(CC_VARIANT(CC_SWITCH(every_other_rtt, 0, "a step every other round trip only")))
+CC_PARAMS(fast, FAST_PARAMS);
 
 struct fast_state {
+	u64 rtt_q23; /* smoothed, us; steps of 3 / W of the way are small; 0: none since the last reduction or pause */
 	u32 base_rtt_us; /* 0: none yet */
-	u32 rtt_q3; /* smoothed, us; 0: none since the last reduction or pause */
-	u32 rtt_rest_q23; /* ... and what is below its last bit: steps of 3 / W of the way are small */
 	u32 cwnd_q8; /* window with the fraction that the kernel cannot hold */
 	u32 round_end_seq;
 	u8 mode;
@@ -56,22 +54,13 @@ void CC_HOOK(fast_init, struct sock *sk)
 	fast_restart_round(CC_NEW_STATE(fast, sk), tcp_sk(sk));
 }
 
-/* weight min(3 / W, 1/4); the difference is kept unsigned. In Q3 an average within W / 24 us would never move. */
+/* weight min(3 / W, 1/4); the difference is kept unsigned */
 CC_INLINE void fast_smooth(struct fast_state *ca, u32 rtt_us, u32 cwnd)
 {
-	u64 average_q23 = ((u64)ca->rtt_q3 << 20) + ca->rtt_rest_q23;
 	u64 sample_q23 = (u64)rtt_us << 23;
-	u64 step = cc_distance(sample_q23, average_q23) * 3 / cc_max(cwnd, 12);
+	u64 step = cc_distance(sample_q23, ca->rtt_q23) * 3 / cc_max(cwnd, 12);
 
-	average_q23 = sample_q23 > average_q23 ? average_q23 + step : average_q23 - step;
-	ca->rtt_q3 = average_q23 >> 20;
-	ca->rtt_rest_q23 = average_q23 & ((1 << 20) - 1);
-}
-
-CC_INLINE void fast_begin_average(struct fast_state *ca, u32 rtt_us)
-{
-	ca->rtt_q3 = rtt_us << 3;
-	ca->rtt_rest_q23 = 0;
+	ca->rtt_q23 = sample_q23 > ca->rtt_q23 ? ca->rtt_q23 + step : ca->rtt_q23 - step;
 }
 
 void CC_HOOK(fast_pkts_acked, struct sock *sk, const struct ack_sample *sample)
@@ -79,20 +68,20 @@ void CC_HOOK(fast_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 	struct fast_state *ca = CC_STATE(fast, sk);
 	u32 rtt_us;
 
-	if (sample->rtt_us < 0 || cc_recovering(sk))
+	if (sample->rtt_us < 0 || cc_in_reduction_or_loss(sk))
 		return;
 	rtt_us = cc_clamp(sample->rtt_us, 1, 1U << 28);
 	if (!ca->base_rtt_us || rtt_us < ca->base_rtt_us)
 		ca->base_rtt_us = rtt_us;
-	if (ca->rtt_q3)
+	if (ca->rtt_q23)
 		fast_smooth(ca, rtt_us, tcp_sk(sk)->snd_cwnd);
 	else
-		fast_begin_average(ca, rtt_us);
+		ca->rtt_q23 = (u64)rtt_us << 23;
 }
 
 CC_INLINE u32 fast_rtt_us(const struct fast_state *ca)
 {
-	return cc_max(ca->rtt_q3 >> 3, cc_max(ca->base_rtt_us, 1));
+	return cc_max(ca->rtt_q23 >> 23, cc_max(ca->base_rtt_us, 1));
 }
 
 /* One mode up or down per threshold crossed */
@@ -156,13 +145,13 @@ void CC_HOOK(fast_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 	const struct fast_params *p = fast_params();
 	struct fast_state *ca = CC_STATE(fast, sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	bool round_ended = cc_seq_after(tp->snd_una, ca->round_end_seq);
+	bool round_ended = after(tp->snd_una, ca->round_end_seq);
 
-	if (!cc_cwnd_limited(sk))
+	if (!tcp_is_cwnd_limited(sk))
 		ca->filled = false;
-	else if (cc_in_slow_start(tp))
-		cc_slow_start(tp, acked_pkts);
-	else if (cc_recovering(sk) || !ca->rtt_q3) /* no delay is known: it is not that the queue is empty */
+	else if (tcp_in_slow_start(tp))
+		tcp_slow_start(tp, acked_pkts);
+	else if (cc_in_reduction_or_loss(sk) || !ca->rtt_q23) /* no delay is known: it is not that the queue is empty */
 		cc_reno_grow(tp, acked_pkts);
 	else if (fast_queue_is_empty(ca, p))
 		cc_set_cwnd(tp, (u64)tp->snd_cwnd + acked_pkts);
@@ -179,7 +168,7 @@ void CC_HOOK(fast_set_state, struct sock *sk, u8 new_state)
 
 	if (new_state != TCP_CA_Open && new_state != TCP_CA_Loss)
 		return;
-	ca->rtt_q3 = 0;
+	ca->rtt_q23 = 0;
 	if (new_state == TCP_CA_Loss)
 		ca->base_rtt_us = 0;
 	fast_restart_round(ca, tcp_sk(sk));
@@ -190,7 +179,7 @@ CC_INLINE void fast_restart(struct sock *sk)
 {
 	struct fast_state *ca = CC_STATE(fast, sk);
 
-	ca->rtt_q3 = 0;
+	ca->rtt_q23 = 0;
 	fast_restart_round(ca, tcp_sk(sk));
 }
 CC_DEFINE_RESTART(fast, fast_restart)
@@ -198,9 +187,9 @@ CC_DEFINE_RESTART(fast, fast_restart)
 CC_ALGORITHM(fast,
 	.init = CC_FN(fast_init),
 	.cong_avoid = CC_FN(fast_cong_avoid),
-	.ssthresh = CC_FN(cc_reno_ssthresh),
+	.ssthresh = CC_FN(tcp_reno_ssthresh),
 	.set_state = CC_FN(fast_set_state),
 	.pkts_acked = CC_FN(fast_pkts_acked),
-	.undo_cwnd = CC_FN(cc_undo_cwnd),
+	.undo_cwnd = CC_FN(tcp_reno_undo_cwnd),
 	CC_TX_START_HOOKS(fast),
 );

@@ -17,22 +17,11 @@
 #include "hstcp.h"
 #include "lp.h"
 
-CC_PARAMS(highspeed_lp,
-	LOWPRIO_PARAMS,
-	CC_CHOICE(yield, 0, 1, "half|hstcp", "share of the window given up at the first indication: a half, or b(W)"),
-);
-
-struct highspeed_lp_derived {
-	struct hstcp_table table;
-};
-CC_DERIVED(highspeed_lp)
-
-CC_PREPARE(highspeed_lp)
-{
-	struct hstcp_response response = HSTCP_RFC3649;
-
-	hstcp_fill_table(&d->table, &response);
-}
+#define HIGHSPEED_LP_PARAMS(P)                                                                                         \
+	LOWPRIO_PARAMS(P)                                                                                              \
+	P(CC_VARIANT(CC_CHOICE(yield, 0, 1, "half|hstcp",                                                              \
+			       "share of the window given up at the first indication: a half, or b(W)")))
+CC_PARAMS(highspeed_lp, HIGHSPEED_LP_PARAMS);
 
 struct highspeed_lp_state {
 	u64 credit_q10;
@@ -40,33 +29,21 @@ struct highspeed_lp_state {
 };
 CC_STATE_STRUCT(highspeed_lp);
 
-/* (1 - b(W)) W */
-CC_INLINE u32 highspeed_lp_kept_pkts(u64 cwnd)
-{
-	const struct hstcp_table *table = &highspeed_lp_derived()->table;
-	u32 row = hstcp_row(table, cwnd) & (HSTCP_ROWS - 1);
-
-	return cwnd - (cwnd * table->decrease_q8[row] >> 8);
-}
-
 void CC_HOOK(highspeed_lp_init, struct sock *sk)
 {
-	struct lowprio_law law = LOWPRIO_LAW(highspeed_lp_params());
-
-	lowprio_init(&CC_NEW_STATE(highspeed_lp, sk)->delay, &law);
+	lowprio_init(&CC_NEW_STATE(highspeed_lp, sk)->delay, LOWPRIO(highspeed_lp_params()));
 }
 
 void CC_HOOK(highspeed_lp_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
 	const struct highspeed_lp_params *p = highspeed_lp_params();
-	struct lowprio_law law = LOWPRIO_LAW(p);
 	struct highspeed_lp_state *ca = CC_STATE(highspeed_lp, sk);
 	u32 cwnd = tcp_sk(sk)->snd_cwnd;
 
-	if (!lowprio_indicates(&ca->delay, sk, &law, sample))
+	if (!lowprio_indicates(&ca->delay, sk, LOWPRIO(p), sample))
 		return;
 	ca->credit_q10 = 0;
-	lowprio_yield(&ca->delay, sk, &law, p->yield ? highspeed_lp_kept_pkts(cwnd) : cwnd >> 1);
+	lowprio_yield(&ca->delay, sk, LOWPRIO(p), p->yield ? hstcp_kept_pkts(&hstcp_rfc3649, cwnd) : cwnd >> 1);
 }
 
 void CC_HOOK(highspeed_lp_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
@@ -77,17 +54,17 @@ void CC_HOOK(highspeed_lp_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 
 	if (lowprio_is_inferring(&ca->delay, sk))
 		return;
-	acked_pkts = cc_slow_start_first(sk, acked_pkts);
+	acked_pkts = cc_begin_growth(sk, acked_pkts);
 	if (!acked_pkts)
 		return;
-	increase_pkts = hstcp_row(&highspeed_lp_derived()->table, tp->snd_cwnd) + 1;
+	increase_pkts = hstcp_row_of(&hstcp_rfc3649, tp->snd_cwnd) + 1;
 	cc_additive_increase_q10(tp, &ca->credit_q10, increase_pkts << 10, acked_pkts);
 }
 
 u32 CC_HOOK(highspeed_lp_ssthresh, struct sock *sk)
 {
 	CC_STATE(highspeed_lp, sk)->credit_q10 = 0;
-	return cc_ssthresh_floor(highspeed_lp_kept_pkts(tcp_sk(sk)->snd_cwnd));
+	return cc_ssthresh_floor(hstcp_kept_pkts(&hstcp_rfc3649, tcp_sk(sk)->snd_cwnd));
 }
 
 CC_REGISTER(highspeed_lp, "bpf_hstcp_lp", 0,
@@ -95,5 +72,5 @@ CC_REGISTER(highspeed_lp, "bpf_hstcp_lp", 0,
 	.pkts_acked = CC_FN(highspeed_lp_pkts_acked),
 	.cong_avoid = CC_FN(highspeed_lp_cong_avoid),
 	.ssthresh = CC_FN(highspeed_lp_ssthresh),
-	.undo_cwnd = CC_FN(cc_undo_cwnd),
+	.undo_cwnd = CC_FN(tcp_reno_undo_cwnd),
 );

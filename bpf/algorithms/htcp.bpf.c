@@ -8,26 +8,25 @@
  *          alpha = 1 for D <= D_L, else 1 + 10 (D - D_L) + ((D - D_L) / 2)^2, then alpha = 2 (1 - beta) alpha
  *          beta = RTT_min / RTT_max within [0.5, 0.8], and 0.5 when throughput changed by more than D_B since the last
  * Why      Long times between losses mean a large share of a fast path: grow faster the longer nothing was lost.
- * Differs  From Linux: alpha is Q10 and follows the clock at each ACK, RTT scaling is off, the clock stops while there is
- *          nothing to send, and RTT_max follows a larger sample by 20 ms at most (Linux ignores it; in the paper it is the
- *          largest). Profile linux has Linux's: linux_counting, where a window of 10 packets grows at the 11th ACK and alpha
- *          is a whole number, and tick_us. alpha does not wrap after 131 s. From FreeBSD: its maximum-RTT decay divides the
- *          whole sum by 100. Throughput is measured over an RTT_min or more (Linux: and a window), the
- *          first three times unsmoothed.
+ * Differs  From Linux: alpha is Q10 and follows the clock at each ACK, RTT scaling is off, the clock stops while there
+ *          is nothing to send, and RTT_max follows a larger sample by 20 ms at most. Profile linux counts as Linux
+ *          (linux_counting, tick_us). alpha does not wrap after 131 s. Throughput is measured over an RTT_min or more,
+ *          the first three times unsmoothed. From FreeBSD: its decay of RTT_max divides the whole sum by 100.
  * State    80 bytes of 104.
  * Range    alpha < 2^42 for any time (the excess over D_L is held at 2^20 ms); rates below 2^32 packets/s.
  */
 #include "cc.h"
 
-CC_PARAMS(htcp,
-	CC_PARAM(delta_l_us, 1000000, 100000, 10000000, "us", "D_L: grow as Reno for this long after congestion"),
-	CC_PARAM(delta_b_pct, 20, 0, 100, "%", "D_B: change of throughput at which the decrease falls back to 0.5"),
-	CC_SWITCH(adaptive_backoff, 1, "beta from the RTT ratio; off: always 0.5"),
-	CC_SWITCH(rtt_scaling, 0, "multiply alpha by RTT_min / rtt_ref_us within [0.1, 2]"),
-	CC_PARAM(rtt_ref_us, 100000, 1000, 10000000, "us", "RTT at which scaling changes nothing"),
-	CC_SWITCH(linux_counting, 0, "alpha, credit and RTT_max as tcp_htcp.c rounds and counts them"),
-	CC_PARAM(tick_us, 1, 1, 10000, "us", "clock and RTTs in steps of this (Linux: a jiffy, 4000 where HZ is 250)"),
-);
+#define HTCP_PARAMS(P)                                                                                                 \
+	P(CC_PARAM(delta_l_us, 1000000, 100000, 10000000, "us", "D_L: grow as Reno for this long after congestion"))   \
+	P(CC_PARAM(delta_b_pct, 20, 0, 100, "%", "D_B: change of throughput at which the decrease falls back to 0.5")) \
+	P(CC_SWITCH(adaptive_backoff, 1, "beta from the RTT ratio; off: always 0.5"))                                  \
+	P(CC_SWITCH(rtt_scaling, 0, "multiply alpha by RTT_min / rtt_ref_us within [0.1, 2]"))                         \
+	P(CC_PARAM(rtt_ref_us, 100000, 1000, 10000000, "us", "RTT at which scaling changes nothing"))                  \
+	P(CC_VARIANT(CC_SWITCH(linux_counting, 0, "alpha, credit and RTT_max as tcp_htcp.c rounds and counts them")))  \
+	P(CC_VARIANT(CC_PARAM(tick_us, 1, 1, 10000, "us",                                                              \
+			      "clock and RTTs in steps of this (Linux: a jiffy, 4000 where HZ is 250)")))
+CC_PARAMS(htcp, HTCP_PARAMS);
 
 #define HTCP_BETA_MIN_Q7 64 /* 0.5 */
 #define HTCP_BETA_MAX_Q7 102 /* 0.8 */
@@ -197,9 +196,9 @@ void CC_HOOK(htcp_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 	const struct htcp_params *p = htcp_params();
 	struct htcp_state *ca = CC_STATE(htcp, sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	bool in_slow_start = cc_in_slow_start(tp);
+	bool in_slow_start = tcp_in_slow_start(tp);
 
-	acked_pkts = cc_slow_start_first(sk, acked_pkts);
+	acked_pkts = cc_begin_growth(sk, acked_pkts);
 	if (!acked_pkts)
 		return;
 	if (p->linux_counting) {
@@ -280,12 +279,12 @@ u32 CC_HOOK(htcp_undo_cwnd, struct sock *sk)
 		ca->max_rtt_us = ca->undo.max_rtt_us;
 		ca->old_max_rate_pps = ca->undo.old_max_rate_pps;
 		if (htcp_params()->linux_counting)
-			return cc_undone_cwnd_pkts(tcp_sk(sk));
+			return cc_restored_cwnd_pkts(tcp_sk(sk));
 		ca->beta_q7 = ca->undo.beta_q7;
 		ca->rate_was_steady = ca->undo.rate_was_steady;
 		htcp_update_alpha(ca, htcp_params(), sk);
 	}
-	return cc_undone_cwnd_pkts(tcp_sk(sk));
+	return cc_restored_cwnd_pkts(tcp_sk(sk));
 }
 
 /* A pause is not time without congestion: the clock stands still in it, and no throughput is measured over it. */

@@ -16,10 +16,11 @@
  */
 #include "rtt.h"
 
-CC_PARAMS(hybla,
-	CC_PARAM(rtt0_us, 25000, 1000, 1000000, "us", "RTT_0: the RTT whose growth is the aim"),
-	CC_SWITCH(per_ack, 0, "growth for each ACK as for one packet, however many it acknowledges (Linux: on)"),
-);
+#define HYBLA_PARAMS(P)                                                                                                \
+	P(CC_PARAM(rtt0_us, 25000, 1000, 1000000, "us", "RTT_0: the RTT whose growth is the aim"))                     \
+	P(CC_VARIANT(CC_SWITCH(per_ack, 0,                                                                             \
+			       "growth for each ACK as for one packet, however many it acknowledges (Linux: on)")))
+CC_PARAMS(hybla, HYBLA_PARAMS);
 
 struct hybla_state {
 	u64 credit_q10;
@@ -77,7 +78,7 @@ void CC_HOOK(hybla_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 	struct hybla_state *ca = CC_STATE(hybla, sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (!cc_cwnd_limited(sk))
+	if (!tcp_is_cwnd_limited(sk))
 		return;
 	if (CC_BITFIELD(inet_csk(sk), icsk_ca_state) != TCP_CA_Open) {
 		cc_reno_grow(tp, acked_pkts);
@@ -85,7 +86,7 @@ void CC_HOOK(hybla_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 	}
 	if (hybla_params()->per_ack)
 		acked_pkts = 1;
-	if (cc_in_slow_start(tp))
+	if (tcp_in_slow_start(tp))
 		hybla_slow_start(ca, tp, acked_pkts);
 	else /* rho^2: Q3 times Q3 is Q6 */
 		cc_additive_increase_q10(tp, &ca->credit_q10, (u64)ca->rho_q3 * ca->rho_q3 << 4, acked_pkts);
@@ -94,7 +95,7 @@ void CC_HOOK(hybla_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 u32 CC_HOOK(hybla_ssthresh, struct sock *sk)
 {
 	CC_STATE(hybla, sk)->credit_q10 = 0;
-	return cc_reno_ssthresh_pkts(tcp_sk(sk));
+	return cc_half_cwnd_pkts(tcp_sk(sk));
 }
 
 CC_ALGORITHM(hybla,
@@ -102,5 +103,5 @@ CC_ALGORITHM(hybla,
 	.cong_avoid = CC_FN(hybla_cong_avoid),
 	.ssthresh = CC_FN(hybla_ssthresh),
 	.pkts_acked = CC_FN(hybla_pkts_acked),
-	.undo_cwnd = CC_FN(cc_undo_cwnd),
+	.undo_cwnd = CC_FN(tcp_reno_undo_cwnd),
 );

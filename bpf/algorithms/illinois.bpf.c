@@ -15,18 +15,20 @@
  */
 #include "rtt.h"
 
-CC_PARAMS(illinois,
-	CC_PARAM(low_window_pkts, 15, 0, 1000, "pkts", "below this window: Reno"),
-	CC_PARAM(theta_rtts, 5, 1, 255, "RTTs", "low delay must last so long before the fastest growth returns"),
-	CC_PARAM(alpha_min_q7, 38, 13, 128, "1/128 pkts/RTT", "slowest growth (38: 0.3)"),
-	CC_PARAM(alpha_max_q7, 1280, 128, 12800, "1/128 pkts/RTT", "fastest growth (1280: 10)"),
-	CC_PARAM(beta_min_q6, 8, 1, 32, "1/64", "smallest share given up on loss (8: 1/8)"),
-	CC_PARAM(beta_max_q6, 32, 8, 48, "1/64", "largest share given up on loss (32: 1/2)"),
-	CC_PARAM(eta1_pct, 1, 1, 10, "%", "of the largest delay: below it growth is fastest"),
-	CC_PARAM(eta2_pct, 10, 1, 50, "%", "... the decrease is smallest"),
-	CC_PARAM(eta3_pct, 80, 51, 100, "%", "... above it the decrease is largest"),
-	CC_SWITCH(linux_counting, 0, "count RTTs in recovery, and at an ACK what it acknowledged of all sent, as tcp_illinois.c"),
-);
+#define ILLINOIS_PARAMS(P)                                                                                             \
+	P(CC_PARAM(low_window_pkts, 15, 0, 1000, "pkts", "below this window: Reno"))                                   \
+	P(CC_PARAM(theta_rtts, 5, 1, 255, "RTTs", "low delay must last so long before the fastest growth returns"))    \
+	P(CC_PARAM(alpha_min_q7, 38, 13, 128, "1/128 pkts/RTT", "slowest growth (38: 0.3)"))                           \
+	P(CC_PARAM(alpha_max_q7, 1280, 128, 12800, "1/128 pkts/RTT", "fastest growth (1280: 10)"))                     \
+	P(CC_PARAM(beta_min_q6, 8, 1, 32, "1/64", "smallest share given up on loss (8: 1/8)"))                         \
+	P(CC_PARAM(beta_max_q6, 32, 8, 48, "1/64", "largest share given up on loss (32: 1/2)"))                        \
+	P(CC_PARAM(eta1_pct, 1, 1, 10, "%", "of the largest delay: below it growth is fastest"))                       \
+	P(CC_PARAM(eta2_pct, 10, 1, 50, "%", "... the decrease is smallest"))                                          \
+	P(CC_PARAM(eta3_pct, 80, 51, 100, "%", "... above it the decrease is largest"))                                \
+	P(CC_VARIANT(CC_SWITCH(                                                                                        \
+		linux_counting, 0,                                                                                     \
+		"count RTTs in recovery, and at an ACK what it acknowledged of all sent, as tcp_illinois.c")))
+CC_PARAMS(illinois, ILLINOIS_PARAMS);
 
 #define ILLINOIS_RENO_ALPHA_Q7 128
 #define ILLINOIS_RENO_BETA_Q6 32
@@ -79,7 +81,7 @@ void CC_HOOK(illinois_pkts_acked, struct sock *sk, const struct ack_sample *samp
 	if (!ca->base_rtt_us || rtt_us < ca->base_rtt_us)
 		ca->base_rtt_us = rtt_us;
 	ca->max_rtt_us = cc_max(ca->max_rtt_us, rtt_us);
-	if (cc_recovering(sk) && !illinois_params()->linux_counting)
+	if (cc_in_reduction_or_loss(sk) && !illinois_params()->linux_counting)
 		return;
 	ca->rtt_sum_us += rtt_us;
 	ca->rtt_samples++;
@@ -152,11 +154,11 @@ void CC_HOOK(illinois_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 {
 	struct illinois_state *ca = CC_STATE(illinois, sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	bool in_slow_start = cc_in_slow_start(tp);
+	bool in_slow_start = tcp_in_slow_start(tp);
 
-	if (cc_seq_after(tp->snd_una, ca->round_end_seq))
+	if (after(tp->snd_una, ca->round_end_seq))
 		illinois_end_round(ca, illinois_params(), tp);
-	acked_pkts = cc_slow_start_first(sk, acked_pkts);
+	acked_pkts = cc_begin_growth(sk, acked_pkts);
 	if (!acked_pkts)
 		return;
 	if (!illinois_params()->linux_counting) {
@@ -193,5 +195,5 @@ CC_ALGORITHM(illinois,
 	.ssthresh = CC_FN(illinois_ssthresh),
 	.set_state = CC_FN(illinois_set_state),
 	.pkts_acked = CC_FN(illinois_pkts_acked),
-	.undo_cwnd = CC_FN(cc_undo_cwnd),
+	.undo_cwnd = CC_FN(tcp_reno_undo_cwnd),
 );

@@ -18,13 +18,16 @@
  */
 #include "rtt.h"
 
-CC_PARAMS(libra,
-	CC_PARAM(t0_us, 1000000, 1000, 10000000, "us", "T0: RTT from which on the law no longer favours long paths"),
-	CC_PARAM(t1_us, 1000000, 1000, 10000000, "us", "T1: the decrease is T1 / 2(T + T0); no more than a half is given up"),
-	CC_PARAM(k1_q10, 2048, 1, 102400, "1/1024", "k1: packets per second gained in a second, per Mbit/s (2048: 2)"),
-	CC_PARAM(k2_q8, 512, 0, 2560, "1/256", "k2: how much a full queue slows the growth down (512: by e^-2)"),
-	CC_PARAM(capacity_mbps, 100, 1, 100000, "Mbit/s", "C: capacity of the bottleneck"),
-);
+#define LIBRA_PARAMS(P)                                                                                                \
+	P(CC_PARAM(t0_us, 1000000, 1000, 10000000, "us",                                                               \
+		   "T0: RTT from which on the law no longer favours long paths"))                                      \
+	P(CC_PARAM(t1_us, 1000000, 1000, 10000000, "us",                                                               \
+		   "T1: the decrease is T1 / 2(T + T0); no more than a half is given up"))                             \
+	P(CC_PARAM(k1_q10, 2048, 1, 102400, "1/1024",                                                                  \
+		   "k1: packets per second gained in a second, per Mbit/s (2048: 2)"))                                 \
+	P(CC_PARAM(k2_q8, 512, 0, 2560, "1/256", "k2: how much a full queue slows the growth down (512: by e^-2)"))    \
+	P(CC_PARAM(capacity_mbps, 100, 1, 100000, "Mbit/s", "C: capacity of the bottleneck"))
+CC_PARAMS(libra, LIBRA_PARAMS);
 
 struct libra_state {
 	u64 credit_q10;
@@ -44,7 +47,7 @@ void CC_HOOK(libra_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 	struct libra_state *ca = CC_STATE(libra, sk);
 	u32 rtt_us;
 
-	if (sample->rtt_us < 0 || cc_recovering(sk))
+	if (sample->rtt_us < 0 || cc_in_reduction_or_loss(sk))
 		return;
 	rtt_us = cc_clamp(sample->rtt_us, 1, 1U << 28);
 	if (!ca->min_rtt_us || rtt_us < ca->min_rtt_us)
@@ -81,13 +84,13 @@ void CC_HOOK(libra_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 	struct libra_state *ca = CC_STATE(libra, sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	acked_pkts = cc_slow_start_first(sk, acked_pkts);
+	acked_pkts = cc_begin_growth(sk, acked_pkts);
 	if (!acked_pkts)
 		return;
 	if (ca->rtt_q3us)
 		cc_additive_increase_q10(tp, &ca->credit_q10, libra_increase_q10(ca, libra_params()), acked_pkts);
 	else
-		cc_additive_increase(tp, tp->snd_cwnd, acked_pkts);
+		tcp_cong_avoid_ai(tp, tp->snd_cwnd, acked_pkts);
 }
 
 u32 CC_HOOK(libra_ssthresh, struct sock *sk)
@@ -106,5 +109,5 @@ CC_ALGORITHM(libra,
 	.pkts_acked = CC_FN(libra_pkts_acked),
 	.cong_avoid = CC_FN(libra_cong_avoid),
 	.ssthresh = CC_FN(libra_ssthresh),
-	.undo_cwnd = CC_FN(cc_undo_cwnd),
+	.undo_cwnd = CC_FN(tcp_reno_undo_cwnd),
 );

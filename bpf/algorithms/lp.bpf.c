@@ -8,19 +8,18 @@
  *          indication: smoothed one-way delay > d_min + 0.15 (d_max - d_min)
  * Why      Delay rises before packets are lost. Who gives way then, and waits whether that helped, leaves the path to
  *          flows that only know losses; who finds the path still busy gives way entirely.
- * Differs  From the paper: what delayed ACKs add is left out, a queue with less than two of its own packets indicates
- *          nothing, nor does a range below min_range_us, and a tick is added (delayed_acks=on, own_queue_pkts=0,
- *          min_range_us=0: as in the paper). From Linux: the same; one reaction an RTT at most (reaction_rtts=0: any);
- *          d_min and d_max are kept after an indication (relearn_range=on: as in Linux); ssthresh is lowered with the
- *          window (lower_ssthresh=off: as in Linux, where the window climbs back by slow start); the phase lasts 3 RTT
- *          of the smoothed RTT; the peer's tick is rounded to a nominal one; without time stamps, or where these are
- *          too coarse, the RTT stands for the one-way delay.
+ * Differs  From the paper: delayed ACKs, a queue with less than two own packets, and a range of delays below
+ *          min_range_us indicate nothing, and a tick is added (delayed_acks=on, own_queue_pkts=0, min_range_us=0: as in
+ *          the paper). From Linux: also, one reaction an RTT at most (reaction_rtts), a range of the whole connection
+ *          (relearn_range) and a lowered ssthresh (lower_ssthresh); 3 smoothed RTTs; nominal ticks; the RTT where time
+ *          stamps do not serve.
  * State    48 bytes of 104.
  * Range    delays up to 268 s.
  */
 #include "lp.h"
 
-CC_PARAMS(lp, LOWPRIO_PARAMS);
+#define LP_PARAMS(P) LOWPRIO_PARAMS(P)
+CC_PARAMS(lp, LP_PARAMS);
 
 struct lp_state {
 	struct lowprio_delay delay;
@@ -29,23 +28,21 @@ CC_STATE_STRUCT(lp);
 
 void CC_HOOK(lp_init, struct sock *sk)
 {
-	struct lowprio_law law = LOWPRIO_LAW(lp_params());
-
-	lowprio_init(&CC_NEW_STATE(lp, sk)->delay, &law);
+	lowprio_init(&CC_NEW_STATE(lp, sk)->delay, LOWPRIO(lp_params()));
 }
 
 void CC_HOOK(lp_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
-	struct lowprio_law law = LOWPRIO_LAW(lp_params());
+	const struct lowprio_params *p = LOWPRIO(lp_params());
 	struct lp_state *ca = CC_STATE(lp, sk);
 
-	if (lowprio_indicates(&ca->delay, sk, &law, sample))
-		lowprio_yield(&ca->delay, sk, &law, tcp_sk(sk)->snd_cwnd >> 1);
+	if (lowprio_indicates(&ca->delay, sk, p, sample))
+		lowprio_yield(&ca->delay, sk, p, tcp_sk(sk)->snd_cwnd >> 1);
 }
 
 void CC_HOOK(lp_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 {
-	if (cc_cwnd_limited(sk) && !lowprio_is_inferring(&CC_STATE(lp, sk)->delay, sk))
+	if (tcp_is_cwnd_limited(sk) && !lowprio_is_inferring(&CC_STATE(lp, sk)->delay, sk))
 		cc_reno_grow(tcp_sk(sk), acked_pkts);
 }
 
@@ -53,6 +50,6 @@ CC_ALGORITHM(lp,
 	.init = CC_FN(lp_init),
 	.pkts_acked = CC_FN(lp_pkts_acked),
 	.cong_avoid = CC_FN(lp_cong_avoid),
-	.ssthresh = CC_FN(cc_reno_ssthresh),
-	.undo_cwnd = CC_FN(cc_undo_cwnd),
+	.ssthresh = CC_FN(tcp_reno_ssthresh),
+	.undo_cwnd = CC_FN(tcp_reno_undo_cwnd),
 );

@@ -17,24 +17,67 @@
  */
 #include "rtt.h"
 
-CC_PARAMS(nv,
-	CC_PARAM(pad_pkts, 10, 0, 1000, "pkts", "window beyond rate times RTT"),
-	CC_PARAM(pad_buffer_pkts, 2, 0, 1000, "pkts", "no growth within this distance below the ideal window"),
-	CC_PARAM(reset_s, 5, 1, 3600, "s", "the smallest RTT is renewed this often, give or take a quarter"),
-	CC_PARAM(min_cwnd_pkts, 2, 1, 1000, "pkts", "smallest window that a decision leaves"),
-	CC_PARAM(decrease_q7, 38, 0, 128, "1/128", "share of the excess over the ideal window given up in a round (38: 0.3)"),
-	CC_PARAM(ssthresh_q3, 8, 1, 16, "1/8", "ssthresh after congestion, of the ideal window"),
-	CC_PARAM(rtt_weight_q8, 128, 0, 256, "1/256", "weight of a new sample in the RTT; 0 = the sample alone"),
-	CC_PARAM(loss_keep_q10, 819, 512, 1023, "1/1024", "share of the window kept on loss (819: 0.8)"),
-	CC_PARAM(regain_rtts, 8, 0, 255, "RTTs", "without congestion, to double a growth that RTOs reduced; 0 = no reduction"),
-	CC_PARAM(speedup_rtts, 0, 0, 255, "RTTs", "without congestion, to double the growth beyond Reno's; 0 = never"),
-	CC_PARAM(decrease_calls, 60, 1, 255, "", "ACKs with a sample before the window is reduced"),
-	CC_PARAM(increase_calls, 20, 1, 255, "", "ACKs with a sample before growth is allowed"),
-	CC_PARAM(slow_start_calls, 30, 1, 255, "", "ACKs with a sample before the first slow start is ended"),
-	CC_PARAM(stop_rtts, 10, 1, 255, "RTTs", "of suspected congestion without decision before growth stops"),
-	CC_PARAM(decision_rtts, 2, 1, 255, "RTTs", "between decisions for a smaller window"),
-	CC_PARAM(base_rtt_us, 0, 0, 10000000, "us", "no RTT is taken to be smaller; 0 = no bound"),
-);
+/*
+ * The model
+ *
+ * Vegas compares the window with base RTT times rate, where the rate is that of the whole round.
+ * In a data center an RTT is some ten microseconds: one interrupt, one ACK held back by GRO, and
+ * the comparison is wrong by more than the queue it looks for. NV keeps the idea and makes each of
+ * its numbers robust:
+ *
+ *   rate      of each ACK: bytes in flight when its packet was sent, by the smoothed RTT. The
+ *             largest of many counts: noise makes an RTT longer and so a rate smaller, hardly ever
+ *             larger.
+ *   RTT_min   renewed every few seconds, since a route may change, at a random moment, since flows
+ *             that renew it together would all measure each other's queue.
+ *   decision  only at the end of a round, and only after enough ACKs with a sample. The samples of
+ *             too small a number may all be noise. A mistaken decrease costs throughput at once, a
+ *             mistaken increase costs a little queue: so a decrease takes 60 samples over at least
+ *             2 rounds, growth 20. To end slow start 30 suffice, because there waiting costs a
+ *             doubling a round.
+ *
+ *                    W > ideal, 60 samples: W -= 0.3 of the excess
+ *                    W > ideal for 10 rounds without so many
+ *     [ may grow ] -------------------------------------------------> [ may not grow ]
+ *                  <-------------------------------------------------
+ *                    W <= ideal - 2, 20 samples: Reno's growth
+ *
+ * pad        10 packets: a window of exactly rate times RTT_min measures the rate that it causes
+ *            itself and could never find more. The pad is what the queue holds for each flow.
+ * buffer     2 packets below the ideal window nothing happens: without this gap the window would
+ *            move at each decision.
+ * 0.3        of the excess in a round: what is in the queue leaves over several rounds, and RTTs
+ *            measured meanwhile are averages of before and after.
+ * ssthresh   is the ideal window itself: after the decrease growth is linear, not slow start back
+ *            into the queue.
+ * 0.8        at a loss: the queue of a data center's switch is short against the pipe, half would
+ *            be too much.
+ * growth     After timeouts Reno's growth is too fast for a switch with very many flows (incast):
+ *            each timeout halves it, down to 1/256, and 8 decisions without congestion give back a
+ *            doubling. In Linux this is one number, cwnd_growth_factor: here slow_shift is its
+ *            negative half and fast_shift its positive.
+ */
+#define NV_PARAMS(P)                                                                                                   \
+	P(CC_PARAM(pad_pkts, 10, 0, 1000, "pkts", "window beyond rate times RTT"))                                     \
+	P(CC_PARAM(pad_buffer_pkts, 2, 0, 1000, "pkts", "no growth within this distance below the ideal window"))      \
+	P(CC_PARAM(reset_s, 5, 1, 3600, "s", "the smallest RTT is renewed this often, give or take a quarter"))        \
+	P(CC_PARAM(min_cwnd_pkts, 2, 1, 1000, "pkts", "smallest window that a decision leaves"))                       \
+	P(CC_PARAM(decrease_q7, 38, 0, 128, "1/128",                                                                   \
+		   "share of the excess over the ideal window given up in a round (38: 0.3)"))                         \
+	P(CC_PARAM(ssthresh_q3, 8, 1, 16, "1/8", "ssthresh after congestion, of the ideal window"))                    \
+	P(CC_PARAM(rtt_weight_q8, 128, 0, 256, "1/256", "weight of a new sample in the RTT; 0 = the sample alone"))    \
+	P(CC_PARAM(loss_keep_q10, 819, 512, 1023, "1/1024", "share of the window kept on loss (819: 0.8)"))            \
+	P(CC_PARAM(regain_rtts, 8, 0, 255, "RTTs",                                                                     \
+		   "without congestion, to double a growth that RTOs reduced; 0 = no reduction"))                      \
+	P(CC_PARAM(speedup_rtts, 0, 0, 255, "RTTs",                                                                    \
+		   "without congestion, to double the growth beyond Reno's; 0 = never"))                               \
+	P(CC_PARAM(decrease_calls, 60, 1, 255, "", "ACKs with a sample before the window is reduced"))                 \
+	P(CC_PARAM(increase_calls, 20, 1, 255, "", "ACKs with a sample before growth is allowed"))                     \
+	P(CC_PARAM(slow_start_calls, 30, 1, 255, "", "ACKs with a sample before the first slow start is ended"))       \
+	P(CC_PARAM(stop_rtts, 10, 1, 255, "RTTs", "of suspected congestion without decision before growth stops"))     \
+	P(CC_PARAM(decision_rtts, 2, 1, 255, "RTTs", "between decisions for a smaller window"))                        \
+	P(CC_PARAM(base_rtt_us, 0, 0, 10000000, "us", "no RTT is taken to be smaller; 0 = no bound"))
+CC_PARAMS(nv, NV_PARAMS);
 
 #define NV_NO_RTT 0xffffffffU
 #define NV_FIRST_RESET_US 2000000 /* Linux: the first renewal of the smallest RTT comes early */
@@ -213,7 +256,7 @@ void CC_HOOK(nv_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 	u64 rate_q16;
 	u32 rtt_us;
 
-	if (sample->rtt_us < 0 || cc_recovering(sk))
+	if (sample->rtt_us < 0 || cc_in_reduction_or_loss(sk))
 		return;
 	acked_bytes = cc_minus(tp->snd_una, ca->last_una);
 	ca->last_una = tp->snd_una;
@@ -239,13 +282,13 @@ void CC_HOOK(nv_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 
 	if (!ca->may_grow)
 		return;
-	acked_pkts = cc_slow_start_first(sk, acked_pkts);
+	acked_pkts = cc_begin_growth(sk, acked_pkts);
 	if (!acked_pkts)
 		return;
 	divisor = (u64)tp->snd_cwnd << (ca->slow_shift & 15);
 	if (!ca->slow_shift)
 		divisor = cc_max(divisor >> (ca->fast_shift & 31), 4);
-	cc_additive_increase(tp, cc_min(divisor, 1U << 31), acked_pkts);
+	tcp_cong_avoid_ai(tp, cc_min(divisor, 1U << 31), acked_pkts);
 }
 
 u32 CC_HOOK(nv_ssthresh, struct sock *sk)
@@ -276,5 +319,5 @@ CC_ALGORITHM(nv,
 	.cong_avoid = CC_FN(nv_cong_avoid),
 	.ssthresh = CC_FN(nv_ssthresh),
 	.set_state = CC_FN(nv_set_state),
-	.undo_cwnd = CC_FN(cc_undo_cwnd),
+	.undo_cwnd = CC_FN(tcp_reno_undo_cwnd),
 );

@@ -13,9 +13,10 @@
  */
 #include "cc.h"
 
-CC_PARAMS(reno,
-	CC_PARAM(abc_limit_pkts, 0, 0, 2, "pkts", "L: most packets that one ACK may add in slow start; 0 = no limit (Linux)"),
-);
+#define RENO_PARAMS(P)                                                                                                 \
+	P(CC_PARAM(abc_limit_pkts, 0, 0, 2, "pkts",                                                                    \
+		   "L: most packets that one ACK may add in slow start; 0 = no limit (Linux)"))
+CC_PARAMS(reno, RENO_PARAMS);
 
 struct reno_state {
 	bool slow_start_after_rto;
@@ -37,18 +38,18 @@ void CC_HOOK(reno_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 	struct reno_state *ca = CC_STATE(reno, sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (!cc_cwnd_limited(sk))
+	if (!tcp_is_cwnd_limited(sk))
 		return;
-	if (cc_in_slow_start(tp)) {
+	if (tcp_in_slow_start(tp)) {
 		u32 counted = reno_slow_start_pkts(ca, acked_pkts);
-		u32 left = cc_slow_start(tp, counted);
+		u32 left = tcp_slow_start(tp, counted);
 
 		acked_pkts = counted == acked_pkts ? left : 0;
 		if (!acked_pkts)
 			return;
 	}
 	ca->slow_start_after_rto = false;
-	cc_additive_increase(tp, tp->snd_cwnd, acked_pkts);
+	tcp_cong_avoid_ai(tp, tp->snd_cwnd, acked_pkts);
 }
 
 void CC_HOOK(reno_set_state, struct sock *sk, u8 new_state)
@@ -59,7 +60,7 @@ void CC_HOOK(reno_set_state, struct sock *sk, u8 new_state)
 
 CC_ALGORITHM(reno,
 	.cong_avoid = CC_FN(reno_cong_avoid),
-	.ssthresh = CC_FN(cc_reno_ssthresh),
+	.ssthresh = CC_FN(tcp_reno_ssthresh),
 	.set_state = CC_FN(reno_set_state),
-	.undo_cwnd = CC_FN(cc_undo_cwnd),
+	.undo_cwnd = CC_FN(tcp_reno_undo_cwnd),
 );

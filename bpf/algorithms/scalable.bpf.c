@@ -13,12 +13,12 @@
  */
 #include "cc.h"
 
-CC_PARAMS(scalable,
-	CC_PARAM(acks_per_pkt, 100, 10, 1000, "pkts", "1/a: packets acked for one more packet of window"),
-	CC_PARAM(decrease_shift, 3, 1, 6, "", "b = 2^-shift: share of the window given up on loss"),
-	CC_PARAM(low_window_pkts, 16, 0, 100, "pkts", "at and below this window: Reno"),
-	CC_SWITCH(reno_growth, 0, "never grow slower than Reno, as Linux does below 1/a packets"),
-);
+#define SCALABLE_PARAMS(P)                                                                                             \
+	P(CC_PARAM(acks_per_pkt, 100, 10, 1000, "pkts", "1/a: packets acked for one more packet of window"))           \
+	P(CC_PARAM(decrease_shift, 3, 1, 6, "", "b = 2^-shift: share of the window given up on loss"))                 \
+	P(CC_PARAM(low_window_pkts, 16, 0, 100, "pkts", "at and below this window: Reno"))                             \
+	P(CC_VARIANT(CC_SWITCH(reno_growth, 0, "never grow slower than Reno, as Linux does below 1/a packets")))
+CC_PARAMS(scalable, SCALABLE_PARAMS);
 
 CC_INLINE bool scalable_low(const struct tcp_sock *tp, const struct scalable_params *p)
 {
@@ -31,12 +31,12 @@ void CC_HOOK(scalable_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 divisor = p->acks_per_pkt;
 
-	acked_pkts = cc_slow_start_first(sk, acked_pkts);
+	acked_pkts = cc_begin_growth(sk, acked_pkts);
 	if (!acked_pkts)
 		return;
 	if (scalable_low(tp, p) || (p->reno_growth && tp->snd_cwnd < divisor))
 		divisor = tp->snd_cwnd;
-	cc_additive_increase(tp, divisor, acked_pkts);
+	tcp_cong_avoid_ai(tp, divisor, acked_pkts);
 }
 
 u32 CC_HOOK(scalable_ssthresh, struct sock *sk)
@@ -45,12 +45,12 @@ u32 CC_HOOK(scalable_ssthresh, struct sock *sk)
 	const struct tcp_sock *tp = tcp_sk(sk);
 
 	if (scalable_low(tp, p))
-		return cc_reno_ssthresh_pkts(tp);
+		return cc_half_cwnd_pkts(tp);
 	return cc_ssthresh_floor(tp->snd_cwnd - (tp->snd_cwnd >> p->decrease_shift));
 }
 
 CC_ALGORITHM(scalable,
 	.cong_avoid = CC_FN(scalable_cong_avoid),
 	.ssthresh = CC_FN(scalable_ssthresh),
-	.undo_cwnd = CC_FN(cc_undo_cwnd),
+	.undo_cwnd = CC_FN(tcp_reno_undo_cwnd),
 );

@@ -17,14 +17,17 @@
  */
 #include "rtt.h"
 
-CC_PARAMS(vegas,
-	CC_PARAM(alpha_pkts, 2, 1, 1000, "pkts", "fewer queued packets than this: grow"),
-	CC_PARAM(beta_pkts, 4, 1, 1000, "pkts", "more queued packets than this: shrink"),
-	CC_PARAM(gamma_pkts, 1, 1, 1000, "pkts", "more queued packets than this end slow start"),
-	CC_SWITCH(linux_diff, 1, "queue estimate over the base RTT (Linux) instead of over the RTT (paper)"),
-	CC_RTT_PARAMS(1),
-	CC_SWITCH(linux_counting, 0, "RTTs and rounds as tcp_vegas.c: base kept over timeouts, samples in recovery, Reno in Disorder"),
-);
+#define VEGAS_PARAMS(P)                                                                                                \
+	P(CC_PARAM(alpha_pkts, 2, 1, 1000, "pkts", "fewer queued packets than this: grow"))                            \
+	P(CC_PARAM(beta_pkts, 4, 1, 1000, "pkts", "more queued packets than this: shrink"))                            \
+	P(CC_PARAM(gamma_pkts, 1, 1, 1000, "pkts", "more queued packets than this end slow start"))                    \
+	P(CC_VARIANT(                                                                                                  \
+		CC_SWITCH(linux_diff, 1, "queue estimate over the base RTT (Linux) instead of over the RTT (paper)"))) \
+	CC_RTT_PARAMS(P, 1)                                                                                            \
+	P(CC_VARIANT(CC_SWITCH(                                                                                        \
+		linux_counting, 0,                                                                                     \
+		"RTTs and rounds as tcp_vegas.c: base kept over timeouts, samples in recovery, Reno in Disorder")))
+CC_PARAMS(vegas, VEGAS_PARAMS);
 
 struct vegas_state {
 	struct cc_rtt rtt;
@@ -48,12 +51,12 @@ CC_INLINE void vegas_decide(const struct vegas_params *p, const struct cc_rtt *r
 	u64 diff = vegas_diff_pkts(p, rtt, tp->snd_cwnd);
 	u64 target = cc_div((u64)tp->snd_cwnd * rtt->base_us, rtt->round_min_us);
 
-	if (cc_in_slow_start(tp)) {
+	if (tcp_in_slow_start(tp)) {
 		if (diff > p->gamma_pkts) {
 			cc_set_cwnd(tp, cc_min(tp->snd_cwnd, target + 1));
 			tp->snd_ssthresh = cc_min(tp->snd_ssthresh, tp->snd_cwnd);
 		} else {
-			cc_slow_start(tp, acked_pkts);
+			tcp_slow_start(tp, acked_pkts);
 		}
 	} else if (diff > p->beta_pkts) {
 		cc_set_cwnd(tp, tp->snd_cwnd - 1);
@@ -76,16 +79,16 @@ void CC_HOOK(vegas_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 	const struct vegas_params *p = vegas_params();
 	struct cc_rtt *rtt = &CC_STATE(vegas, sk)->rtt;
 	struct tcp_sock *tp = tcp_sk(sk);
-	bool limited = cc_cwnd_limited(sk);
+	bool limited = tcp_is_cwnd_limited(sk);
 
 	if (vegas_is_off(p, sk)) {
 		if (limited)
 			cc_reno_grow(tp, acked_pkts);
 		return;
 	}
-	if (!cc_seq_after(tp->snd_una, rtt->round_end_seq)) {
-		if (limited && cc_in_slow_start(tp))
-			cc_slow_start(tp, acked_pkts);
+	if (!after(tp->snd_una, rtt->round_end_seq)) {
+		if (limited && tcp_in_slow_start(tp))
+			tcp_slow_start(tp, acked_pkts);
 		return;
 	}
 	if (limited && cc_rtt_is_known(rtt))
@@ -120,9 +123,9 @@ CC_DEFINE_RESTART(vegas, vegas_restart)
 CC_ALGORITHM(vegas,
 	.init = CC_FN(vegas_init),
 	.cong_avoid = CC_FN(vegas_cong_avoid),
-	.ssthresh = CC_FN(cc_reno_ssthresh),
+	.ssthresh = CC_FN(tcp_reno_ssthresh),
 	.set_state = CC_FN(vegas_set_state),
 	.pkts_acked = CC_FN(vegas_pkts_acked),
-	.undo_cwnd = CC_FN(cc_undo_cwnd),
+	.undo_cwnd = CC_FN(tcp_reno_undo_cwnd),
 	CC_TX_START_HOOKS(vegas),
 );

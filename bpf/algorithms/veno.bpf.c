@@ -14,10 +14,10 @@
  */
 #include "rtt.h"
 
-CC_PARAMS(veno,
-	CC_PARAM(beta_pkts, 3, 1, 16, "pkts", "queued packets from which on the path counts as congested"),
-	CC_RTT_PARAMS(1),
-);
+#define VENO_PARAMS(P)                                                                                                 \
+	P(CC_PARAM(beta_pkts, 3, 1, 16, "pkts", "queued packets from which on the path counts as congested"))          \
+	CC_RTT_PARAMS(P, 1)
+CC_PARAMS(veno, VENO_PARAMS);
 
 struct veno_state {
 	struct cc_rtt rtt; /* round_min_us is the RTT of the last ACK */
@@ -52,12 +52,12 @@ CC_INLINE void veno_grow(struct veno_state *ca, struct tcp_sock *tp, u32 acked_p
 	u64 target_q1 = cc_div((u64)tp->snd_cwnd * ca->rtt.base_us * 2, ca->rtt.round_min_us);
 
 	ca->diff_q1 = ((u64)tp->snd_cwnd << 1) - target_q1;
-	if (cc_in_slow_start(tp))
-		acked_pkts = cc_slow_start(tp, acked_pkts);
+	if (tcp_in_slow_start(tp))
+		acked_pkts = tcp_slow_start(tp, acked_pkts);
 	if (!acked_pkts)
 		return;
 	if (ca->diff_q1 < 2 * veno_params()->beta_pkts)
-		cc_additive_increase(tp, tp->snd_cwnd, acked_pkts);
+		tcp_cong_avoid_ai(tp, tp->snd_cwnd, acked_pkts);
 	else
 		veno_grow_slowly(ca, tp, acked_pkts);
 }
@@ -67,9 +67,9 @@ void CC_HOOK(veno_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 	struct veno_state *ca = CC_STATE(veno, sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (!cc_cwnd_limited(sk))
+	if (!tcp_is_cwnd_limited(sk))
 		return;
-	if (cc_recovering(sk) || !cc_rtt_is_known(&ca->rtt))
+	if (cc_in_reduction_or_loss(sk) || !cc_rtt_is_known(&ca->rtt))
 		cc_reno_grow(tp, acked_pkts);
 	else
 		veno_grow(ca, tp, acked_pkts);
@@ -91,7 +91,7 @@ u32 CC_HOOK(veno_ssthresh, struct sock *sk)
 
 	if (ca->diff_q1 < 2 * veno_params()->beta_pkts)
 		return cc_ssthresh_floor((u64)tp->snd_cwnd * 4 / 5);
-	return cc_reno_ssthresh_pkts(tp);
+	return cc_half_cwnd_pkts(tp);
 }
 
 void CC_HOOK(veno_set_state, struct sock *sk, u8 new_state)
@@ -120,6 +120,6 @@ CC_ALGORITHM(veno,
 	.ssthresh = CC_FN(veno_ssthresh),
 	.set_state = CC_FN(veno_set_state),
 	.pkts_acked = CC_FN(veno_pkts_acked),
-	.undo_cwnd = CC_FN(cc_undo_cwnd),
+	.undo_cwnd = CC_FN(tcp_reno_undo_cwnd),
 	CC_TX_START_HOOKS(veno),
 );

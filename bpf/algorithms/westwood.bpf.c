@@ -16,12 +16,15 @@
  */
 #include "cc.h"
 
-CC_PARAMS(westwood,
-	CC_PARAM(min_window_us, 50000, 1000, 1000000, "us", "shortest time that bandwidth is measured over"),
-	CC_CHOICE(filter, 0, 1, "two_pole|one_pole", "smoothing of the bandwidth: twice (Linux) or once (paper)"),
-	CC_SWITCH(half_without_estimate, 1, "a loss before the first estimate halves the window; off: ssthresh 2"),
-	CC_PARAM(tick_us, 1, 1, 10000, "us", "clock and RTTs in steps of this (Linux: a jiffy, 4000 where HZ is 250)"),
-);
+#define WESTWOOD_PARAMS(P)                                                                                             \
+	P(CC_PARAM(min_window_us, 50000, 1000, 1000000, "us", "shortest time that bandwidth is measured over"))        \
+	P(CC_VARIANT(CC_CHOICE(filter, 0, 1, "two_pole|one_pole",                                                      \
+			       "smoothing of the bandwidth: twice (Linux) or once (paper)")))                          \
+	P(CC_VARIANT(CC_SWITCH(half_without_estimate, 1,                                                               \
+			       "a loss before the first estimate halves the window; off: ssthresh 2")))                \
+	P(CC_VARIANT(CC_PARAM(tick_us, 1, 1, 10000, "us",                                                              \
+			      "clock and RTTs in steps of this (Linux: a jiffy, 4000 where HZ is 250)")))
+CC_PARAMS(westwood, WESTWOOD_PARAMS);
 
 struct westwood_state {
 	u64 window_start_us;
@@ -94,9 +97,9 @@ void CC_HOOK(westwood_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	acked_pkts = cc_slow_start_first(sk, acked_pkts);
+	acked_pkts = cc_begin_growth(sk, acked_pkts);
 	if (acked_pkts)
-		cc_additive_increase(tp, tp->snd_cwnd, acked_pkts);
+		tcp_cong_avoid_ai(tp, tp->snd_cwnd, acked_pkts);
 }
 
 /* BWE RTT_min: what the path holds without a queue */
@@ -136,8 +139,8 @@ void CC_HOOK(westwood_cwnd_event_tx_start, struct sock *sk)
 CC_ALGORITHM(westwood,
 	.init = CC_FN(westwood_init),
 	.cong_avoid = CC_FN(westwood_cong_avoid),
-	.ssthresh = CC_FN(cc_reno_ssthresh), /* for the core's rate reduction during recovery only */
+	.ssthresh = CC_FN(tcp_reno_ssthresh), /* for the core's rate reduction during recovery only */
 	.pkts_acked = CC_FN(westwood_pkts_acked),
-	.undo_cwnd = CC_FN(cc_undo_cwnd),
+	.undo_cwnd = CC_FN(tcp_reno_undo_cwnd),
 	CC_TX_START_HOOKS(westwood),
 );

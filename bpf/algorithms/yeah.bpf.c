@@ -19,19 +19,21 @@
  */
 #include "rtt.h"
 
-CC_PARAMS(yeah,
-	CC_PARAM(alpha_pkts, 80, 1, 10000, "pkts", "Q_max: queued packets from which on it is slow"),
-	CC_PARAM(gamma, 1, 1, 16, "", "decongestion takes Q / gamma"),
-	CC_PARAM(delta_shift, 3, 1, 6, "", "a loss takes at least 2^-delta_shift of the window"),
-	CC_PARAM(epsilon_shift, 1, 1, 4, "", "decongestion takes at most 2^-epsilon_shift of the window"),
-	CC_PARAM(phi, 8, 1, 64, "", "queueing delay over base / phi: slow"),
-	CC_PARAM(rho_rtts, 16, 1, 1000, "RTTs", "slow for so long: competing with greedy flows"),
-	CC_PARAM(zeta_rtts, 50, 1, 1000, "RTTs", "fast for so long: count_reno starts anew"),
-	CC_PARAM(acks_per_pkt, 100, 10, 1000, "pkts", "fast mode: packets acked for one more packet of window"),
-	CC_SWITCH(paper_reset, 0, "count_reno starts anew at half the window (paper) instead of at 2 (Linux)"),
-	CC_RTT_PARAMS(1),
-	CC_SWITCH(linux_counting, 0, "RTTs and rounds as tcp_yeah.c: base kept over timeouts, samples in recovery"),
-);
+#define YEAH_PARAMS(P)                                                                                                 \
+	P(CC_PARAM(alpha_pkts, 80, 1, 10000, "pkts", "Q_max: queued packets from which on it is slow"))                \
+	P(CC_PARAM(gamma, 1, 1, 16, "", "decongestion takes Q / gamma"))                                               \
+	P(CC_PARAM(delta_shift, 3, 1, 6, "", "a loss takes at least 2^-delta_shift of the window"))                    \
+	P(CC_PARAM(epsilon_shift, 1, 1, 4, "", "decongestion takes at most 2^-epsilon_shift of the window"))           \
+	P(CC_PARAM(phi, 8, 1, 64, "", "queueing delay over base / phi: slow"))                                         \
+	P(CC_PARAM(rho_rtts, 16, 1, 1000, "RTTs", "slow for so long: competing with greedy flows"))                    \
+	P(CC_PARAM(zeta_rtts, 50, 1, 1000, "RTTs", "fast for so long: count_reno starts anew"))                        \
+	P(CC_PARAM(acks_per_pkt, 100, 10, 1000, "pkts", "fast mode: packets acked for one more packet of window"))     \
+	P(CC_VARIANT(CC_SWITCH(paper_reset, 0,                                                                         \
+			       "count_reno starts anew at half the window (paper) instead of at 2 (Linux)")))          \
+	CC_RTT_PARAMS(P, 1)                                                                                            \
+	P(CC_VARIANT(CC_SWITCH(linux_counting, 0,                                                                      \
+			       "RTTs and rounds as tcp_yeah.c: base kept over timeouts, samples in recovery")))
+CC_PARAMS(yeah, YEAH_PARAMS);
 
 struct yeah_state {
 	struct cc_rtt rtt;
@@ -96,17 +98,18 @@ void CC_HOOK(yeah_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 	const struct yeah_params *p = yeah_params();
 	struct yeah_state *ca = CC_STATE(yeah, sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	bool limited = cc_cwnd_limited(sk);
+	bool limited = tcp_is_cwnd_limited(sk);
 
-	acked_pkts = cc_slow_start_first(sk, acked_pkts);
+	acked_pkts = cc_begin_growth(sk, acked_pkts);
 	if (acked_pkts) {
 		u32 divisor = ca->slow_rtts ? tp->snd_cwnd : cc_min(tp->snd_cwnd, p->acks_per_pkt);
 
-		cc_additive_increase(tp, divisor, acked_pkts);
+		tcp_cong_avoid_ai(tp, divisor, acked_pkts);
 	}
-	if (p->linux_counting ? !limited : cc_recovering(sk)) /* Linux: no round ends with an unfilled window */
+	if (p->linux_counting ? !limited
+			      : cc_in_reduction_or_loss(sk)) /* Linux: no round ends with an unfilled window */
 		return;
-	if (!cc_seq_after(tp->snd_una, ca->rtt.round_end_seq))
+	if (!after(tp->snd_una, ca->rtt.round_end_seq))
 		return;
 	if (limited && cc_rtt_is_known(&ca->rtt))
 		yeah_end_round(ca, p, tp);
@@ -155,6 +158,6 @@ CC_ALGORITHM(yeah,
 	.ssthresh = CC_FN(yeah_ssthresh),
 	.set_state = CC_FN(yeah_set_state),
 	.pkts_acked = CC_FN(yeah_pkts_acked),
-	.undo_cwnd = CC_FN(cc_undo_cwnd),
+	.undo_cwnd = CC_FN(tcp_reno_undo_cwnd),
 	CC_TX_START_HOOKS(yeah),
 );

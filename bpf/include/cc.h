@@ -2,15 +2,15 @@
 /*
  * The frame: what every algorithm declares itself with, and the rules that all of them share.
  *
- *   CC_PARAMS(name, CC_PARAM(...), ...)   tunables, live; name_params() gives the set in force
+ *   CC_PARAMS(name, NAME_PARAMS)          tunables, live; name_params() gives the set in force (params.h)
  *   CC_HOOK(name_hook, args...)           a function that the kernel (or the simulator) calls
  *   CC_STATE_STRUCT(name)                 declares struct name_state, at most 104 bytes in each socket
  *   CC_STATE(name, sk)                    a socket's struct name_state
  *   CC_NEW_STATE(name, sk)                the same for init: all zero
- *   CC_PREPARE(name_prepare, p, d)        optional: tables worked out from the parameters before these take effect
  *   CC_ALGORITHM(name, .hook = ...)       registration as bpf_name, or with CC_REGISTER under another name and with flags
  *
- * The same text is compiled for BPF and natively. world_bpf.h and world_native.h say what the macros become there.
+ * The same text is compiled for BPF and natively; target_bpf.h and target_native.h define what differs. Functions have
+ * the kernel's name where they do what the kernel's do, and cc_ where they do not.
  *
  * Law of units: windows in packets, time in us, Qn = value times 2^n. Slow start iff snd_cwnd < snd_ssthresh.
  */
@@ -22,11 +22,12 @@
 #include "repair.h"
 
 #ifdef __bpf__
-#include "world_bpf.h"
+#include "target_bpf.h"
 #else
-#include "world_native.h"
+#include "target_native.h"
 #endif
 
+#define CC_NO_HOOK ((void *)0) /* in a table: the kernel is to have none */
 #define CC_ALGORITHM(algorithm, ...) CC_REGISTER(algorithm, "bpf_" #algorithm, 0, __VA_ARGS__)
 
 /*
@@ -34,14 +35,15 @@
  * kernel's 104 bytes and keeps its layout in the object's BTF, where the tracer finds it.
  */
 #define CC_STATE_STRUCT(algorithm)                                                                                     \
-	_Static_assert(sizeof(struct algorithm##_state) <= CC_STATE_BYTES, "state is larger than the socket's room");  \
+	_Static_assert(sizeof(struct algorithm##_state) <= ICSK_CA_PRIV_SIZE,                                          \
+		       "state is larger than the socket's room");                                                      \
 	CC_KEEP_IN_BTF(algorithm##_state)
 
 #define CC_STATE(algorithm, sk) ((struct algorithm##_state *)inet_csk(sk)->icsk_ca_priv)
 
 /*
- * Who connects is told of its SYN before init. That is a small packet: over a slow link its RTT is shorter than that of any
- * data, and a base RTT taken from it would never be seen again.
+ * For active opens, pkts_acked for the SYN comes before init. The SYN is a small packet: over a slow link its RTT is shorter
+ * than that of any data, and a base RTT taken from it would never be seen again.
  */
 #define CC_NEW_STATE(algorithm, sk)                                                                                    \
 	((struct algorithm##_state *)__builtin_memset(CC_STATE(algorithm, sk), 0, sizeof(struct algorithm##_state)))
@@ -86,18 +88,18 @@ CC_WRAPS CC_INLINE u32 cc_plus(u32 a, u32 b)
 }
 
 /* Sequence number a comes after b, modulo 2^32 */
-CC_WRAPS CC_INLINE bool cc_seq_after(u32 a, u32 b)
+CC_WRAPS CC_INLINE bool after(u32 a, u32 b)
 {
 	return (s32)(b - a) < 0;
 }
 
-CC_INLINE bool cc_in_slow_start(const struct tcp_sock *tp)
+CC_INLINE bool tcp_in_slow_start(const struct tcp_sock *tp)
 {
 	return tp->snd_cwnd < tp->snd_ssthresh;
 }
 
-/* The core is taking the window down to ssthresh (tcp_in_cwnd_reduction): no growth, and cong_avoid is not called. */
-CC_INLINE bool cc_in_reduction(const struct sock *sk)
+/* CWR or Recovery: the core takes the window down to ssthresh, and does not call cong_avoid. */
+CC_INLINE bool tcp_in_cwnd_reduction(const struct sock *sk)
 {
 	u8 state = CC_BITFIELD(inet_csk(sk), icsk_ca_state);
 
@@ -105,16 +107,16 @@ CC_INLINE bool cc_in_reduction(const struct sock *sk)
 }
 
 /*
- * RFC 2861, RFC 7661: only a window that was used may grow. In slow start half of it is use enough. Since 6.1 the core's
- * note that the window was filled counts in slow start too: of a burst it may see less than half.
+ * RFC 2861, RFC 7661: only a window that was used may grow: filled, or in slow start more than half of it in flight at once.
+ * Since 6.1 the core's is_cwnd_limited decides in slow start too: max_packets_out misses bursts.
  */
-CC_INLINE bool cc_cwnd_limited(const struct sock *sk)
+CC_INLINE bool tcp_is_cwnd_limited(const struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 
 	if (CC_BITFIELD(tp, is_cwnd_limited))
 		return true;
-	return cc_in_slow_start(tp) && tp->snd_cwnd < 2 * tp->max_packets_out;
+	return tcp_in_slow_start(tp) && tp->snd_cwnd < 2 * tp->max_packets_out;
 }
 
 CC_INLINE void cc_set_cwnd(struct tcp_sock *tp, u64 cwnd)
@@ -123,7 +125,7 @@ CC_INLINE void cc_set_cwnd(struct tcp_sock *tp, u64 cwnd)
 }
 
 /* One packet of window for each packet acknowledged, up to ssthresh. Returns the packets left for congestion avoidance. */
-CC_INLINE u32 cc_slow_start(struct tcp_sock *tp, u32 acked_pkts)
+CC_INLINE u32 tcp_slow_start(struct tcp_sock *tp, u32 acked_pkts)
 {
 	u32 before = tp->snd_cwnd;
 	u32 after = cc_min((u64)before + acked_pkts, tp->snd_ssthresh);
@@ -133,20 +135,20 @@ CC_INLINE u32 cc_slow_start(struct tcp_sock *tp, u32 acked_pkts)
 }
 
 /* How growth begins at an ACK. Returns the packets left for congestion avoidance; none if the window was not used. */
-CC_INLINE u32 cc_slow_start_first(struct sock *sk, u32 acked_pkts)
+CC_INLINE u32 cc_begin_growth(struct sock *sk, u32 acked_pkts)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (!cc_cwnd_limited(sk))
+	if (!tcp_is_cwnd_limited(sk))
 		return 0;
-	return cc_in_slow_start(tp) ? cc_slow_start(tp, acked_pkts) : acked_pkts;
+	return tcp_in_slow_start(tp) ? tcp_slow_start(tp, acked_pkts) : acked_pkts;
 }
 
 /*
  * Additive increase: one packet of window for each pkts_per_increase packets acknowledged, the rest kept as credit in
  * snd_cwnd_cnt. Packets are counted, not ACKs. Credit earned under a larger divisor buys one packet at the most.
  */
-CC_INLINE void cc_additive_increase(struct tcp_sock *tp, u32 pkts_per_increase, u32 acked_pkts)
+CC_INLINE void tcp_cong_avoid_ai(struct tcp_sock *tp, u32 pkts_per_increase, u32 acked_pkts)
 {
 	u32 divisor = pkts_per_increase ? pkts_per_increase : 1;
 	u32 credit = tp->snd_cwnd_cnt;
@@ -192,13 +194,13 @@ CC_INLINE u32 cc_ssthresh_floor(u64 pkts)
 	return cc_max(pkts, 2);
 }
 
-CC_INLINE u32 cc_reno_ssthresh_pkts(const struct tcp_sock *tp)
+CC_INLINE u32 cc_half_cwnd_pkts(const struct tcp_sock *tp)
 {
 	return cc_ssthresh_floor(tp->snd_cwnd >> 1);
 }
 
 /* The loss did not happen: back to the window before it, unless growth since then went further. */
-CC_INLINE u32 cc_undone_cwnd_pkts(const struct tcp_sock *tp)
+CC_INLINE u32 cc_restored_cwnd_pkts(const struct tcp_sock *tp)
 {
 	return cc_max(tp->snd_cwnd, tp->prior_cwnd);
 }
@@ -209,25 +211,25 @@ CC_INLINE u32 cc_undone_cwnd_pkts(const struct tcp_sock *tp)
  */
 CC_INLINE bool cc_round_ended(const struct tcp_sock *tp, u32 *round_end_seq)
 {
-	if (!cc_seq_after(tp->snd_una, *round_end_seq))
+	if (!after(tp->snd_una, *round_end_seq))
 		return false;
 	*round_end_seq = tp->snd_nxt;
 	return true;
 }
 
 /* Hooks that algorithms may name in their table as they are. */
-u32 CC_SHARED_HOOK(cc_reno_ssthresh, struct sock *sk)
+u32 CC_SHARED_HOOK(tcp_reno_ssthresh, struct sock *sk)
 {
-	return cc_reno_ssthresh_pkts(tcp_sk(sk));
+	return cc_half_cwnd_pkts(tcp_sk(sk));
 }
 
-u32 CC_SHARED_HOOK(cc_undo_cwnd, struct sock *sk)
+u32 CC_SHARED_HOOK(tcp_reno_undo_cwnd, struct sock *sk)
 {
-	return cc_undone_cwnd_pkts(tcp_sk(sk));
+	return cc_restored_cwnd_pkts(tcp_sk(sk));
 }
 
-/* Nothing but what every hook does first: see repair.h. */
-void CC_SHARED_HOOK(cc_look_per_ack, struct sock *sk, const struct ack_sample *sample)
+/* Does what every hook does first, and nothing else: repair.h. */
+void CC_SHARED_HOOK(cc_repair_per_ack, struct sock *sk, const struct ack_sample *sample)
 {
 }
 

@@ -9,7 +9,8 @@
 #ifndef CCCTL_FIXED_H
 #define CCCTL_FIXED_H
 
-#include "tcp.h"
+#include "kernel/tcp.h"
+#include "limits.h"
 
 #define CC_INLINE static inline __attribute__((always_inline, unused))
 
@@ -65,29 +66,6 @@ CC_WRAPS CC_INLINE u64 cc_at_least(u64 a, u64 b)
 
 	__asm__ volatile("" : "+r"(result));
 	return result;
-}
-
-/* a * b for a, b in Q40 below 2^12 */
-CC_INLINE u64 cc_mul_q40(u64 a_q40, u64 b_q40)
-{
-	return cc_mul_high(a_q40 << 12, b_q40 << 12);
-}
-
-/* floor(a / b) in Q40; a, b < 2^62, the quotient < 2^24; some number below 2^40 where b = 0 */
-CC_WRAPS CC_INLINE u64 cc_ratio_q40(u64 a, u64 b)
-{
-	u64 quotient = cc_div(a, b);
-	u64 rest = a - quotient * b;
-
-	for (int i = 0; i < 40; i++) {
-		u64 bit;
-
-		rest <<= 1;
-		bit = cc_at_least(rest, b);
-		rest -= b & (0 - bit);
-		quotient = (quotient << 1) | bit;
-	}
-	return quotient;
 }
 
 /* floor(square root), bit by bit; value < 2^62 */

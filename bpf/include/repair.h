@@ -17,8 +17,6 @@
 
 #include "fixed.h"
 
-#define CC_CWND_MAX_PKTS (1U << 20) /* the arithmetic here is exact up to this window: 12 Gbit at 1500 bytes a packet */
-
 /* 1 <= cwnd <= 2^20 */
 CC_WRAPS CC_INLINE bool cc_cwnd_possible(u32 cwnd_pkts)
 {

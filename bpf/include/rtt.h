@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What delay-based algorithms know of the path: the base RTT (smallest of the connection), the smallest RTT of the
- * present round, and the queue that these two stand for.
+ * current round, and the queue that these two imply.
  *
  * Samples count in the states Open and Disorder only: those taken in recovery are of a queue that is being drained or of
- * retransmissions. A round with fewer than CC_RTT_SAMPLES tells nothing: delayed ACKs would pass for a queue.
+ * retransmissions. A round with fewer than CC_RTT_SAMPLES is not used: a delayed ACK would look like a queue.
  */
 #ifndef CCCTL_RTT_H
 #define CCCTL_RTT_H
@@ -22,9 +22,9 @@ struct cc_rtt {
 };
 
 /* Declares the two parameters that say how long a base RTT is believed */
-#define CC_RTT_PARAMS(relearn)                                                                                         \
-	CC_SWITCH(relearn_base, relearn, "learn the base RTT anew when sending resumes after a pause"),                \
-		CC_PARAM(base_expiry_s, 0, 0, 3600, "s", "believe a base RTT for this long; 0 = for ever")
+#define CC_RTT_PARAMS(P, relearn)                                                                                      \
+	P(CC_SWITCH(relearn_base, relearn, "learn the base RTT anew when sending resumes after a pause"))              \
+	P(CC_PARAM(base_expiry_s, 0, 0, 3600, "s", "believe a base RTT for this long; 0 = for ever"))
 
 CC_INLINE void cc_rtt_restart_round(struct cc_rtt *rtt, const struct tcp_sock *tp)
 {
@@ -52,8 +52,8 @@ CC_INLINE void cc_rtt_change_state(struct cc_rtt *rtt, const struct tcp_sock *tp
 		cc_rtt_restart_round(rtt, tp);
 }
 
-/* Has the core taken the window over? Then samples say nothing and the algorithm decides nothing. */
-CC_INLINE bool cc_recovering(const struct sock *sk)
+/* CWR, Recovery or Loss: the core controls the window, samples say nothing, and the algorithm decides nothing. */
+CC_INLINE bool cc_in_reduction_or_loss(const struct sock *sk)
 {
 	return CC_BITFIELD(inet_csk(sk), icsk_ca_state) > TCP_CA_Disorder;
 }
@@ -64,7 +64,7 @@ CC_INLINE void cc_rtt_sample(struct cc_rtt *rtt, const struct sock *sk, s32 samp
 	u32 now_s = cc_now_us(sk) / 1000000;
 	u32 rtt_us;
 
-	if (sample_us < 0 || (cc_recovering(sk) && !in_recovery))
+	if (sample_us < 0 || (cc_in_reduction_or_loss(sk) && !in_recovery))
 		return;
 	rtt_us = cc_max(sample_us, 1);
 	if (base_expiry_s && rtt->base_us && now_s - rtt->base_since_s > base_expiry_s)
@@ -100,10 +100,10 @@ CC_INLINE u32 cc_three_quarters_pkts(u32 cwnd)
 /* Reno, for the states and rounds in which a delay-based law has nothing to go by */
 CC_INLINE void cc_reno_grow(struct tcp_sock *tp, u32 acked_pkts)
 {
-	if (cc_in_slow_start(tp))
-		acked_pkts = cc_slow_start(tp, acked_pkts);
+	if (tcp_in_slow_start(tp))
+		acked_pkts = tcp_slow_start(tp, acked_pkts);
 	if (acked_pkts)
-		cc_additive_increase(tp, tp->snd_cwnd, acked_pkts);
+		tcp_cong_avoid_ai(tp, tp->snd_cwnd, acked_pkts);
 }
 
 #endif

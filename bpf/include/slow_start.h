@@ -137,13 +137,13 @@ CC_INLINE void hystart_sample(struct hystart_state *h, struct sock *sk, u32 rtt_
 
 	if (!h->base_rtt_us || rtt_us < h->base_rtt_us)
 		h->base_rtt_us = cc_max(rtt_us, 1);
-	if (exit == CC_EXIT_ON_LOSS || !cc_in_slow_start(tp) || h->done)
+	if (exit == CC_EXIT_ON_LOSS || !tcp_in_slow_start(tp) || h->done)
 		return;
 	if (exit == CC_EXIT_HYSTART && tp->snd_cwnd < HYSTART_LOW_WINDOW_PKTS)
 		return;
-	if (cc_in_reduction(sk)) /* the window is below ssthresh on its way to it: no slow start */
+	if (tcp_in_cwnd_reduction(sk)) /* the window is below ssthresh on its way to it: no slow start */
 		return;
-	if (cc_seq_after(tp->snd_una, h->round_end_seq)) {
+	if (after(tp->snd_una, h->round_end_seq)) {
 		if (exit == CC_EXIT_HYSTARTPP)
 			hystartpp_end_round(h, tp);
 		hystart_start_round(h, tp);

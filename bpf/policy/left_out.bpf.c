@@ -4,14 +4,13 @@
  *
  * The kernel tells pkts_acked of each packet that is acknowledged, and keeps its own count of them in `delivered`. The
  * loader puts sockets on this algorithm, lets them send, and takes them off again; init and release run in the loader's own
- * system calls, and take what `delivered` has grown by between them. Where no packet was lost the two sums are the same.
+ * system calls, and take what `delivered` has grown by between them. Where nothing was sent again the two sums are the same;
+ * a connection that sent a packet again is left out, since packets that are split or merged then count differently.
  *
  * Pacing lets every packet be sent, delivered and acknowledged in a timer's softirq, on top of whatever task it interrupts.
  */
-#include "tcp.h"
-
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_tracing.h>
+#include "kernel/bpf.h"
+#include "kernel/tcp.h"
 
 #define CWND_PKTS 2 /* an ACK, and so a call, for each burst */
 #define PACING_BYTES_PER_S 176000 /* two segments of 88 bytes each millisecond */
@@ -26,9 +25,19 @@ struct left_out_counts {
 
 struct left_out_counts counts SEC(".data.counts");
 
+struct left_out_state {
+	u32 calls;
+	u32 told_pkts;
+	u32 delivered_at_start_pkts;
+};
+
 SEC("struct_ops") void BPF_PROG(left_out_init, struct sock *sk)
 {
-	inet_csk(sk)->icsk_ca_priv[0] = tcp_sk(sk)->delivered;
+	struct left_out_state *ca = (struct left_out_state *)inet_csk(sk)->icsk_ca_priv;
+
+	ca->calls = 0;
+	ca->told_pkts = 0;
+	ca->delivered_at_start_pkts = tcp_sk(sk)->delivered;
 	sk->sk_pacing_rate = PACING_BYTES_PER_S;
 	sk->sk_pacing_status = SK_PACING_NEEDED;
 	tcp_sk(sk)->snd_cwnd = CWND_PKTS;
@@ -36,15 +45,21 @@ SEC("struct_ops") void BPF_PROG(left_out_init, struct sock *sk)
 
 SEC("struct_ops") void BPF_PROG(left_out_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
-	__sync_fetch_and_add(&counts.calls, 1);
-	__sync_fetch_and_add(&counts.told_pkts, sample->pkts_acked);
+	struct left_out_state *ca = (struct left_out_state *)inet_csk(sk)->icsk_ca_priv;
+
+	ca->calls++;
+	ca->told_pkts += sample->pkts_acked;
 }
 
 SEC("struct_ops") void BPF_PROG(left_out_release, struct sock *sk)
 {
-	u32 pkts = tcp_sk(sk)->delivered - (u32)inet_csk(sk)->icsk_ca_priv[0];
+	struct left_out_state *ca = (struct left_out_state *)inet_csk(sk)->icsk_ca_priv;
 
-	__sync_fetch_and_add(&counts.delivered_pkts, pkts);
+	if (tcp_sk(sk)->total_retrans > 0)
+		return;
+	__sync_fetch_and_add(&counts.calls, ca->calls);
+	__sync_fetch_and_add(&counts.told_pkts, ca->told_pkts);
+	__sync_fetch_and_add(&counts.delivered_pkts, tcp_sk(sk)->delivered - ca->delivered_at_start_pkts);
 }
 
 /* Neither window nor pacing rate is the core's to change */

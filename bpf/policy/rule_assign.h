@@ -5,28 +5,6 @@
 
 #include "rule_match.h"
 
-static __always_inline bool names_equal(const char *a, const char *b)
-{
-	for (int i = 0; i < RULE_NAME_BYTES; i++) {
-		if (a[i] != b[i])
-			return false;
-		if (!a[i])
-			break;
-	}
-	return true;
-}
-
-/* The name in force, and the address of its table, which differs between the programs before and after a swap */
-static __always_inline const void *read_algorithm(const void *tp, char *name)
-{
-	const struct tcp_congestion_ops___named *ops = ((const struct inet_connection_sock___ops *)tp)->icsk_ca_ops;
-	const u64 *words = (const u64 *)&ops->name;
-
-	((u64 *)name)[0] = words[0];
-	((u64 *)name)[1] = words[1];
-	return ops;
-}
-
 /* A choice drawn by weight. 2^32 draws over at most 8 million weights: each is off by less than 0.2 %. */
 static __always_inline u32 draw(const struct rule *rule)
 {
@@ -54,17 +32,17 @@ static __always_inline void give(void *setter, const struct rule_choice *choice,
 {
 	assignment->error = 0;
 	assignment->given[0] = 0;
-	__builtin_memcpy(assignment->wanted, choice->names[0], RULE_NAME_BYTES);
+	__builtin_memcpy(assignment->wanted, choice->names[0], TCP_CA_NAME_MAX);
 	for (int i = 0; i < RULE_FALLBACKS; i++) {
-		char name[RULE_NAME_BYTES];
+		char name[TCP_CA_NAME_MAX];
 		int error;
 
-		__builtin_memcpy(name, choice->names[i], RULE_NAME_BYTES);
+		__builtin_memcpy(name, choice->names[i], TCP_CA_NAME_MAX);
 		if (!name[0])
 			break;
 		error = bpf_setsockopt(setter, SOL_TCP, TCP_CONGESTION, name, sizeof(name));
 		if (!error) {
-			__builtin_memcpy(assignment->given, name, RULE_NAME_BYTES);
+			__builtin_memcpy(assignment->given, name, TCP_CA_NAME_MAX);
 			break;
 		}
 		if (!i)
@@ -104,10 +82,10 @@ static __always_inline int assign(void *setter, void *sk, const struct rule *rul
 /* Gives a socket what it had before rules. The error is the kernel's: what it had may be gone. */
 static __always_inline int restore(void *setter, void *sk, const struct rule_assignment *assignment)
 {
-	char name[RULE_NAME_BYTES];
+	char name[TCP_CA_NAME_MAX];
 	int error;
 
-	__builtin_memcpy(name, assignment->before, RULE_NAME_BYTES);
+	__builtin_memcpy(name, assignment->before, TCP_CA_NAME_MAX);
 	error = bpf_setsockopt(setter, SOL_TCP, TCP_CONGESTION, name, sizeof(name));
 	if (!error)
 		bpf_sk_storage_delete(&rule_sockets, sk);

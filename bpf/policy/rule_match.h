@@ -10,7 +10,7 @@
 #ifndef CCCTL_RULE_MATCH_H
 #define CCCTL_RULE_MATCH_H
 
-#include "rule_kernel.h"
+#include "socket_read.h"
 #include "rule_record.h"
 
 #define RULE_CACHED_CGROUPS 8192
@@ -60,7 +60,7 @@ static __always_inline u32 root_scope(void)
 
 static __always_inline struct cgroup *cgroup_of(const void *sk)
 {
-	return ((const struct sock___policy *)sk)->sk_cgrp_data.cgroup;
+	return ((const struct sock *)sk)->sk_cgrp_data.cgroup;
 }
 
 /* Component `level` of a cgroup's path; the root, level 0, has no name. False where there is none. */

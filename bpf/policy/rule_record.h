@@ -6,8 +6,9 @@
 #ifndef CCCTL_RULE_RECORD_H
 #define CCCTL_RULE_RECORD_H
 
+#include "kernel/constants.h"
+
 #define RULES_FORMAT 1
-#define RULE_NAME_BYTES 16 /* TCP_CA_NAME_MAX, with the closing zero */
 #define RULE_CHOICES 8
 #define RULE_FALLBACKS 4 /* names in a choice, tried in order */
 #define RULE_CGROUP_DEPTH 32 /* components of a cgroup's path that rules may name */
@@ -33,7 +34,7 @@ struct rules_header {
 struct rule_choice {
 	unsigned int weight;
 	unsigned int weight_end; /* sum of the weights up to and with this one */
-	char names[RULE_FALLBACKS][RULE_NAME_BYTES];
+	char names[RULE_FALLBACKS][TCP_CA_NAME_MAX];
 };
 
 struct rule {
@@ -98,9 +99,9 @@ struct rule_assignment {
 	int error; /* 0, or why `wanted` was not given: a negative errno */
 	unsigned int event; /* enum rule_event */
 	unsigned int passive; /* it was accepted, or listens */
-	char wanted[RULE_NAME_BYTES]; /* first name of its choice */
-	char given[RULE_NAME_BYTES]; /* the name that was set; empty: all were refused */
-	char before[RULE_NAME_BYTES]; /* what it would use without rules */
+	char wanted[TCP_CA_NAME_MAX]; /* first name of its choice */
+	char given[TCP_CA_NAME_MAX]; /* the name that was set; empty: all were refused */
+	char before[TCP_CA_NAME_MAX]; /* what it would use without rules */
 };
 
 enum rule_work {
@@ -127,7 +128,7 @@ struct rule_report {
 	unsigned long long cgroup_id;
 	unsigned char source[16]; /* network order; IPv4 in the first four bytes */
 	unsigned char destination[16];
-	char algorithm[RULE_NAME_BYTES];
+	char algorithm[TCP_CA_NAME_MAX];
 	unsigned int map_id; /* struct_ops map of the program in use; 0: not a BPF algorithm */
 	int error; /* of the move */
 	unsigned int matching; /* id of the rule that it matches now; 0: none */
@@ -135,7 +136,7 @@ struct rule_report {
 	unsigned short source_port; /* host order */
 	unsigned short destination_port;
 	unsigned short family; /* AF_INET or AF_INET6 */
-	unsigned char state; /* TCP_ESTABLISHED = 1, ... TCP_LISTEN = 10 */
+	unsigned char state; /* enum tcp_state */
 	unsigned char passive; /* of a socket that met no rule: its port has a listener */
 	unsigned int has_assignment;
 	unsigned int is_full; /* asked for by its cookie: it has none, and no room for one */

@@ -28,18 +28,6 @@ const volatile struct rule_query query SEC(".rodata");
 static struct rule_report report;
 static char component[RULE_CGROUP_NAME_BYTES];
 
-/* The table of a BPF algorithm lies inside its struct_ops map. */
-static __always_inline u32 map_id_of(const void *ops)
-{
-	u64 inside = bpf_core_field_offset(struct bpf_struct_ops_map, kvalue) +
-		     bpf_core_field_offset(struct bpf_struct_ops_value, data);
-	const struct bpf_struct_ops_map *map = (const void *)((u64)ops - inside);
-
-	if (BPF_CORE_READ(map, map.map_type) != BPF_MAP_TYPE_STRUCT_OPS)
-		return 0;
-	return BPF_CORE_READ(map, map.id);
-}
-
 static __always_inline void tally(u32 what)
 {
 	u64 *count = bpf_map_lookup_elem(&rule_tallies, &what);
@@ -75,13 +63,15 @@ static __always_inline bool is_listened_on(const struct sock_common *skc, bool l
 
 static __always_inline u64 inode_of(const void *tp)
 {
-	const struct socket_alloc *file = (const void *)BPF_CORE_READ((const struct sock___policy *)tp, sk_socket);
+	const struct socket_alloc *file = (const void *)BPF_CORE_READ((const struct sock *)tp, sk_socket);
 
 	return file ? BPF_CORE_READ(file, vfs_inode.i_ino) : 0;
 }
 
-static __always_inline void describe(const struct sock_common *skc)
+static __always_inline void describe(const struct tcp_sock *tp)
 {
+	const struct sock_common *skc = (const void *)tp;
+
 	report.family = BPF_CORE_READ(skc, skc_family);
 	report.state = BPF_CORE_READ(skc, skc_state);
 	report.source_port = BPF_CORE_READ(skc, skc_num);
@@ -93,7 +83,7 @@ static __always_inline void describe(const struct sock_common *skc)
 		bpf_probe_read_kernel(report.source, 16, &skc->skc_v6_rcv_saddr);
 		bpf_probe_read_kernel(report.destination, 16, &skc->skc_v6_daddr);
 	}
-	report.map_id = map_id_of(read_algorithm(skc, report.algorithm));
+	report.map_id = map_id_of(read_algorithm(tp, report.algorithm));
 	report.cgroup_id = BPF_CORE_READ(cgroup_of(skc), kn, id);
 	report.inode = inode_of(skc);
 }
@@ -148,7 +138,7 @@ static __always_inline void change(struct seq_file *seq, struct tcp_sock *tp, st
 		return;
 	tally(RULE_FAILED);
 	report.cookie = bpf_get_socket_cookie(tp);
-	describe((void *)tp);
+	describe(tp);
 	bpf_seq_write(seq, &report, sizeof(report));
 }
 
@@ -170,7 +160,7 @@ static __always_inline void tell(struct seq_file *seq, struct tcp_sock *tp, bool
 	report.cookie = bpf_get_socket_cookie(tp);
 	if (query.cookie && report.cookie != query.cookie)
 		return;
-	describe((void *)tp);
+	describe(tp);
 	report.passive = passive;
 	rule = find_rule(tp, passive, listens);
 	report.matching = rule ? rule->id : 0;

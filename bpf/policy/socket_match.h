@@ -3,10 +3,11 @@
 #ifndef CCCTL_SOCKET_MATCH_H
 #define CCCTL_SOCKET_MATCH_H
 
-#include "socket_kernel.h"
+#include "limits.h"
+#include "socket_read.h"
+#include "socket_record.h"
 
 #define CGROUP_LEVELS 64
-#define BPF_F_NO_PREALLOC 1
 
 const volatile struct socket_query query SEC(".rodata.query");
 
@@ -18,39 +19,6 @@ struct {
 	__type(key, u64);
 	__type(value, u8);
 } selected SEC(".maps");
-
-/* The name in force, and the address of its table, which differs between the programs before and after a swap */
-static const void *read_algorithm(struct tcp_sock *tp, char *name)
-{
-	const struct inet_connection_sock___table *icsk = (const void *)tp;
-	const struct tcp_congestion_ops___named *ops = BPF_CORE_READ(icsk, icsk_ca_ops);
-
-	bpf_probe_read_kernel(name, CCCTL_NAME_BYTES, &ops->name);
-	return ops;
-}
-
-/* The table of a BPF algorithm lies inside its struct_ops map. */
-static u32 map_id_of(const void *ops)
-{
-	u64 inside = bpf_core_field_offset(struct bpf_struct_ops_map, kvalue) +
-		     bpf_core_field_offset(struct bpf_struct_ops_value, data);
-	const struct bpf_struct_ops_map *map = (const void *)((u64)ops - inside);
-
-	if (BPF_CORE_READ(map, map.map_type) != BPF_MAP_TYPE_STRUCT_OPS)
-		return 0;
-	return BPF_CORE_READ(map, map.id);
-}
-
-static bool names_equal(const char *name, const volatile char *wanted)
-{
-	for (int i = 0; i < CCCTL_NAME_BYTES; i++) {
-		if (name[i] != wanted[i])
-			return false;
-		if (!name[i])
-			break;
-	}
-	return true;
-}
 
 static bool addresses_equal(const u8 *address, const volatile u8 *wanted)
 {
@@ -81,7 +49,7 @@ static void read_addresses(struct socket_record *record, struct sock_common *skc
 
 static u64 cgroup_id_of(struct tcp_sock *tp)
 {
-	const struct sock___cgroup *sk = (const void *)tp;
+	const struct sock *sk = (const void *)tp;
 
 	if (!bpf_core_field_exists(sk->sk_cgrp_data))
 		return 0;
@@ -91,7 +59,7 @@ static u64 cgroup_id_of(struct tcp_sock *tp)
 /* Upwards from the socket's cgroup. A kernel of before 6.0 has no array of ancestors, and the way is short. */
 static bool is_below(struct tcp_sock *tp, u64 cgroup_id)
 {
-	const struct sock___cgroup *sk = (const void *)tp;
+	const struct sock *sk = (const void *)tp;
 	struct cgroup_subsys_state *parent;
 	struct cgroup *cgroup;
 
@@ -137,7 +105,7 @@ static bool owner_matches(struct tcp_sock *tp, u64 cookie)
 /* Describes the socket, the cheapest first; false as soon as it is not one that is asked for. */
 static bool matches(struct sock_common *skc, struct tcp_sock *tp, struct socket_record *record)
 {
-	const void *ops;
+	const struct tcp_congestion_ops *ops;
 
 	record->state = skc->skc_state;
 	if (query.states && !(query.states & 1U << (record->state & 31)))

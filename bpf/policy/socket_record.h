@@ -3,13 +3,12 @@
 #ifndef CCCTL_SOCKET_RECORD_H
 #define CCCTL_SOCKET_RECORD_H
 
-#define CCCTL_NAME_BYTES 16 /* TCP_CA_NAME_MAX, with the closing zero; TASK_COMM_LEN too */
-#define CCCTL_STATE_BYTES 104 /* ICSK_CA_PRIV_SIZE */
+#include "socket_stats.h"
 
 /* The question: written before the program is loaded. Zero or empty means any. */
 struct socket_query {
-	char from[CCCTL_NAME_BYTES]; /* sockets of this algorithm */
-	char to[CCCTL_NAME_BYTES]; /* move them to this one; empty: only report */
+	char from[TCP_CA_NAME_MAX]; /* sockets of this algorithm */
+	char to[TCP_CA_NAME_MAX]; /* move them to this one; empty: only report */
 	unsigned char source[16]; /* network order; IPv4 as ::ffff:a.b.c.d */
 	unsigned char destination[16];
 	unsigned long long cookie;
@@ -28,13 +27,13 @@ struct socket_record {
 	unsigned long long cookie; /* SO_COOKIE; never reused while the host runs */
 	unsigned char source[16]; /* network order; IPv4 as ::ffff:a.b.c.d */
 	unsigned char destination[16];
-	char algorithm[CCCTL_NAME_BYTES]; /* before the move */
+	char algorithm[TCP_CA_NAME_MAX]; /* before the move */
 	unsigned int map_id; /* struct_ops map of the program in use; 0: not a BPF algorithm */
 	int error; /* of the move: 0 or a negative errno */
 	unsigned short source_port; /* host order */
 	unsigned short destination_port;
 	unsigned short family; /* AF_INET or AF_INET6 */
-	unsigned char state; /* TCP_ESTABLISHED = 1, ... TCP_LISTEN = 10 */
+	unsigned char state; /* enum tcp_state */
 	unsigned char moved; /* the socket uses another program now */
 };
 
@@ -42,44 +41,18 @@ struct socket_record {
 struct socket_detail {
 	struct socket_record socket;
 	unsigned long long cgroup_id; /* where the socket was made; 0: not known */
-	unsigned long long pacing_rate_bytes_per_s; /* ~0: no limit */
-	unsigned long long acked_bytes; /* since the connection began */
-	unsigned char algorithm_state[CCCTL_STATE_BYTES]; /* icsk_ca_priv */
-	unsigned int cwnd_pkts;
-	unsigned int ssthresh_pkts; /* 0x7fffffff: none yet */
-	unsigned int srtt_us_q3;
-	unsigned int min_rtt_us; /* ~0: no sample */
-	unsigned int mss_bytes;
-	unsigned int rate_delivered_pkts; /* over the next */
-	unsigned int rate_interval_us;
-	unsigned int retransmits_out_pkts; /* in flight now */
-	unsigned int retransmits_pkts; /* since the connection began */
-	unsigned int segments_out;
-	unsigned int data_segments; /* of these, those with data */
-	unsigned int timeouts; /* of retransmission, since 6.7; before, 0 */
-	unsigned int delivered_pkts;
-	unsigned int lost_pkts;
-	unsigned int packets_out;
-	unsigned int in_flight_bytes; /* sent and not acknowledged */
-	unsigned int unsent_bytes;
-	unsigned char recovery; /* enum tcp_ca_state */
-	unsigned char rto_backoffs; /* doublings of the retransmission timeout in a row */
-	unsigned char is_rate_app_limited;
-	unsigned char unused;
+	struct socket_stats stats;
 };
 
-/* A followed socket, looked at without its lock: no addresses, no cgroup. */
+/* A followed socket, read without its lock: no addresses, no cgroup. */
 struct socket_sample {
 	struct socket_detail detail;
 	unsigned long long time_ns; /* CLOCK_MONOTONIC */
-	unsigned long long acked_bytes; /* since the connection began */
-	unsigned int snd_una; /* first byte not acknowledged: a sequence number */
-	unsigned int mdev_us_q2; /* RTTVAR of RFC 6298 */
 };
 
 /* Sums over the sockets of one program. */
 struct socket_totals_key {
-	char algorithm[CCCTL_NAME_BYTES];
+	char algorithm[TCP_CA_NAME_MAX];
 	unsigned int map_id;
 };
 
@@ -101,9 +74,6 @@ struct socket_seen {
 	unsigned short unused;
 };
 
-/* No window is larger: 1.5 GB of segments of 1448 bytes, 100 Gbit/s over 120 ms. */
-#define CCCTL_WINDOW_MOST_PKTS 1048576
-
 /* By what the sockets of one algorithm are added up, so that it is known how much comes from one place. */
 enum socket_source {
 	SOURCE_ALL,
@@ -113,7 +83,7 @@ enum socket_source {
 };
 
 struct socket_window_key {
-	char algorithm[CCCTL_NAME_BYTES];
+	char algorithm[TCP_CA_NAME_MAX];
 	unsigned char id[16]; /* of the source */
 	unsigned int source; /* enum socket_source */
 	unsigned int unused;
@@ -152,7 +122,7 @@ struct socket_rates {
 /* A process that has a TCP socket open; once for each descriptor. */
 struct socket_owner {
 	unsigned long long cookie;
-	char comm[CCCTL_NAME_BYTES];
+	char comm[TASK_COMM_LEN];
 	unsigned int pid;
 	unsigned int unused;
 };

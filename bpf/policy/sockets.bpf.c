@@ -78,11 +78,11 @@ struct {
 
 static void move(struct tcp_sock *tp, struct socket_record *record)
 {
-	char to[CCCTL_NAME_BYTES] = {};
-	char now[CCCTL_NAME_BYTES];
+	char to[TCP_CA_NAME_MAX] = {};
+	char now[TCP_CA_NAME_MAX];
 	const void *ops_before = read_algorithm(tp, now);
 
-	for (int i = 0; i < CCCTL_NAME_BYTES; i++)
+	for (int i = 0; i < TCP_CA_NAME_MAX; i++)
 		to[i] = query.to[i];
 	record->error = bpf_setsockopt(tp, SOL_TCP, TCP_CONGESTION, to, sizeof(to));
 	record->moved = read_algorithm(tp, now) != ops_before;
@@ -116,50 +116,6 @@ int sockets(struct bpf_iter__tcp *ctx)
 	return 0;
 }
 
-static void read_windows(struct socket_detail *detail, const struct tcp_sock *tp)
-{
-	const struct sock *sk = (const void *)tp;
-	const struct inet_connection_sock___table *icsk = (const void *)tp;
-
-	detail->cwnd_pkts = tp->snd_cwnd;
-	detail->ssthresh_pkts = tp->snd_ssthresh;
-	detail->packets_out = tp->packets_out;
-	detail->in_flight_bytes = tp->snd_nxt - tp->snd_una;
-	detail->mss_bytes = tp->mss_cache;
-	detail->pacing_rate_bytes_per_s = sk->sk_pacing_rate;
-	detail->recovery = BPF_CORE_READ_BITFIELD(icsk, icsk_ca_state);
-	detail->rto_backoffs = icsk->icsk_backoff;
-}
-
-static void read_measures(struct socket_detail *detail, const struct tcp_sock *tp)
-{
-	const struct tcp_sock___table *more = (const void *)tp;
-	s32 unsent_bytes = more->write_seq - tp->snd_nxt;
-
-	detail->srtt_us_q3 = tp->srtt_us;
-	detail->min_rtt_us = more->rtt_min.s[0].v;
-	detail->rate_delivered_pkts = more->rate_delivered;
-	detail->rate_interval_us = more->rate_interval_us;
-	detail->is_rate_app_limited = BPF_CORE_READ_BITFIELD(more, rate_app_limited);
-	detail->retransmits_out_pkts = tp->retrans_out;
-	detail->retransmits_pkts = more->total_retrans;
-	detail->acked_bytes = more->bytes_acked;
-	detail->segments_out = more->segs_out;
-	detail->data_segments = more->data_segs_out;
-	if (bpf_core_field_exists(more->total_rto))
-		detail->timeouts = more->total_rto;
-	detail->delivered_pkts = tp->delivered;
-	detail->lost_pkts = tp->lost;
-	detail->unsent_bytes = unsent_bytes > 0 ? unsent_bytes : 0;
-}
-
-static void read_detail(struct socket_detail *detail, struct tcp_sock *tp)
-{
-	bpf_probe_read_kernel(detail->algorithm_state, CCCTL_STATE_BYTES, &inet_csk((void *)tp)->icsk_ca_priv);
-	read_windows(detail, tp);
-	read_measures(detail, tp);
-}
-
 SEC("?iter/tcp")
 int details(struct bpf_iter__tcp *ctx)
 {
@@ -170,7 +126,7 @@ int details(struct bpf_iter__tcp *ctx)
 	if (!tp || !matches(skc, tp, &detail.socket))
 		return 0;
 	detail.cgroup_id = cgroup_id_of(tp);
-	read_detail(&detail, tp);
+	read_socket(&detail.stats, tp);
 	bpf_seq_write(ctx->meta->seq, &detail, sizeof(detail));
 	return 0;
 }
@@ -188,7 +144,7 @@ int follow(struct bpf_iter__tcp *ctx)
 	if (bpf_sk_storage_get(&followed, tp, NULL, 0))
 		return 0;
 	detail.cgroup_id = cgroup_id_of(tp);
-	read_detail(&detail, tp);
+	read_socket(&detail.stats, tp);
 	if (!bpf_seq_write(ctx->meta->seq, &detail, sizeof(detail)))
 		bpf_sk_storage_get(&followed, tp, NULL, BPF_SK_STORAGE_GET_F_CREATE);
 	return 0;
@@ -197,20 +153,15 @@ int follow(struct bpf_iter__tcp *ctx)
 /* No lock is held: read again what another processor has changed meanwhile, but not for ever. */
 static void read_sample(struct socket_sample *sample, struct tcp_sock *tp)
 {
-	const struct tcp_sock___table *more = (const void *)tp;
-	const void *ops;
+	struct socket_detail *detail = &sample->detail;
 
 	for (int attempt = 0; attempt < SAMPLE_ATTEMPTS; attempt++) {
 		u64 mstamp = tp->tcp_mstamp;
 
-		sample->snd_una = tp->snd_una;
-		sample->mdev_us_q2 = more->mdev_us;
-		sample->acked_bytes = more->bytes_acked;
-		ops = read_algorithm(tp, sample->detail.socket.algorithm);
-		sample->detail.socket.map_id = map_id_of(ops);
-		read_detail(&sample->detail, tp);
-		if (tp->tcp_mstamp == mstamp && tp->snd_una == sample->snd_una &&
-		    tp->delivered == sample->detail.delivered_pkts)
+		detail->socket.map_id = map_id_of(read_algorithm(tp, detail->socket.algorithm));
+		read_socket(&detail->stats, tp);
+		if (tp->tcp_mstamp == mstamp && tp->snd_una == detail->stats.snd_una &&
+		    tp->delivered == detail->stats.delivered)
 			return;
 	}
 }
@@ -241,7 +192,7 @@ static struct socket_totals *totals_of(const struct socket_record *record)
 	struct socket_totals_key key = { .map_id = record->map_id };
 	struct socket_totals *found;
 
-	__builtin_memcpy(key.algorithm, record->algorithm, CCCTL_NAME_BYTES);
+	__builtin_memcpy(key.algorithm, record->algorithm, TCP_CA_NAME_MAX);
 	found = bpf_map_lookup_elem(&sums, &key);
 	if (found)
 		return found;
@@ -254,8 +205,6 @@ int totals(struct bpf_iter__tcp *ctx)
 {
 	struct sock_common *skc = ctx->sk_common;
 	struct tcp_sock *tp = full_socket(skc);
-	const struct inet_connection_sock___table *icsk = (const void *)tp;
-	const struct tcp_sock___table *more = (const void *)tp;
 	struct socket_record record = {};
 	struct socket_totals *sum;
 
@@ -268,34 +217,30 @@ int totals(struct bpf_iter__tcp *ctx)
 	if (record.state == TCP_LISTEN)
 		return 0;
 	sum->sending += tp->packets_out > 0;
-	sum->in_loss += BPF_CORE_READ_BITFIELD(icsk, icsk_ca_state) == TCP_CA_Loss;
-	sum->in_backoff += icsk->icsk_backoff > 0;
-	sum->segments_out += more->segs_out;
-	sum->retransmits_pkts += more->total_retrans;
-	if (bpf_core_field_exists(more->total_rto))
-		sum->timeouts += more->total_rto;
+	sum->in_loss += ca_state_of(tp) == TCP_CA_Loss;
+	sum->in_backoff += tp->inet_conn.icsk_backoff > 0;
+	sum->segments_out += tp->segs_out;
+	sum->retransmits_pkts += tp->total_retrans;
+	sum->timeouts += timeouts_of(tp);
 	return 0;
 }
 
 static bool is_impossible(const struct tcp_sock *tp)
 {
-	return tp->snd_cwnd > CCCTL_WINDOW_MOST_PKTS ||
-	       (tp->snd_ssthresh > CCCTL_WINDOW_MOST_PKTS && tp->snd_ssthresh != TCP_INFINITE_SSTHRESH);
+	return tp->snd_cwnd > CC_CWND_MAX_PKTS ||
+	       (tp->snd_ssthresh > CC_CWND_MAX_PKTS && tp->snd_ssthresh != TCP_INFINITE_SSTHRESH);
 }
 
 /* What is new of a socket. The counters wrap; so do their differences, and are right. */
 static void take_news(struct socket_window *window, const struct tcp_sock *tp, struct socket_seen *before)
 {
-	const struct inet_connection_sock___table *icsk = (const void *)tp;
-	const struct tcp_sock___table *more = (const void *)tp;
-	bool is_in_loss = BPF_CORE_READ_BITFIELD(icsk, icsk_ca_state) == TCP_CA_Loss || icsk->icsk_backoff;
+	bool is_in_loss = ca_state_of(tp) == TCP_CA_Loss || tp->inet_conn.icsk_backoff;
 	struct socket_seen now = {};
 	u32 sent;
 
-	now.data_segments = more->data_segs_out;
-	now.retransmits_pkts = more->total_retrans;
-	if (bpf_core_field_exists(more->total_rto))
-		now.timeouts = more->total_rto;
+	now.data_segments = tp->data_segs_out;
+	now.retransmits_pkts = tp->total_retrans;
+	now.timeouts = timeouts_of(tp);
 	sent = now.data_segments - before->data_segments;
 	window->active = sent || tp->packets_out;
 	window->impossible = window->active && is_impossible(tp);
@@ -328,10 +273,10 @@ static void add_news(struct socket_window_key *key, u32 source, const struct soc
 
 static void add_by_sources(const struct socket_record *record, struct tcp_sock *tp, const struct socket_window *more)
 {
-	const struct sock___user *user = (const void *)tp;
+	const struct sock *user = (const void *)tp;
 	struct socket_window_key key = {};
 
-	__builtin_memcpy(key.algorithm, record->algorithm, CCCTL_NAME_BYTES);
+	__builtin_memcpy(key.algorithm, record->algorithm, TCP_CA_NAME_MAX);
 	add_news(&key, SOURCE_ALL, more);
 	__builtin_memcpy(key.id, record->destination, 16);
 	if (((const u64 *)record->destination)[0]) /* an IPv4 address has none there */
@@ -353,12 +298,11 @@ static bool is_of_a_user_namespace(const struct sock_common *skc)
 /* Did a rule or the default of its namespace give the socket what it uses, and not the application itself? */
 static bool is_given(struct tcp_sock *tp, const struct socket_record *record)
 {
-	const struct inet_connection_sock___table *icsk = (const void *)tp;
 	const struct rule_assignment *met = bpf_sk_storage_get(&rule_sockets, tp, NULL, 0);
 
 	if (met && names_equal(record->algorithm, met->given))
 		return true;
-	return !BPF_CORE_READ_BITFIELD(icsk, icsk_ca_setsockopt);
+	return !BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_setsockopt);
 }
 
 /* A socket that is met for the first time has counted since it was made. */
@@ -388,7 +332,7 @@ static struct socket_rates *rates_of(const struct socket_record *record)
 	struct socket_totals_key key = { .map_id = record->map_id };
 	struct socket_rates *found;
 
-	__builtin_memcpy(key.algorithm, record->algorithm, CCCTL_NAME_BYTES);
+	__builtin_memcpy(key.algorithm, record->algorithm, TCP_CA_NAME_MAX);
 	found = bpf_map_lookup_elem(&rated, &key);
 	if (found)
 		return found;
@@ -399,13 +343,12 @@ static struct socket_rates *rates_of(const struct socket_record *record)
 /* The counters of 32 bits wrap; so do their differences, and are right. */
 static void add_rates(struct socket_rates *rates, const struct tcp_sock *tp, struct socket_counted *before)
 {
-	const struct tcp_sock___table *more = (const void *)tp;
 	struct socket_counted now = {};
 	u32 segments, retransmits;
 
-	now.acked_bytes = more->bytes_acked;
-	now.data_segments = more->data_segs_out;
-	now.retransmits_pkts = more->total_retrans;
+	now.acked_bytes = tp->bytes_acked;
+	now.data_segments = tp->data_segs_out;
+	now.retransmits_pkts = tp->total_retrans;
 	segments = now.data_segments - before->data_segments;
 	retransmits = now.retransmits_pkts - before->retransmits_pkts;
 	rates->acked_bytes += now.acked_bytes - before->acked_bytes;
@@ -464,7 +407,7 @@ int owners(struct bpf_iter__task_file *ctx)
 		return 0;
 	owner.cookie = bpf_get_socket_cookie(tp);
 	owner.pid = task->tgid;
-	bpf_probe_read_kernel(owner.comm, CCCTL_NAME_BYTES, &task->group_leader->comm);
+	bpf_probe_read_kernel(owner.comm, TASK_COMM_LEN, &task->group_leader->comm);
 	if (query.pid)
 		bpf_map_update_elem(&selected, &owner.cookie, &one, 0);
 	bpf_seq_write(ctx->meta->seq, &owner, sizeof(owner));

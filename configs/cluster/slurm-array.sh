@@ -16,11 +16,11 @@ set -eu
 
 : "${SCENARIO:=s4-pairs}" "${OUT:=ccctl-lab}"
 
-exec ccctl lab run "$SCENARIO" \
+exec ccctl-lab run "$SCENARIO" \
 	--shard "$((SLURM_ARRAY_TASK_ID - SLURM_ARRAY_TASK_MIN + 1))/$SLURM_ARRAY_TASK_COUNT" \
 	--jobs "${SLURM_CPUS_PER_TASK:-1}" \
 	--out "$OUT/shard-$SLURM_ARRAY_TASK_ID"
 
 # When all tasks have ended:
 #
-#   ccctl lab merge ccctl-lab/s4-pairs ccctl-lab/shard-*/s4-pairs
+#   ccctl-lab merge ccctl-lab/s4-pairs ccctl-lab/shard-*/s4-pairs

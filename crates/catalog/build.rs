@@ -8,12 +8,18 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+#[path = "bind_c.rs"]
+mod bind_c;
 #[path = "compile_bpf.rs"]
 mod compile_bpf;
 
 use compile_bpf::{compile, stem};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+/// What all of Rust has from C.
+const SHARED_HEADERS: [&str; 3] =
+    ["bpf/include/kernel/constants.h", "bpf/include/limits.h", "bpf/include/socket_stats.h"];
 
 fn main() -> Result<()> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../..").canonicalize()?;
@@ -47,6 +53,7 @@ fn main() -> Result<()> {
         writeln!(list, "pub static {name}_OBJECT: &[u8] = include_bytes!({});", literal(&object))?;
     }
     fs::write(out.join("list.rs"), list)?;
+    bind_c::bind(&root, &SHARED_HEADERS, &[], &out.join("kernel.rs"))?;
     Ok(())
 }
 

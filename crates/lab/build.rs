@@ -1,4 +1,4 @@
-//! Compiles the BPF programs of the testbed, and lists the scenarios that are part of the program.
+//! Lists the scenarios that are part of the program.
 
 use std::env;
 use std::error::Error;
@@ -6,21 +6,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-#[path = "../catalog/compile_bpf.rs"]
-mod compile_bpf;
-
-const PROGRAMS: [&str; 3] = ["empty_hooks", "marker", "tcp_state"];
-
 fn main() -> Result<(), Box<dyn Error>> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../..").canonicalize()?;
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    println!("cargo:rerun-if-env-changed=CLANG");
-    for folder in ["bpf/include", "crates/lab/bpf", "crates/catalog/compile_bpf.rs"] {
-        println!("cargo:rerun-if-changed={}", root.join(folder).display());
-    }
-    for name in PROGRAMS {
-        compile_bpf::compile(&root, &root.join(format!("crates/lab/bpf/{name}.bpf.c")), &out)?;
-    }
     embed_scenarios(&root.join("configs/scenarios"), &out.join("scenarios.rs"))
 }
 

@@ -1,21 +1,20 @@
-//! Makes the Rust types of what BPF programs and the loader tell each other from the C header, their only source.
+//! Makes the Rust types of what BPF programs and the loader exchange from the C headers, their only source.
 
 use std::env;
 use std::error::Error;
 use std::path::PathBuf;
 
+#[path = "../catalog/bind_c.rs"]
+mod bind_c;
+
 fn main() -> Result<(), Box<dyn Error>> {
-    for name in ["socket_record", "rule_record"] {
-        let header = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join(format!("../../bpf/policy/{name}.h"));
-        println!("cargo:rerun-if-changed={}", header.display());
-        bindgen::Builder::default()
-            .header(header.to_string_lossy())
-            .use_core()
-            .derive_default(true)
-            .layout_tests(true)
-            .prepend_enum_name(false)
-            .generate()?
-            .write_to_file(PathBuf::from(env::var("OUT_DIR")?).join(format!("{name}.rs")))?;
+    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../..").canonicalize()?;
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    println!("cargo:rerun-if-changed={}", root.join("crates/catalog/bind_c.rs").display());
+    for (name, imports) in [("socket_record", &["use ccctl_catalog::kernel::socket_stats;"][..]), ("rule_record", &[])]
+    {
+        let header = format!("bpf/policy/{name}.h");
+        bind_c::bind(&root, &[&header], imports, &out.join(format!("{name}.rs")))?;
     }
     Ok(())
 }

@@ -64,7 +64,7 @@ fn bind(paths: &Paths) -> Result<PathBuf> {
         .allowlist_type(
             "tcp_sock|tcp_congestion_ops|ack_sample|rate_sample|cc_native_algorithm|tcp_ca_state|tcp_ca_event|sk_pacing",
         )
-        .allowlist_function("(cc|hstcp|hystart)_.*")
+        .allowlist_function("(cc|hstcp|hystart)_.*|after")
         .allowlist_var("CC_.*|HSTCP_.*|HYSTART_.*|TCP_.*")
         .derive_default(true)
         .prepend_enum_name(false)

@@ -2,7 +2,8 @@
 /* An algorithm that does nothing but write FIELD, to see what ccctl says where the kernel does not allow it. */
 #include "cc.h"
 
-CC_PARAMS(write, CC_SWITCH(unused, 0, "every algorithm has a parameter"));
+#define WRITE_PARAMS(P) P(CC_SWITCH(unused, 0, "every algorithm has a parameter"))
+CC_PARAMS(write, WRITE_PARAMS);
 
 void CC_HOOK(write_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 {
@@ -11,6 +12,6 @@ void CC_HOOK(write_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 
 CC_ALGORITHM(write,
 	.cong_avoid = CC_FN(write_cong_avoid),
-	.ssthresh = CC_FN(cc_reno_ssthresh),
-	.undo_cwnd = CC_FN(cc_undo_cwnd),
+	.ssthresh = CC_FN(tcp_reno_ssthresh),
+	.undo_cwnd = CC_FN(tcp_reno_undo_cwnd),
 );

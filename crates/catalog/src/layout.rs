@@ -209,7 +209,7 @@ pub fn registered_in_btf(btf: &Btf<'_>) -> Option<String> {
 }
 
 fn is_parameter_tag(tag: &DeclTag<'_>) -> bool {
-    tag.name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(Parameter::TAG))
+    tag.name().and_then(|name| name.to_str()).is_some_and(Parameter::has_tag)
 }
 
 pub(crate) fn members<'a>(composite: &'a Composite<'a>) -> impl Iterator<Item = CompositeMember<'a>> {

@@ -6,31 +6,19 @@
 //! kernel nothing.
 
 mod description;
+pub mod kernel;
 mod layout;
 mod parameters;
 mod profile;
 mod state;
 
 pub use description::Description;
+pub use kernel::is_impossible_window;
 pub use layout::{algorithm_of_btf, registered_in_btf, resolved, Field, Layout, LayoutError};
 pub use parameters::{Parameter, ParameterError, ParameterSet};
 pub use profile::{Profile, ProfileError, PROFILE_FOLDER};
-pub use state::SOCKET_STATE_BYTES;
 
 include!(concat!(env!("OUT_DIR"), "/list.rs"));
-
-/// The largest congestion window or slow-start threshold, in packets, that an algorithm can mean: `CC_CWND_MAX_PKTS` of
-/// `bpf/include/cc.h`. A larger one in a socket is a fault of the kernel or of the algorithm.
-pub const MAX_SANE_WINDOW_PKTS: u32 = 1 << 20;
-
-/// The kernel's `TCP_INFINITE_SSTHRESH`: no threshold is set.
-pub const INFINITE_SSTHRESH_PKTS: u32 = 0x7fff_ffff;
-
-/// Is the window, or the threshold, one that no algorithm can mean? An unset threshold is not.
-#[must_use]
-pub fn is_impossible_window(pkts: u32) -> bool {
-    pkts > MAX_SANE_WINDOW_PKTS && pkts != INFINITE_SSTHRESH_PKTS
-}
 
 /// The hash by which two builds of an object are told apart.
 pub type ObjectHash = [u8; 32];

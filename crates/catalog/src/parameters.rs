@@ -22,6 +22,8 @@ pub struct Parameter {
     pub words: Vec<String>,
     /// One line of explanation.
     pub text: String,
+    /// Only comparisons need it: it chooses another version of the law, such as Linux's or a draft's.
+    pub is_variant: bool,
 }
 
 /// Why a parameter or a value for one was refused.
@@ -94,13 +96,17 @@ pub enum ParameterError {
 }
 
 impl Parameter {
-    /// First field of the tag that `params.h` writes.
-    pub(crate) const TAG: &'static str = "cc_param|";
+    /// Is this a tag that `params.h` writes?
+    pub(crate) fn has_tag(tag: &str) -> bool {
+        tag.starts_with("cc_param|") || tag.starts_with("cc_variant|")
+    }
 
-    /// Reads `cc_param|default|minimum|maximum|unit|words|text`, where words are separated by `|` as well.
+    /// Reads `cc_param|default|minimum|maximum|unit|words|text`, or the same with `cc_variant`. Words are separated by `|`
+    /// as well.
     pub(crate) fn of_tag(name: &str, tag: &str) -> Result<Self, ParameterError> {
         let malformed = || ParameterError::Tag { name: name.to_owned(), tag: tag.to_owned() };
-        let mut fields = tag.strip_prefix(Self::TAG).ok_or_else(malformed)?.splitn(5, '|');
+        let (kind, rest) = tag.split_once('|').filter(|_| Self::has_tag(tag)).ok_or_else(malformed)?;
+        let mut fields = rest.splitn(5, '|');
         let mut next = || fields.next().ok_or_else(malformed);
         let (default, minimum, maximum) = (next()?, next()?, next()?);
         let unit = next()?.to_owned();
@@ -117,6 +123,7 @@ impl Parameter {
             unit,
             words: words.split('|').filter(|word| !word.is_empty()).map(str::to_owned).collect(),
             text: text.to_owned(),
+            is_variant: kind == "cc_variant",
         };
         if (parameter.minimum..=parameter.maximum).contains(&parameter.default) {
             return Ok(parameter);
@@ -243,7 +250,8 @@ mod tests {
         let number = parameter("cc_param|16|0|100|pkts||below: Reno").expect("well-formed");
         assert_eq!((number.default, number.minimum, number.maximum), (16, 0, 100));
         assert_eq!((number.unit.as_str(), number.text.as_str()), ("pkts", "below: Reno"));
-        assert!(number.words.is_empty());
+        assert!(number.words.is_empty() && !number.is_variant);
+        assert!(parameter("cc_variant|0|0|1||off|on|as Linux counts").expect("well-formed").is_variant);
         let choice = parameter("cc_param|1|0|2||a|b|c|which").expect("well-formed");
         assert_eq!(choice.words, ["a", "b", "c"]);
         assert_eq!(choice.parse("c"), Ok(2));
@@ -252,7 +260,7 @@ mod tests {
 
     #[test]
     fn malformed_tags_are_refused() {
-        for tag in ["", "cc_param|1|0|2|u", "cc_param|9|0|2|u||t", "cc_param|x|0|2|u||t"] {
+        for tag in ["", "cc_params|0|0|1||t", "cc_param|1|0|2|u", "cc_param|9|0|2|u||t", "cc_param|x|0|2|u||t"] {
             assert!(parameter(tag).is_err(), "{tag}");
         }
     }

@@ -4,15 +4,16 @@ use libbpf_rs::btf::types::{Array, Composite, Int, IntEncoding, MemberAttr};
 use libbpf_rs::btf::{BtfKind, BtfType, HasSize as _};
 use libbpf_rs::Btf;
 
+use crate::kernel::ICSK_CA_PRIV_SIZE;
 use crate::layout::{checked_name, members, resolved, text, Field, LayoutError, NAME_CHARACTERS};
 
-/// Room for it in each socket: `ICSK_CA_PRIV_SIZE` of `include/net/inet_connection_sock.h`, in every kernel since 5.0.
-pub const SOCKET_STATE_BYTES: usize = 104;
+/// Room for it in each socket.
+const ROOM_BYTES: usize = ICSK_CA_PRIV_SIZE as usize;
 
 /// Structs in structs.
 const MOST_LEVELS: usize = 8;
 /// Members and elements that are looked at. A field has a byte at least; unions and empty structs add to them.
-const MOST_MEMBERS: usize = 4 * SOCKET_STATE_BYTES;
+const MOST_MEMBERS: usize = 4 * ROOM_BYTES;
 
 /// Collects the fields of one struct.
 pub(crate) struct Flattener<'a> {
@@ -26,8 +27,8 @@ impl<'a> Flattener<'a> {
     /// The fields; those of structs in it are named `outer.inner`, elements of arrays `name[i]`.
     pub(crate) fn fields_of(btf: &'a Btf<'a>, state: &Composite<'_>) -> Result<Vec<Field>, LayoutError> {
         let mut flattener = Flattener { btf, name: text(state.name()), members_left: MOST_MEMBERS, fields: Vec::new() };
-        if state.size() > SOCKET_STATE_BYTES {
-            return Err(flattener.wrong(format!("{} bytes; a socket has room for {SOCKET_STATE_BYTES}", state.size())));
+        if state.size() > ROOM_BYTES {
+            return Err(flattener.wrong(format!("{} bytes; a socket has room for {ROOM_BYTES}", state.size())));
         }
         flattener.add_members(state, "", 0, 0)?;
         Ok(flattener.fields)
@@ -81,7 +82,7 @@ impl<'a> Flattener<'a> {
 
     fn add_number(&mut self, name: &str, offset: usize, int: &Int<'_>) -> Result<(), LayoutError> {
         let size = usize::from(int.bits) / 8;
-        if ![1, 2, 4, 8].contains(&size) || offset + size > SOCKET_STATE_BYTES {
+        if ![1, 2, 4, 8].contains(&size) || offset + size > ROOM_BYTES {
             return Err(self.wrong(format!("{name} has {} bits at byte {offset}", int.bits)));
         }
         let signed = matches!(int.encoding, IntEncoding::Signed);
@@ -95,8 +96,8 @@ impl<'a> Flattener<'a> {
         }
         let element = array.contained_type();
         let bytes = self.bytes_of(element)?;
-        if array.capacity().saturating_mul(bytes.max(1)) > SOCKET_STATE_BYTES {
-            let (room, elements) = (SOCKET_STATE_BYTES, array.capacity());
+        if array.capacity().saturating_mul(bytes.max(1)) > ROOM_BYTES {
+            let (room, elements) = (ROOM_BYTES, array.capacity());
             return Err(self.wrong(format!("{name} has {elements} elements; a socket has room for {room} bytes")));
         }
         (0..array.capacity())

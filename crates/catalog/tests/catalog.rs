@@ -1,26 +1,7 @@
 //! Every algorithm says all that the commands and the docs need of it, and every profile fits.
 
-use ccctl_catalog::{
-    algorithm, algorithms, is_impossible_window, ParameterSet, Profile, INFINITE_SSTHRESH_PKTS, MAX_SANE_WINDOW_PKTS,
-    SOCKET_STATE_BYTES,
-};
-
-/// One truth: the header that algorithms are written with states the largest window for which its arithmetic is exact.
-#[test]
-fn the_largest_window_is_that_of_the_header() {
-    let header = include_str!("../../../bpf/include/repair.h");
-    assert!(header.contains("#define CC_CWND_MAX_PKTS (1U << 20)"), "repair.h has changed: adapt MAX_SANE_WINDOW_PKTS");
-    let policy = include_str!("../../../bpf/policy/socket_record.h");
-    assert!(policy.contains("#define CCCTL_WINDOW_MOST_PKTS 1048576"), "the guard judges by the same");
-    assert_eq!(MAX_SANE_WINDOW_PKTS, 1 << 20);
-    // include/net/tcp.h: #define TCP_INFINITE_SSTHRESH 0x7fffffff
-    assert_eq!(INFINITE_SSTHRESH_PKTS, 0x7fff_ffff);
-    for (pkts, impossible) in [(10, false), (1 << 20, false), ((1 << 20) + 1, true), (0x7fff_fffe, true)] {
-        assert_eq!(is_impossible_window(pkts), impossible, "{pkts}");
-    }
-    assert!(!is_impossible_window(INFINITE_SSTHRESH_PKTS), "no threshold is not an impossible one");
-    assert!(is_impossible_window(0x8110_4110), "half of a kernel address");
-}
+use ccctl_catalog::kernel::ICSK_CA_PRIV_SIZE;
+use ccctl_catalog::{algorithm, algorithms, ParameterSet, Profile};
 
 #[test]
 fn every_algorithm_has_all_rows_of_a_header() {
@@ -51,7 +32,7 @@ fn every_parameter_is_explained_and_every_state_fits_its_socket() {
             let words = parameter.words.len() as u32;
             assert!(words == 0 || words == parameter.maximum + 1, "{}: words do not fit range", parameter.name);
         }
-        assert!(layout.state_bytes <= SOCKET_STATE_BYTES, "{}: {} bytes", algorithm.name(), layout.state_bytes);
+        assert!(layout.state_bytes <= ICSK_CA_PRIV_SIZE as usize, "{}: {} bytes", algorithm.name(), layout.state_bytes);
         for field in &layout.state {
             assert!(field.offset + field.size <= layout.state_bytes, "{}.{}", algorithm.name(), field.name);
         }

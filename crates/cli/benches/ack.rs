@@ -9,7 +9,7 @@ mod hooks;
 mod kernel;
 mod measure;
 
-use ccctl_lab::testbed::{CpuTime, HandPath, Lockstep, TcpStates};
+use ccctl_testbed::{CpuTime, HandPath, Lockstep, TcpStates};
 use hooks::HookCosts;
 use measure::{is_smoke, machine, verdict, Interval, Ratios};
 

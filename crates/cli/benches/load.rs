@@ -9,7 +9,7 @@ mod measure;
 use std::process::Command;
 use std::time::Duration;
 
-use ccctl_lab::testbed::{grace_period, run, Connections, Network, SERVER_V4};
+use ccctl_testbed::{grace_period, run, Connections, Network, SERVER_V4};
 use kernel::ccctl;
 use measure::{aim, aims, is_smoke, machine, Sample};
 

@@ -13,9 +13,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use blast::{blast, cut_off};
-use ccctl_lab::path::{Path, PathReport, PathSpec};
-use ccctl_lab::testbed::{within, CpuTime, Exclusive, TcpStates};
+use ccctl_path::{Path, PathReport, PathSpec};
 use ccctl_sim::{BitRate, Limit};
+use ccctl_testbed::{within, CpuTime, Exclusive, TcpStates};
 use measure::{aim, aims, is_smoke, machine, Sample};
 
 const ALGORITHM: &str = "cubic";

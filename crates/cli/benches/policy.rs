@@ -15,8 +15,8 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use ccctl_lab::testbed::{close_with_reset, Cgroup, Namespace};
 use ccctl_loader::{remove_all, rule_usage, set_rules, CgroupPath, Lock, Selector};
+use ccctl_testbed::{close_with_reset, Cgroup, Namespace};
 use measure::{aim, aims, is_smoke, machine, Sample};
 use nix::sched::{sched_setaffinity, CpuSet};
 use nix::unistd::Pid;

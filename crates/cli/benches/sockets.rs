@@ -10,7 +10,7 @@ mod measure;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ccctl_lab::testbed::{run, Namespace};
+use ccctl_testbed::{run, Namespace};
 use held::{end, open, ENDS};
 use measure::{aim, aims, is_smoke, machine, Sample};
 

@@ -18,11 +18,11 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use blast::{blast, cut_off};
-use ccctl_lab::path::{Bounds, Path as EmulatedPath, PathSpec};
-use ccctl_lab::testbed::{eventually, TcpStates};
+use ccctl_path::{Bounds, Path as EmulatedPath, PathSpec};
 use ccctl_series::{svg, Axis, Figure, Line, Panel, Point, Scale, Style};
 use ccctl_sim::{BitRate, Limit};
 use ccctl_telemetry::{AlgorithmCounts, Clock, PointChoice, Settings};
+use ccctl_testbed::{eventually, TcpStates};
 use measure::{is_smoke, machine, Sample};
 
 /// S0's.

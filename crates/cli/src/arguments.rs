@@ -1,30 +1,22 @@
 //! The command line: types only.
 
-mod duration;
 mod guard;
-mod lab;
 mod sockets;
 mod top;
 mod trace;
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use ccctl_console::arguments::{time, Output};
+use ccctl_console::EXIT_CODES;
 use clap::{Args, Parser, Subcommand};
 
 pub use guard::{Guard, GuardCommand};
-pub use lab::{
-    Lab, LabBackend, LabChoice, LabCommand, LabCompare, LabMerge, LabPart, LabPath, LabReport, LabReproduction, LabRun,
-    LabSeries, LabShow, LabSweep,
-};
 pub use sockets::{Migrate, Sockets};
 pub use top::Top;
 pub use trace::{Plot, Trace};
-
-const EXIT_CODES: &str =
-    "Exit codes: 0 done, 1 unexpected failure, 2 wrong name, parameter or usage, 3 refused (in use, \
-name taken), 4 the host cannot (privileges, bpffs, kernel), 5 the kernel refused the program, 6 partly done, 7 another \
-ccctl is at work.";
 
 /// TCP congestion control as something you load.
 #[derive(Debug, Parser)]
@@ -78,7 +70,8 @@ pub enum Command {
     Trace(Trace),
     /// Draw a trace
     Plot(Plot),
-    /// Run experiments: scenarios, their measures, papers' statements
+    /// Run experiments: scenarios, their measures, papers' statements (the program ccctl-lab)
+    #[command(disable_help_flag = true)]
     Lab(Lab),
     /// Check what this host can do
     Doctor(Output),
@@ -93,16 +86,8 @@ pub enum Command {
     /// Serve the API, and keep the host as the configuration file has it
     Daemon(Daemon),
     /// Look at the object file on stdin
-    #[command(name = crate::engine::look::COMMAND, hide = true)]
+    #[command(name = ccctl_core::object_scan::COMMAND, hide = true)]
     Look(Look),
-}
-
-/// How to print.
-#[derive(Debug, Args)]
-pub struct Output {
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// `ccctl show`
@@ -110,6 +95,9 @@ pub struct Output {
 pub struct Show {
     /// An algorithm (cubic) or a running instance (`bpf_cubic`)
     pub name: String,
+    /// List the parameters that only comparisons need as well, such as those that count as Linux's modules do
+    #[arg(long)]
+    pub all: bool,
     /// How to print.
     #[command(flatten)]
     pub output: Output,
@@ -345,7 +333,7 @@ fn cookie(text: &str) -> Result<u64, std::num::ParseIntError> {
 #[derive(Debug, Args)]
 pub struct Apply {
     /// The file
-    #[arg(default_value = crate::policy::CONFIG)]
+    #[arg(default_value = ccctl_core::configuration::PATH)]
     pub file: PathBuf,
     /// Only print what would be done
     #[arg(long)]
@@ -367,6 +355,9 @@ pub struct Daemon {
     /// Take the file, and object files that it names, although others than root can write them
     #[arg(long)]
     pub trust_writable: bool,
+    /// Write the log as JSON lines
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// What `load` starts first for an object file.
@@ -386,7 +377,7 @@ pub struct Acks {
     #[arg(long, value_name = "NAME|PATH")]
     pub netns: Option<String>,
     /// How long [default: 10s; with --watch until Ctrl-C]
-    #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
+    #[arg(long = "for", value_name = "TIME", value_parser = time)]
     pub time: Option<std::time::Duration>,
     /// Count ACKs slower than the mean time between data packets of 1500 bytes at this rate (250mbit)
     #[arg(long, value_name = "RATE")]
@@ -417,4 +408,35 @@ pub enum StampPlace {
     Generic,
     /// tc ingress
     Tc,
+}
+
+/// `ccctl lab`
+#[derive(Debug, Args)]
+pub struct Lab {
+    /// What ccctl-lab takes: `ccctl lab --help` lists it
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    pub arguments: Vec<OsString>,
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// What follows each number of an exit code.
+    fn meanings(text: &str) -> Vec<String> {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let codes = text.split("Exit codes: ").nth(1).unwrap().split(". ").next().unwrap();
+        let meanings = codes.split(|letter: char| letter.is_ascii_digit());
+        meanings.map(|one| one.trim_matches([',', '.', ' ']).to_owned()).collect()
+    }
+
+    #[test]
+    fn the_help_and_the_readme_say_the_same_of_the_codes_that_scripts_act_on() {
+        let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
+        let (help, readme) = (meanings(EXIT_CODES), meanings(&readme));
+        for code in [3, 6, 7] {
+            assert_eq!(help[code + 1], readme[code + 1], "code {code}");
+        }
+    }
 }

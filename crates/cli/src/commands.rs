@@ -11,7 +11,6 @@ pub mod doctor;
 pub mod down;
 mod file;
 pub mod guard;
-pub mod key_value;
 pub mod lab;
 pub mod list;
 pub mod load;

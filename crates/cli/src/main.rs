@@ -2,46 +2,36 @@
 
 mod api;
 mod arguments;
+mod client;
 mod commands;
 mod daemon;
-mod engine;
-mod exit;
+mod http;
+#[cfg(test)]
+mod json_keys;
+mod log;
 mod metrics;
-mod output;
-mod policy;
-mod sys;
-mod trust;
 
 use std::process::ExitCode;
 
+use ccctl_console::{cause, is_broken_pipe, output, raise_file_limit, usage, Exit};
 use clap::Parser as _;
-use nix::sys::resource::{getrlimit, setrlimit, Resource};
 
 use arguments::{Arguments, Command};
-use exit::Exit;
 
 fn main() -> ExitCode {
     raise_file_limit();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => return exit::usage(&error),
+        Err(error) => return usage("ccctl", &error),
     };
     match run(&arguments.command) {
         Ok(exit) => exit.into(),
         // A reader that has seen enough, such as head, is no failure.
-        Err(error) if exit::is_broken_pipe(&error) => Exit::Done.into(),
+        Err(error) if is_broken_pipe(&error) => Exit::Done.into(),
         Err(error) => {
-            output::failure(&exit::cause(&error), exit::remedy(&error).as_deref());
-            Exit::of(&error).into()
-        }
-    }
-}
-
-/// A shell's limit is a quarter of what the daemon's sockets may need, and nothing here depends on a low one.
-fn raise_file_limit() {
-    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
-        if soft < hard {
-            let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard); // the low one is enough for most
+            let ending = ccctl_core::error::ending(&error);
+            output::failure("ccctl", &cause(&error), ending.remedy.as_deref());
+            ending.exit.into()
         }
     }
 }
@@ -73,8 +63,8 @@ fn run(command: &Command) -> anyhow::Result<Exit> {
         Command::Metrics(output) => commands::metrics::run(output),
         Command::Trace(trace) => commands::trace::run(trace),
         Command::Plot(plot) => commands::plot::run(plot),
-        Command::Lab(lab) => commands::lab::run(lab),
+        Command::Lab(lab) => commands::lab::run(lab).map(|never| match never {}),
         Command::Doctor(output) => commands::doctor::run(output),
-        Command::Look(look) => Ok(engine::look::run(look.parent)),
+        Command::Look(look) => Ok(ccctl_core::object_scan::run(look.parent)),
     }
 }

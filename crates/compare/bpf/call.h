@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * One recorded call of a hook: its arguments, and the socket before and after. The recorder writes these one after the
- * other; docs/recorded-calls.md describes the file. The fields are those of the fence (bpf/include/tcp.h), all the
+ * other; docs/recorded-calls.md describes the file. The fields are those of bpf/include/kernel/tcp.h, all the
  * time in the kernel's own units.
  */
 #ifndef CCCTL_CALL_H
@@ -44,7 +44,7 @@ struct call_socket {
 	u64 delivered_mstamp;
 	u64 sk_pacing_rate;
 	u64 sk_max_pacing_rate;
-	u64 ca_priv[CC_STATE_BYTES / 8];
+	u64 ca_priv[ICSK_CA_PRIV_SIZE / 8];
 	u32 sk_pacing_status;
 	u32 mss_cache;
 	u32 snd_una;

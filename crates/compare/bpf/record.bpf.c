@@ -6,30 +6,16 @@
  * leaves out the pairs of hooks that the module does not have. Functions of the core that several algorithms name in
  * their tables (tcp_reno_undo_cwnd) are recorded for sockets of the wanted algorithm only.
  */
-#include "tcp.h"
-
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_core_read.h>
-#include <bpf/bpf_tracing.h>
+#include "kernel/bpf.h"
+#include "kernel/tcp.h"
 
 #include "call.h"
-
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-
-struct inet_connection_sock___operations {
-	const struct tcp_congestion_ops *icsk_ca_ops;
-};
-
-#pragma clang attribute pop
-
-enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_RINGBUF = 27 };
-enum { BPF_ANY };
 
 #define NO_POINTER 0xffffffffU
 
 char _license[] SEC("license") = "GPL";
 
-const volatile char algorithm[16] = "";
+const volatile char algorithm[TCP_CA_NAME_MAX] = "";
 const volatile u32 pointer_word = NO_POINTER; /* of ca_priv: points to memory that belongs to the state */
 
 u64 recorded = 0;
@@ -61,12 +47,12 @@ struct {
 
 static const struct call no_call;
 
-static __always_inline bool is_wanted(const struct inet_connection_sock___operations *icsk)
+static __always_inline bool is_wanted(const struct inet_connection_sock *icsk)
 {
-	char name[16] = "";
+	char name[TCP_CA_NAME_MAX] = "";
 
 	bpf_probe_read_kernel(name, sizeof(name), &BPF_CORE_READ(icsk, icsk_ca_ops)->name);
-	for (int i = 0; i < 16; i++) {
+	for (int i = 0; i < TCP_CA_NAME_MAX; i++) {
 		if (name[i] != algorithm[i])
 			return false;
 		if (!name[i])
@@ -124,7 +110,7 @@ static __always_inline void read_extra(struct call *call)
 {
 	u32 word = pointer_word;
 
-	if (word < CC_STATE_BYTES / 8 && call->before.ca_priv[word])
+	if (word < ICSK_CA_PRIV_SIZE / 8 && call->before.ca_priv[word])
 		bpf_probe_read_kernel(call->extra, sizeof(call->extra), (void *)call->before.ca_priv[word]);
 }
 

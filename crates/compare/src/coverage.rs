@@ -10,7 +10,7 @@ use crate::build;
 use crate::file::Recording;
 use crate::native::Algorithm;
 use crate::replay::{self, Mode};
-use crate::twins::Twin;
+use crate::twin::Twin;
 
 /// One way that a condition can go.
 #[derive(Debug, Clone)]

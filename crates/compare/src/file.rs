@@ -8,22 +8,12 @@ use anyhow::{ensure, Context as _, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::btf::Member;
+use crate::column::Column;
 use crate::hooks::HOOK_NAMES;
 use crate::native::{self, call, CALL_BYTES};
 
 /// Number of the format; `docs/recorded-calls.md` describes it.
 pub const FORMAT: u32 = 1;
-
-/// A field of a record.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Column {
-    /// As in `struct call`; `before.` and `after.` are the socket's.
-    pub name: String,
-    /// From the start of the record.
-    pub offset: usize,
-    /// numpy's word for it: `<u4`, `<i4`, `<u8`, `u1`.
-    pub kind: String,
-}
 
 /// The first line.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -6,10 +6,12 @@
 
 mod btf;
 mod build;
+mod column;
 mod coverage;
 mod file;
 mod flows;
 mod hooks;
+mod measures;
 mod native;
 mod planted;
 mod record;
@@ -17,6 +19,8 @@ mod replay;
 mod report;
 mod side;
 mod traffic;
+mod trial;
+mod twin;
 mod twins;
 mod untaken;
 mod verdict;
@@ -35,7 +39,8 @@ use replay::Mode;
 use report::Finding;
 use side::Side;
 use traffic::{Step, Watched};
-use twins::{Twin, TWINS};
+use twin::Twin;
+use twins::TWINS;
 
 #[derive(Parser)]
 struct Arguments {

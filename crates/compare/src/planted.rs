@@ -9,7 +9,7 @@ use crate::build;
 use crate::file::Recording;
 use crate::native::Algorithm;
 use crate::replay::{self, Mode};
-use crate::twins::Twin;
+use crate::twin::Twin;
 
 /// One error.
 pub struct Planted {
@@ -41,7 +41,7 @@ macro_rules! planted {
 pub const PLANTED: &[Planted] = planted! {
     "scalable": "tp->snd_cwnd >> p->decrease_shift" => "tp->snd_cwnd >> (p->decrease_shift + 1)";
     "scalable": "tp->snd_cwnd < divisor" => "tp->snd_cwnd > divisor";
-    "scalable": "cc_additive_increase(tp, divisor, acked_pkts);" => "cc_additive_increase(tp, divisor, 1);";
+    "scalable": "tcp_cong_avoid_ai(tp, divisor, acked_pkts);" => "tcp_cong_avoid_ai(tp, divisor, 1);";
     "scalable" "cc.h": "acked_pkts - (after - before);" => "acked_pkts - (after - before) + 1;";
     "scalable" "cc.h": "cc_max(tp->snd_cwnd, tp->prior_cwnd)" => "tp->snd_cwnd";
     "scalable" "cc.h": "cc_max(tp->snd_cwnd, tp->prior_cwnd)" => "tp->prior_cwnd", not reachable:
@@ -49,9 +49,9 @@ pub const PLANTED: &[Planted] = planted! {
     "scalable" "cc.h": "return cc_max(pkts, 2);" => "return cc_max(pkts, 1);";
     "scalable" "cc.h": "credit -= pkts * divisor;" => "credit = 0;";
     "highspeed": "(ca->row + 1ULL) << 10" => "(ca->row + 2ULL) << 10";
-    "highspeed": "table->decrease_q8[row] >> 8" => "table->decrease_q8[row] >> 7";
-    "highspeed": "if (highspeed_params()->per_ack)" => "if (!highspeed_params()->per_ack)";
-    "highspeed" "hstcp.h": "cwnd_pkts > table->cwnd_pkts[trial - 1]" => "cwnd_pkts >= table->cwnd_pkts[trial - 1]";
+    "highspeed" "hstcp.h": "decrease_q8 >> 8)" => "decrease_q8 >> 7)";
+    "highspeed": "if (p->per_ack)" => "if (!p->per_ack)";
+    "highspeed" "hstcp.h": "cwnd_pkts > table->row[trial - 1].cwnd_pkts" => "cwnd_pkts >= table->row[trial - 1].cwnd_pkts";
     "highspeed" "cc.h": "credit -= pkts * cost_q10;" => "credit = 0;";
     "bic": "(u64)cwnd * p->beta_q10 >> 10" => "(u64)cwnd * (p->beta_q10 + 8) >> 10";
     "bic": "(1024 + p->beta_q10) / 2048" => "(1024 + p->beta_q10) / 1024";
@@ -97,7 +97,7 @@ pub const PLANTED: &[Planted] = planted! {
     "westwood": "(7ULL * average + sample) >> 3" => "(6ULL * average + 2ULL * sample) >> 3";
     "westwood": "cc_set_cwnd(tp, tp->snd_ssthresh);" => "cc_set_cwnd(tp, tp->snd_ssthresh - 1);";
     "westwood": "ca->relearn_min_rtt = true;" => "ca->relearn_min_rtt = false;";
-    "westwood": "cc_additive_increase(tp, tp->snd_cwnd, acked_pkts);" => "cc_additive_increase(tp, tp->snd_cwnd - 1, acked_pkts);";
+    "westwood": "tcp_cong_avoid_ai(tp, tp->snd_cwnd, acked_pkts);" => "tcp_cong_avoid_ai(tp, tp->snd_cwnd - 1, acked_pkts);";
     "illinois": "++ca->low_rounds < p->theta_rtts" => "++ca->low_rounds <= p->theta_rtts";
     "illinois": "cwnd - (cwnd * ca->beta_q6 >> 6)" => "cwnd - (cwnd * ca->beta_q6 >> 7)";
     "illinois": "above_low * (p->alpha_max_q7 - p->alpha_min_q7) / p->alpha_min_q7" => "above_low * p->alpha_max_q7 / p->alpha_min_q7";
@@ -112,10 +112,10 @@ pub const PLANTED: &[Planted] = planted! {
     "hybla": "0xebd7c5b5a6988c80ULL" => "0xebd7c5b5a6988d81ULL";
     "lp": "tcp_sk(sk)->snd_cwnd >> 1);" => "tcp_sk(sk)->snd_cwnd - 1);";
     "lp" "lp.h": "lowprio_is_inferring(d, sk) ? 1 : cwnd_pkts" => "cwnd_pkts";
-    "lp" "lp.h": "* law->delta_pct / 100" => "* law->delta_pct / 90";
+    "lp" "lp.h": "* p->delta_pct / 100" => "* p->delta_pct / 90";
     "lp" "lp.h": "d->max_us = d->smooth_q3us >> 2;" => "d->max_us = d->smooth_q3us >> 1;";
-    "lp" "lp.h": "!law->delayed_acks && lowprio_may" => "law->delayed_acks || lowprio_may";
-    "lp" "lp.h": "(u64)law->own_queue_pkts * cc" => "(u64)(law->own_queue_pkts + 1) * cc";
+    "lp" "lp.h": "!p->delayed_acks && lowprio_may" => "p->delayed_acks || lowprio_may";
+    "lp" "lp.h": "(u64)p->own_queue_pkts * cc" => "(u64)(p->own_queue_pkts + 1) * cc";
     "lp" "lp.h": "cc_now_us(sk) < d->reaction_end_us" => "cc_now_us(sk) <= d->phase_end_us";
     "nv": "excess_pkts > 2)" => "excess_pkts > 3)";
     "nv": "cc_min(p->decrease_q7, 128) >> 7" => "cc_min(p->decrease_q7, 128) >> 6";
@@ -171,11 +171,7 @@ pub fn missed(recording: &Recording, twin: &'static Twin, work: &Path) -> Result
 fn plant(planted: &Planted, folder: &Path) -> Result<std::path::PathBuf> {
     let bpf = build::bpf_folder();
     let include = folder.join("include");
-    fs::create_dir_all(&include)?;
-    for entry in fs::read_dir(bpf.join("include"))? {
-        let path = entry?.path();
-        fs::copy(&path, include.join(path.file_name().unwrap_or_default()))?;
-    }
+    copy_folder(&bpf.join("include"), &include)?;
     let source = folder.join(format!("{}.bpf.c", planted.algorithm));
     fs::copy(bpf.join(format!("algorithms/{}.bpf.c", planted.algorithm)), &source)?;
     let changed = if planted.header.is_empty() { source.clone() } else { include.join(planted.header) };
@@ -191,4 +187,18 @@ fn plant(planted: &Planted, folder: &Path) -> Result<std::path::PathBuf> {
     let library = folder.join("planted.so");
     build::compile(&source, &include, &library, false).with_context(|| format!("planted {:?}", planted.wrong))?;
     Ok(library)
+}
+
+fn copy_folder(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let copy = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_folder(&entry.path(), &copy)?;
+        } else {
+            fs::copy(entry.path(), copy)?;
+        }
+    }
+    Ok(())
 }

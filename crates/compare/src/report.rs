@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::coverage::Branch;
 use crate::planted::Planted;
 use crate::replay::Tally;
-use crate::twins::{Rule, Twin, NO_PARAMETER};
+use crate::twin::{Rule, Twin, NO_PARAMETER};
 use crate::untaken;
 
 /// What was found for one algorithm.

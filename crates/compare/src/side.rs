@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use ccctl_series::{svg, Axis, Figure, Line, Panel, Point, Scale, Style};
 
+use crate::measures::Measures;
 use crate::verdict::{self, Found, Kind, Pair};
 
 /// Names of the paths in the series, and for the page.
@@ -51,25 +52,6 @@ fn read(path: &Path, runs: &mut Runs) -> Result<()> {
         runs.entry((*run).to_owned()).or_default().entry((*name).to_owned()).or_default().push(sample);
     }
     Ok(())
-}
-
-/// What a row of the table says.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Measures {
-    /// Bytes acknowledged.
-    pub goodput_mbit_per_s: f64,
-    /// Packets.
-    pub mean_cwnd: f64,
-    /// Packets.
-    pub peak_cwnd: f64,
-    /// Window after a reduction to that before it; None: there was none.
-    pub backoff: Option<f64>,
-    /// The standard error of that mean.
-    pub backoff_error: f64,
-    /// From a reduction to the next.
-    pub epoch_s: Option<f64>,
-    /// Reductions.
-    pub epochs: usize,
 }
 
 /// Does a reduction begin between these two? The socket's state changes to CWR, Recovery or Loss; or ssthresh changes.

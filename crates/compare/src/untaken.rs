@@ -4,6 +4,7 @@
 const REASONS: &[(&str, &str, &str)] = &[
     ("scalable", "scalable_low", "in profile `linux` there is no low window, and growth is never slower than Reno's"),
     ("highspeed", "per_ack", FIXED),
+    ("highspeed", "p->table", FIXED),
     ("bic", "p->fast_convergence", FIXED),
     ("bic", "ca->ack_ratio_q4", "the module's ratio is there from the beginning"),
     ("bic", "ack_ratio", FIXED),

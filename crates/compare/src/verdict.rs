@@ -1,6 +1,6 @@
 //! Side by side: are two connections alike? The tolerances, and the differences that are meant.
 
-use crate::side::Measures;
+use crate::measures::Measures;
 
 /// What the two did on a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,15 +1,13 @@
-//! The lab: experiments with congestion control, described by scenarios, run on the simulator, measured.
+//! The lab: experiments with congestion control, described by scenarios, run, measured.
 //!
-//! [`testbed`] is the running kernel's side: network namespaces, traffic, and what the kernel says of it; [`path`] puts an emulated
-//! path between them.
+//! On the running kernel they run in the network namespaces of `ccctl_testbed`, over the path that `ccctl_path` emulates.
 
 pub mod backend;
+pub mod experiment;
 pub mod measures;
-pub mod path;
 pub mod report;
 pub mod run;
 pub mod scenario;
 mod seed;
 pub mod shipped;
 pub mod statements;
-pub mod testbed;

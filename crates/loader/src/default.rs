@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 
+use ccctl_catalog::kernel::{text, TCP_CA_NAME_MAX};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 
 use crate::bpffs::PinFolder;
@@ -21,7 +22,7 @@ const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 const MOST_NAMESPACES: u32 = 4096;
 /// A namespace's cookie.
 const KEY_BYTES: u32 = 8;
-const NAME_BYTES: usize = 16;
+const NAME_BYTES: usize = TCP_CA_NAME_MAX as usize;
 
 /// What was changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -121,7 +122,8 @@ pub(crate) fn restore_all(lock: &Lock, scan: &NamespaceScan, instance: &str) -> 
     let mut restored = Vec::new();
     let failed = scan.each(|namespace| {
         let name = restore(lock, namespace, instance)?;
-        restored.extend(name.map(|name| RestoredDefault { namespace: namespace.label.clone(), name }));
+        restored
+            .extend(name.map(|name| RestoredDefault { namespace: namespace.label.clone(), congestion_control: name }));
         Ok(())
     });
     (restored, failed)
@@ -213,7 +215,7 @@ fn remembered(namespace: &Namespace) -> Result<Option<String>> {
     let value = table
         .lookup(&namespace.cookie()?.to_le_bytes(), MapFlags::ANY)
         .map_err(|error| Error::libbpf("read the table of defaults", &error))?;
-    Ok(value.map(|bytes| bytes.into_iter().take_while(|byte| *byte != 0).map(char::from).collect()))
+    Ok(value.map(|bytes| text(&bytes)))
 }
 
 /// Removes what a namespace remembers, and the table with its last entry.

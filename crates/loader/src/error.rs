@@ -201,7 +201,7 @@ impl Error {
             }
             Self::Unwritable { since: Some(version), .. } => Some(format!("Linux {version} or newer")),
             Self::Unwritable { field, since: None, .. } => {
-                Some(format!("leave {field} alone: bpf/include/tcp.h marks with W what may be written"))
+                Some(format!("leave {field} alone: bpf/include/kernel/tcp.h marks with W what may be written"))
             }
             Self::Parameter(_) => Some("ccctl show ALGORITHM tells its parameters and their ranges".to_owned()),
             Self::Object { error, .. } => Some(error.remedy()),

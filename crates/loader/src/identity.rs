@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 
+use ccctl_catalog::kernel;
 use ccctl_catalog::ObjectHash;
 use libbpf_rs::btf::types::{Composite, DataSec, Var};
 use libbpf_rs::btf::{HasSize as _, ReferencesType as _};
@@ -54,11 +55,7 @@ impl Identity {
     /// Reads it from the map of a running instance.
     pub(crate) fn read(btf: &Btf<'_>, section: &[u8]) -> Option<Self> {
         let bytes = |member: &str| section.get(range(btf, member)?);
-        let text = |member: &str| {
-            let bytes = bytes(member)?;
-            let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-            Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
-        };
+        let text = |member: &str| Some(kernel::text(bytes(member)?));
         Some(Self {
             algorithm: text("algorithm")?,
             profile: text("profile")?,

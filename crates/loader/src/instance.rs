@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::{Duration, SystemTime};
 
+use ccctl_catalog::kernel::c_text;
 use ccctl_catalog::{closest, Layout, ParameterSet};
 use libbpf_rs::btf::types::Func;
 use libbpf_rs::Btf;
@@ -264,11 +265,6 @@ fn read_programs(ids: &[u32]) -> std::io::Result<(Vec<ProgramInfo>, u64, Vec<u32
 fn function_name(btf: &Btf<'_>, function_type: Option<u32>) -> Option<String> {
     let function: Func<'_> = btf.type_by_id(function_type?.into())?;
     Some(function.name()?.to_str()?.to_owned())
-}
-
-fn c_text(bytes: &[std::ffi::c_char]) -> String {
-    let bytes = bytes.iter().take_while(|byte| **byte != 0).map(|byte| *byte as u8);
-    String::from_utf8_lossy(&bytes.collect::<Vec<_>>()).into_owned()
 }
 
 pub(crate) fn open_maps(ids: &[u32]) -> std::io::Result<Vec<(String, OwnedFd)>> {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::sync::OnceLock;
 
+use ccctl_catalog::kernel::text;
 use ccctl_catalog::resolved;
 use libbpf_rs::btf::types::{Composite, FuncProto, MemberAttr, Ptr};
 use libbpf_rs::btf::{BtfKind, BtfType, HasSize as _, ReferencesType as _};
@@ -57,8 +58,7 @@ impl KernelOps {
     pub(crate) fn name_in(&self, value: &[u8]) -> Option<String> {
         let member = self.members.get("name")?;
         let room = value.get(member.offset..member.offset + member.bytes)?;
-        let end = room.iter().position(|byte| *byte == 0).unwrap_or(room.len());
-        Some(String::from_utf8_lossy(&room[..end]).into_owned())
+        Some(text(room))
     }
 
     fn read() -> std::result::Result<Self, String> {

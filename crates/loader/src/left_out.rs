@@ -71,7 +71,7 @@ fn probe() -> Check {
 fn judge(counts: Counts) -> Check {
     let Counts { calls, told_pkts, delivered_pkts } = counts;
     if calls < LEAST_CALLS {
-        let detail = format!("not counted: only {calls} calls came in {} ms", TIME.as_millis());
+        let detail = format!("not counted: only {calls} calls on connections without a loss came in {} ms", TIME.as_millis());
         return Check::new(NAME, Status::Unknown, detail, "ccctl doctor again, on a quieter host");
     }
     let left_out = delivered_pkts.saturating_sub(told_pkts);

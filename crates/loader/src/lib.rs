@@ -25,7 +25,7 @@ mod mount_view;
 mod netns;
 mod object;
 mod params;
-mod plain;
+mod pod;
 mod refusal;
 mod retire;
 mod rules;
@@ -37,6 +37,8 @@ mod tune;
 mod unload;
 mod verifier_log;
 mod watch;
+#[doc(hidden)]
+pub mod without_kernel;
 mod writes;
 
 pub use bpffs::{mounted as bpffs_mounted, BPFFS, PIN_ROOT};

@@ -6,6 +6,7 @@ use std::fs;
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 
+use ccctl_catalog::kernel::text;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 
 use crate::bpffs::{self, PinFolder};
@@ -71,11 +72,6 @@ impl Mark {
 /// it; for a default, what was there before; of the guard, what [`crate::guard`] writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Memo(pub String);
-
-fn text(bytes: &[u8]) -> String {
-    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-    String::from_utf8_lossy(&bytes[..end]).into_owned()
-}
 
 /// All marks.
 pub fn all() -> Result<BTreeMap<Mark, Memo>> {

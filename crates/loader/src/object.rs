@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
 
+use ccctl_catalog::kernel::{text, TCP_CA_NAME_MAX};
 use ccctl_catalog::{
     algorithm, algorithm_of_btf, algorithms, closest, object_hash, registered_in_btf, Layout, LayoutError, ObjectHash,
     ParameterSet,
@@ -22,12 +23,8 @@ use crate::sys;
 use crate::verifier_log::write_log;
 use crate::writes::{unwritable_field, writable_since};
 
-/// `TCP_CA_NAME_MAX`: a kernel name with its closing zero.
-const KERNEL_NAME_BYTES: usize = 16;
 /// Read-only data of objects whose `cong_control` asks how many arguments it has.
 const KERNEL_MAP: &str = ".rodata.kernel";
-/// The program of an object that works out its tables.
-pub(crate) const PREPARE: &str = "prepare";
 
 /// An algorithm as an object file: one that is built in, or a file of the user's.
 #[derive(Debug, Clone)]
@@ -98,10 +95,13 @@ impl Program {
         let mut open = self.open()?;
         let ops = sys::ops_struct(&mut open).ok_or_else(missing)?;
         let room = name_room(ops, &own).ok_or_else(missing)?;
-        let end = room.iter().position(|byte| *byte == 0).unwrap_or(room.len());
-        let name = String::from_utf8_lossy(&room[..end]).into_owned();
+        let name = text(room);
         check_name(&name)?;
         Ok(name)
+    }
+
+    pub(crate) fn object(&self) -> &[u8] {
+        &self.object
     }
 
     fn open(&self) -> Result<OpenObject> {
@@ -212,7 +212,7 @@ fn require_hooks(program: &Program, open: &OpenObject, ops: &[u8], own: &[(Strin
 /// Where the object's struct has the kernel name.
 fn name_room<'a>(ops: &'a mut [u8], own: &[(String, Member)]) -> Option<&'a mut [u8]> {
     let (_, member) = own.iter().find(|(member, _)| member == "name")?;
-    ops.get_mut(member.offset..member.offset + KERNEL_NAME_BYTES)
+    ops.get_mut(member.offset..member.offset + TCP_CA_NAME_MAX as usize)
 }
 
 fn write_name(ops: &mut [u8], own: &[(String, Member)], name: &str) {
@@ -319,7 +319,7 @@ fn fill_parameters(object: &Object, set: &ParameterSet) -> Result<()> {
     let map = map.ok_or_else(|| Error::kernel(format!("find {PARAMS_MAP}"), std::io::Error::other("no such map")))?;
     hold_parameters(object, map.as_fd())
         .map_err(|error| Error::kernel(format!("keep {PARAMS_MAP} with the programs"), error))?;
-    publish(map.as_fd(), &set.to_bytes(), || run_prepare(object))
+    publish(map.as_fd(), &set.to_bytes())
 }
 
 /// An instance is found from its hooks, and they hold only the maps that they use; an algorithm may use no parameter.
@@ -327,45 +327,4 @@ fn hold_parameters(object: &Object, map: BorrowedFd<'_>) -> std::io::Result<()> 
     let mut hooks = object.progs().filter(|program| program.prog_type() == ProgramType::StructOps);
     let hook = hooks.find(|program| program.as_fd().as_raw_fd() >= 0);
     hook.map_or(Ok(()), |hook| sys::bind_map(hook.as_fd(), map))
-}
-
-/// Runs the program that works out tables on the idle set; objects without one have nothing to work out.
-pub(crate) fn run_prepare(object: &Object) -> Result<()> {
-    let Some(prepare) = object.progs_mut().find(|program| program.name() == PREPARE) else { return Ok(()) };
-    let output = prepare
-        .test_run(libbpf_rs::ProgramInput::default())
-        .map_err(|error| Error::libbpf("work out the tables of the parameters", &error))?;
-    match output.return_value {
-        0 => Ok(()),
-        code => {
-            Err(Error::kernel("work out the tables of the parameters", std::io::Error::other(format!("code {code}"))))
-        }
-    }
-}
-
-/// Loads only the `prepare` program of an object, on the maps of an instance that runs.
-pub(crate) fn load_prepare(program: &Program, maps: &[(String, OwnedFd)]) -> Result<Option<Object>> {
-    let mut open = program.open()?;
-    if !open.progs().any(|candidate| candidate.name() == PREPARE) {
-        return Ok(None);
-    }
-    for mut candidate in open.progs_mut() {
-        let wanted = candidate.name() == PREPARE;
-        candidate.set_autoload(wanted);
-    }
-    for mut map in open.maps_mut() {
-        let reuse = maps.iter().find(|(name, _)| map.name() == name.as_str());
-        let result = match reuse {
-            Some((_, fd)) => map.reuse_fd(borrow(fd)),
-            None if map.map_type() == MapType::StructOps => map.set_autocreate(false),
-            None => Ok(()),
-        };
-        result.map_err(|error| Error::libbpf("reuse the maps of the instance", &error))?;
-    }
-    load(open, program).map(Some)
-}
-
-fn borrow(fd: &OwnedFd) -> BorrowedFd<'_> {
-    debug_assert!(fd.as_raw_fd() >= 0);
-    fd.as_fd()
 }

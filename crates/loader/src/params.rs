@@ -1,4 +1,4 @@
-//! The map that holds an instance's parameters: `{ u32 active; set[2] }`, as `bpf/include/world_bpf.h` lays it out.
+//! The map that holds an instance's parameters: `{ u32 active; set[2] }`, as `bpf/include/target_bpf.h` lays it out.
 
 use std::os::fd::BorrowedFd;
 
@@ -17,9 +17,9 @@ pub(crate) fn read_active(map: BorrowedFd<'_>) -> Result<Vec<u8>> {
     Ok(value[start..start + set_bytes].to_vec())
 }
 
-/// Puts a set in force: writes the idle one, lets `prepare` work on it, then flips. A hook sees all of it or nothing,
-/// and a crash before the last step changes nothing.
-pub(crate) fn publish(map: BorrowedFd<'_>, set: &[u8], prepare: impl FnOnce() -> Result<()>) -> Result<()> {
+/// Puts a set in force: writes the idle one, then flips. A hook sees all of it or nothing, and a crash before the last step
+/// changes nothing.
+pub(crate) fn publish(map: BorrowedFd<'_>, set: &[u8]) -> Result<()> {
     let (mut value, set_bytes) = read(map)?;
     if set.len() != set_bytes {
         let sizes = format!("{} bytes of parameters, the instance has {set_bytes}", set.len());
@@ -29,7 +29,6 @@ pub(crate) fn publish(map: BorrowedFd<'_>, set: &[u8], prepare: impl FnOnce() ->
     let start = ACTIVE_BYTES + idle * set_bytes;
     value[start..start + set_bytes].copy_from_slice(set);
     write(map, &value)?;
-    prepare()?;
     value[..ACTIVE_BYTES].copy_from_slice(&(idle as u32).to_le_bytes());
     write(map, &value)
 }

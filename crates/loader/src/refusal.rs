@@ -16,8 +16,8 @@ pub(crate) struct Refusal {
 
 /// Hooks of which the kernel wants one each (`tcp_validate_congestion_control`).
 const REQUIRED: [&[&str]; 3] = [&["ssthresh"], &["undo_cwnd"], &["cong_avoid", "cong_control"]];
-/// Hooks of cc.h, which every object has.
-const SHARED: &str = "cc_";
+/// Prefixes of the hooks of cc.h, which every object has.
+const SHARED: [&str; 2] = ["cc_", "tcp_reno_"];
 /// Instructions that the verifier follows before it gives up (`BPF_COMPLEXITY_LIMIT_INSNS`).
 const MOST_STEPS: &str = "1,000,000";
 /// Longest part of a C line in a message.
@@ -33,7 +33,8 @@ pub(crate) fn missing_hook(ops: &[u8], own: &[(String, Member)], programs: &[Str
     let hooks = REQUIRED.into_iter().find(|hooks| !hooks.iter().any(is_set))?;
     let named = hooks.join(" and no ");
     let is_hook = |program: &str| hooks.iter().any(|hook| program.ends_with(&format!("_{hook}")));
-    let program = programs.iter().find(|program| !program.starts_with(SHARED) && is_hook(program));
+    let program =
+        programs.iter().find(|program| !SHARED.iter().any(|shared| program.starts_with(shared)) && is_hook(program));
     let hook = hooks[0];
     Some(match program {
         Some(program) => Refusal {
@@ -52,8 +53,8 @@ pub(crate) fn missing_hook(ops: &[u8], own: &[(String, Member)], programs: &[Str
 /// cc.h has hooks that are as in Reno.
 fn remedy_of_missing(hook: &str) -> String {
     match hook {
-        "ssthresh" => "add .ssthresh = CC_FN(cc_reno_ssthresh) to CC_ALGORITHM, or a hook of its own".to_owned(),
-        "undo_cwnd" => "add .undo_cwnd = CC_FN(cc_undo_cwnd) to CC_ALGORITHM, or a hook of its own".to_owned(),
+        "ssthresh" => "add .ssthresh = CC_FN(tcp_reno_ssthresh) to CC_ALGORITHM, or a hook of its own".to_owned(),
+        "undo_cwnd" => "add .undo_cwnd = CC_FN(tcp_reno_undo_cwnd) to CC_ALGORITHM, or a hook of its own".to_owned(),
         _ => format!("write CC_HOOK(NAME_{hook}, ...) and add .{hook} = CC_FN(NAME_{hook}) to CC_ALGORITHM"),
     }
 }
@@ -125,7 +126,7 @@ impl Trail<'_> {
         let Some(line) = self.loop_line() else {
             return Refusal {
                 cause: format!("{} takes more than the {MOST_STEPS} steps that the verifier follows", self.program),
-                remedy: "make it shorter: move long calculations to a CC_SUBPROGRAM or CC_PREPARE".to_owned(),
+                remedy: "make it shorter: move long calculations to a CC_SUBPROGRAM".to_owned(),
             };
         };
         Refusal {

@@ -36,8 +36,8 @@ pub struct UnloadOptions {
 pub struct RestoredDefault {
     /// Namespace.
     pub namespace: String,
-    /// Its default now.
-    pub name: String,
+    /// Kernel name, as in `net.ipv4.tcp_congestion_control`: its default now.
+    pub congestion_control: String,
 }
 
 /// What was done.

@@ -13,7 +13,7 @@ use libbpf_sys::bpf_insn;
 use crate::kernel_ops::member_offset;
 use crate::sys;
 
-/// Fields that only newer kernels let BPF write, with the oldest known to: W and (W) of bpf/include/tcp.h.
+/// Fields that only newer kernels let BPF write, with the oldest known to: W and (W) of bpf/include/kernel.
 const WRITABLE_SINCE: [(&str, &str); 4] =
     [("sk_pacing_rate", "6.1"), ("sk_pacing_status", "6.1"), ("app_limited", "6.12"), ("snd_cwnd_stamp", "6.12")];
 
@@ -116,7 +116,10 @@ mod tests {
     /// One truth: the header that algorithms are written with says W for since 6.1 (or earlier) and (W) for since 6.12.
     #[test]
     fn the_header_agrees() {
-        let header = include_str!("../../../bpf/include/tcp.h");
+        let header = concat!(
+            include_str!("../../../bpf/include/kernel/sock.h"),
+            include_str!("../../../bpf/include/kernel/tcp.h")
+        );
         let marked = |field: &str| header.lines().find(|line| line.contains(&format!(" {field};"))).unwrap_or_default();
         assert!(marked("sk_pacing_rate").contains("/* W:"));
         assert!(marked("sk_pacing_status").contains("/* W:"));

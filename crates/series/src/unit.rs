@@ -75,7 +75,7 @@ mod tests {
             ("srtt_us_q3", "2^-3 us"),
             ("alpha_q10", "2^-10"),
             ("k_q10s", "2^-10 s"),
-            ("undo_k_q10s", "2^-10 s"),
+            ("undo.k_q10s", "2^-10 s"),
             ("rtt.base_since_s", "s"),
             ("rates_bytes_per_s[2]", "bytes/s"),
             ("inner.high_ns", "ns"),
@@ -96,7 +96,7 @@ mod tests {
         for name in moments.into_iter().chain(["first_us", "phase_end_us", "last_congestion_us", "clock_offset_us"]) {
             assert!(is_moment(name), "{name}");
         }
-        let others = ["undo_epoch_age_us", "last_round_min_rtt_us", "rtt.base_us", "k_q10s", "last_max_pkts"];
+        let others = ["undo.epoch_age_us", "last_round_min_rtt_us", "rtt.base_us", "k_q10s", "last_max_pkts"];
         for name in others.into_iter().chain(["hystart.base_rtt_us", "window_end_seq", "epoch_acked_pkts"]) {
             assert!(!is_moment(name), "{name}");
         }

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
+mod folder;
+
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
 use std::os::unix::fs::FileExt as _;
@@ -9,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use folder::Folder;
 use nix::sys::resource::{setrlimit, Resource};
 
 /// Address space of the process that reads.
@@ -61,28 +64,13 @@ fn read(path: &Path) -> String {
     line.unwrap_or_else(|| panic!("{said}")).to_owned()
 }
 
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(test: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("ccctl-series-{test}-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        Self(folder)
-    }
-
-    fn file(&self, name: &str, write: impl FnOnce(&mut dyn std::io::Write)) -> PathBuf {
-        let path = self.0.join(name);
-        let mut out = BufWriter::new(File::create(&path).unwrap());
-        write(&mut out);
-        out.flush().unwrap();
-        path
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+/// A file that is written in parts.
+fn file(folder: &Folder, name: &str, write: impl FnOnce(&mut dyn std::io::Write)) -> PathBuf {
+    let path = folder.file(name);
+    let mut out = BufWriter::new(File::create(&path).unwrap());
+    write(&mut out);
+    out.flush().unwrap();
+    path
 }
 
 /// 95 kB that were 64 million values.
@@ -90,7 +78,7 @@ impl Drop for Folder {
 fn attack_rows_with_a_new_column_each() {
     let folder = Folder::new("new-columns");
     for rows in [8000, 17_000] {
-        let path = folder.file(&format!("{rows}.jsonl"), |out| {
+        let path = file(&folder, &format!("{rows}.jsonl"), |out| {
             (0..rows).for_each(|row| writeln!(out, "{{\"c{row}\":1}}").unwrap());
         });
         let said = read(&path);
@@ -102,7 +90,7 @@ fn attack_rows_with_a_new_column_each() {
 #[test]
 fn attack_rows_that_leave_columns_out() {
     let folder = Folder::new("left-out");
-    let path = folder.file("short.jsonl", |out| {
+    let path = file(&folder, "short.jsonl", |out| {
         let names: Vec<_> = (0..4000).map(|column| format!("\"c{column}\":1")).collect();
         writeln!(out, "{{{}}}", names.join(",")).unwrap();
         (0..50_000).for_each(|_| writeln!(out, "{{\"c1\":1}}").unwrap());
@@ -114,7 +102,7 @@ fn attack_rows_that_leave_columns_out() {
 #[test]
 fn attack_csv_header_of_200000_columns() {
     let folder = Folder::new("wide-header");
-    let path = folder.file("wide.csv", |out| {
+    let path = file(&folder, "wide.csv", |out| {
         let names: Vec<_> = (0..200_000).map(|column| format!("c{column}")).collect();
         writeln!(out, "{}", names.join(",")).unwrap();
     });
@@ -127,12 +115,12 @@ fn attack_csv_header_of_200000_columns() {
 fn attack_sparse_files() {
     let folder = Folder::new("sparse");
     for name in ["hole.parquet", "hole.csv", "hole.jsonl"] {
-        let path = folder.file(name, |_| ());
+        let path = file(&folder, name, |_| ());
         File::options().write(true).open(&path).unwrap().set_len(4 << 30).unwrap();
         let said = read(&path);
         assert!(said.starts_with("refused"), "{name}: {said}");
     }
-    let marked = folder.file("marked.parquet", |_| ());
+    let marked = file(&folder, "marked.parquet", |_| ());
     let file = File::options().write(true).open(&marked).unwrap();
     file.write_all_at(b"PAR1", 0).unwrap();
     file.write_all_at(&[0xff, 0xff, 0xff, 0x3f, b'P', b'A', b'R', b'1'], 4 << 30).unwrap();
@@ -144,7 +132,7 @@ fn attack_sparse_files() {
 #[test]
 fn attack_hole_before_the_table_of_contents() {
     let folder = Folder::new("hole-inside");
-    let path = folder.file("small.parquet", |_| ());
+    let path = file(&folder, "small.parquet", |_| ());
     fs::remove_file(&path).unwrap();
     let mut table = ccctl_series::Table::default();
     let values = ccctl_series::Values::Integer((0..1000).map(Some).collect());
@@ -164,9 +152,9 @@ fn attack_hole_before_the_table_of_contents() {
 fn attack_what_is_no_regular_file() {
     let folder = Folder::new("no-file");
     for extension in ["jsonl", "csv", "parquet"] {
-        let fifo = folder.0.join(format!("fifo.{extension}"));
+        let fifo = folder.path().join(format!("fifo.{extension}"));
         nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        let device = folder.0.join(format!("device.{extension}"));
+        let device = folder.path().join(format!("device.{extension}"));
         std::os::unix::fs::symlink("/dev/zero", &device).unwrap();
         for path in [fifo, device] {
             let said = read(&path);
@@ -179,14 +167,14 @@ fn attack_what_is_no_regular_file() {
 #[test]
 fn attack_a_line_without_end() {
     let folder = Folder::new("long-line");
-    let jsonl = folder.file("long.jsonl", |out| {
+    let jsonl = file(&folder, "long.jsonl", |out| {
         out.write_all(b"{\"a\":\"").unwrap();
         (0..64).for_each(|_| out.write_all("x".repeat(1 << 20).as_bytes()).unwrap());
     });
     let said = read(&jsonl);
     assert!(said.contains("line 1: longer than"), "{said}");
     for (name, begin) in [("long.csv", "a\n"), ("long-comment.csv", "# a: "), ("quoted.csv", "a\n\"")] {
-        let path = folder.file(name, |out| {
+        let path = file(&folder, name, |out| {
             out.write_all(begin.as_bytes()).unwrap();
             (0..64).for_each(|_| out.write_all("x".repeat(1 << 20).as_bytes()).unwrap());
         });

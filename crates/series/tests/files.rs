@@ -2,43 +2,26 @@
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
+mod folder;
+
 use std::fs;
 use std::path::PathBuf;
 
 use ccctl_series::{read, write, Column, FileError, Table, Value, Values, Writer};
+use folder::Folder;
 
 const EXTENSIONS: [&str; 3] = ["jsonl", "csv", "parquet"];
 
-/// A folder of one test, removed at its end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(test: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("ccctl-series-{test}-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        Self(folder)
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-
-    fn holding(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.file(name);
-        fs::write(&path, content).unwrap();
-        path
-    }
-
-    fn names(&self) -> Vec<String> {
-        let names = fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        names.collect()
-    }
+/// A file with this content.
+fn holding(folder: &Folder, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+    let path = folder.file(name);
+    fs::write(&path, content).unwrap();
+    path
 }
 
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+fn names(folder: &Folder) -> Vec<String> {
+    let names = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.collect()
 }
 
 fn column(name: &str, unit: &str, values: Values) -> Column {
@@ -72,7 +55,7 @@ fn every_format_gives_back_what_it_was_given() {
         write(&hard(), &path).unwrap();
         assert_eq!(read(&path).unwrap(), hard(), "{extension}");
     }
-    assert_eq!(folder.names().len(), 3, "no parts are left: {:?}", folder.names());
+    assert_eq!(names(&folder).len(), 3, "no parts are left: {:?}", names(&folder));
 }
 
 #[test]
@@ -92,6 +75,22 @@ fn numbers_that_are_none_and_empty_words() {
         let states = read(&path).unwrap().column("state").unwrap().values.clone();
         assert_eq!(states, texts(&[empty, Some("Open"), None]), "{extension}");
     }
+}
+
+/// Only a file begins with a byte order mark; in a name or a word it is a letter.
+#[test]
+fn byte_order_marks_within_a_table_stay() {
+    let folder = Folder::new("mark");
+    let mut table = Table::default();
+    table.add(column("\u{feff}", "", texts(&[Some("\u{feff}"), Some("\u{feff}a"), None]))).unwrap();
+    for extension in EXTENSIONS {
+        let path = folder.file(&format!("table.{extension}"));
+        write(&table, &path).unwrap();
+        assert_eq!(read(&path).unwrap(), table, "{extension}");
+    }
+    let foreign = holding(&folder, "foreign.csv", "\u{feff}word\n\u{feff}a\n\u{feff}\nb\n");
+    let words = texts(&[Some("\u{feff}a"), Some("\u{feff}"), Some("b")]);
+    assert_eq!(read(&foreign).unwrap().column("word").unwrap().values, words);
 }
 
 #[test]
@@ -155,7 +154,7 @@ fn rows_come_one_by_one_and_facts_late() {
 fn a_writer_that_is_dropped_leaves_a_part_that_can_be_read() {
     let folder = Folder::new("dropped");
     for extension in ["jsonl", "csv"] {
-        let path = folder.holding(&format!("trace.{extension}"), "the file of before");
+        let path = holding(&folder, &format!("trace.{extension}"), "the file of before");
         let mut header = Table::default();
         header.add(column("cwnd_pkts", "packets", Values::Integer(Vec::new()))).unwrap();
         let mut writer = Writer::create(&path, &header).unwrap();
@@ -172,8 +171,8 @@ fn a_writer_that_is_dropped_leaves_a_part_that_can_be_read() {
 #[test]
 fn files_of_other_programs() {
     let folder = Folder::new("others");
-    let csv = folder.holding("a.csv", "\u{feff}time,cwnd,name,gap\r\n0,1,x,\r\n0.5,2,7,\r\n");
-    let lines = folder.holding("a.jsonl", "{\"time\":0,\"cwnd\":1}\n\n{\"time\":0.5,\"cwnd\":2,\"name\":\"x\"}");
+    let csv = holding(&folder, "a.csv", "\u{feff}time,cwnd,name,gap\r\n0,1,x,\r\n0.5,2,7,\r\n");
+    let lines = holding(&folder, "a.jsonl", "{\"time\":0,\"cwnd\":1}\n\n{\"time\":0.5,\"cwnd\":2,\"name\":\"x\"}");
     let table = read(&csv).unwrap();
     assert_eq!(table.column("time").unwrap().values, Values::Real(vec![Some(0.0), Some(0.5)]));
     assert_eq!(table.column("cwnd").unwrap().values, Values::Integer(vec![Some(1), Some(2)]));
@@ -192,7 +191,7 @@ fn an_unknown_end_of_a_name_names_the_three() {
         assert!(error.to_string().ends_with("the name must end in .jsonl, .csv or .parquet"), "{error}");
         assert!(matches!(read(&folder.file(name)), Err(FileError::Extension(_))));
     }
-    assert!(folder.names().is_empty());
+    assert!(names(&folder).is_empty());
 }
 
 #[test]
@@ -215,11 +214,11 @@ fn malformed_lines_are_named() {
         ("a.parquet", "PAR1\u{9}\0\0\0PAR1", "its table of contents is longer than the file"),
     ];
     for (name, content, expected) in cases {
-        let path = folder.holding(name, content);
+        let path = holding(&folder, name, content);
         let error = read(&path).unwrap_err().to_string();
         assert!(error.starts_with(path.to_str().unwrap()) && error.contains(expected), "{error}");
     }
-    let path = folder.holding("a.csv", b"a\n\xff\n");
+    let path = holding(&folder, "a.csv", b"a\n\xff\n");
     assert!(read(&path).unwrap_err().to_string().contains("line 2: not UTF-8"));
     assert!(read(&folder.file("missing.csv")).unwrap_err().to_string().starts_with("cannot read "));
 }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ccctl_catalog::kernel::TCP_INFINITE_SSTHRESH;
+
 use crate::native::{
     ack_sample, rate_sample, tcp_ca_event, tcp_sock, Instance, TCP_CA_Disorder, TCP_CA_Loss, TCP_CA_Open,
     TCP_CA_Recovery, CA_EVENT_COMPLETE_CWR, CA_EVENT_CWND_RESTART, CA_EVENT_LOSS, CA_EVENT_TX_START, SK_PACING_NONE,
@@ -10,8 +12,6 @@ use crate::native::{
 };
 use crate::record::{recorded, Call, Hook};
 
-/// `TCP_INFINITE_SSTHRESH`: no loss was seen yet.
-pub const SSTHRESH_INFINITE_PKTS: u32 = 0x7fff_ffff;
 /// `TCP_INIT_CWND` (RFC 6928).
 const INITIAL_CWND_PKTS: u32 = 10;
 
@@ -78,7 +78,7 @@ impl Flow {
     /// A new connection with the kernel's first windows.
     #[must_use]
     pub fn open_connection(instance: Arc<Instance>) -> Self {
-        Self::new(instance, INITIAL_CWND_PKTS, SSTHRESH_INFINITE_PKTS, Duration::ZERO)
+        Self::new(instance, INITIAL_CWND_PKTS, TCP_INFINITE_SSTHRESH, Duration::ZERO)
     }
 
     /// From now on each call of a hook is recorded. The algorithm begins anew, as on a socket that changes to it, so that the
@@ -384,7 +384,7 @@ impl Flow {
         if self.instance.controls_cwnd() {
             return;
         }
-        if to_ssthresh && self.socket.snd_ssthresh < SSTHRESH_INFINITE_PKTS {
+        if to_ssthresh && self.socket.snd_ssthresh < TCP_INFINITE_SSTHRESH {
             self.socket.snd_cwnd = self.socket.snd_ssthresh;
         }
         self.event(CA_EVENT_COMPLETE_CWR);

@@ -20,7 +20,8 @@ mod tcp;
 mod traffic;
 mod view;
 
-pub use flow::{Ack, Flow, SSTHRESH_INFINITE_PKTS};
+pub use ccctl_catalog::kernel::TCP_INFINITE_SSTHRESH;
+pub use flow::{Ack, Flow};
 pub use native::{Instance, InstanceError};
 pub use network::clock::{BitRate, LinkRate, RateTrace, TraceError};
 pub use network::codel::Codel;

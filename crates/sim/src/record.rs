@@ -104,7 +104,7 @@ pub enum Event {
 /// What the kernel names the fields of `struct tcp_sock`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs)] // bpf/include/tcp.h says what they are
+#[allow(missing_docs)] // bpf/include/kernel/tcp.h says what they are
 pub struct SocketRecord {
     pub tcp_mstamp: u64,
     pub ca_state: u8,

@@ -5,9 +5,8 @@
 //! curve or at most 0.002 above it; `pow075` is at most 2 units below its floor; `bdp_pkts` misses no 2^-24 packets.
 
 use ccctl_sim::native::arithmetic::{
-    cc_at_least, cc_bdp_pkts, cc_cbrt, cc_clamp, cc_distance, cc_div, cc_ewma8, cc_exp2_q32, cc_exp_neg_q16,
-    cc_log2_floor, cc_log2_q40, cc_max, cc_min, cc_mul_high, cc_mul_q40, cc_pow075_q10, cc_ratio_q40, cc_seq_after,
-    cc_sqrt,
+    after, cc_at_least, cc_bdp_pkts, cc_cbrt, cc_clamp, cc_distance, cc_div, cc_ewma8, cc_exp2_q32, cc_exp_neg_q16,
+    cc_log2_floor, cc_log2_q40, cc_max, cc_min, cc_mul_high, cc_pow075_q10, cc_sqrt,
 };
 use proptest::prelude::*;
 
@@ -69,15 +68,6 @@ fn check_exp2(x_q40: u64) {
     assert!(error <= truth * 2_f64.powi(-31), "2^({x_q40} / 2^40): {found}, expected {truth}");
 }
 
-fn check_ratio(a: u64, b: u64) {
-    let found = cc_ratio_q40(a, b);
-    if b == 0 {
-        assert!(found < 1 << 40, "{a} / 0");
-    } else if a / b < 1 << 24 {
-        assert_eq!(u128::from(found), (u128::from(a) << 40) / u128::from(b), "{a} / {b}");
-    }
-}
-
 /// In integers: the product in units of 2^-32 packets, of which rounding may lose 2^8, that is 2^-24 packets.
 fn check_bdp(rate_q24: u64, rtt_us: u32, gain_q8: u32) {
     let delivered_q24 = (u128::from(rate_q24) * u128::from(rtt_us.min(1 << 30))).min(1 << 53);
@@ -89,12 +79,6 @@ fn check_bdp(rate_q24: u64, rtt_us: u32, gain_q8: u32) {
 
 fn check_products(a: u64, b: u64) {
     assert_eq!(u128::from(cc_mul_high(a, b)), (u128::from(a) * u128::from(b)) >> 64, "{a} * {b}");
-    let (a_q40, b_q40) = (a >> 12, b >> 12);
-    assert_eq!(
-        u128::from(cc_mul_q40(a_q40, b_q40)),
-        (u128::from(a_q40) * u128::from(b_q40)) >> 40,
-        "{a_q40} * {b_q40}"
-    );
 }
 
 fn check_comparisons(a: u64, b: u64) {
@@ -142,9 +126,7 @@ fn products_quotients_and_comparisons_hold_at_their_bounds() {
         for b in edges_below(64) {
             check_products(a, b);
             check_comparisons(a, b);
-            if a < 1 << 62 && b < 1 << 62 {
-                check_ratio(a, b);
-            }
+            if a < 1 << 62 && b < 1 << 62 {}
         }
     }
 }
@@ -200,10 +182,10 @@ fn packets_in_flight_hold_at_the_largest_rate_time_and_gain() {
 
 #[test]
 fn sequence_numbers_compare_modulo_their_range() {
-    for (a, b, after) in [(1, 0, true), (0, 0, false), (0, 1, false), (0, u32::MAX, true), (u32::MAX, 0, false)] {
-        assert_eq!(cc_seq_after(a, b), after, "{a} after {b}");
+    for (a, b, is_after) in [(1, 0, true), (0, 0, false), (0, 1, false), (0, u32::MAX, true), (u32::MAX, 0, false)] {
+        assert_eq!(after(a, b), is_after, "{a} after {b}");
     }
-    assert!(cc_seq_after(0x7fff_ffff, 0));
+    assert!(after(0x7fff_ffff, 0));
 }
 
 /// A constant sample is reached from any start, to within the seven eighths that truncation may leave.
@@ -245,11 +227,6 @@ proptest! {
     #[test]
     fn packets_in_flight_hold_everywhere(rate in below_power(33), rtt_us in any::<u32>(), gain_q8 in 0_u32..1 << 11) {
         check_bdp(rate, rtt_us, gain_q8);
-    }
-
-    #[test]
-    fn quotients_hold_everywhere(a in below_power(62), b in below_power(62)) {
-        check_ratio(a, b);
     }
 
     #[test]

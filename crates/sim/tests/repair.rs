@@ -1,7 +1,8 @@
 //! Windows that a kernel has made of a stale stack slot (docs/kernel-matrix.md), and what the hooks make of them.
 
-use ccctl_sim::native::{Windows, CWND_MAX_PKTS};
-use ccctl_sim::SSTHRESH_INFINITE_PKTS;
+use ccctl_catalog::kernel::CC_CWND_MAX_PKTS;
+use ccctl_sim::native::Windows;
+use ccctl_sim::TCP_INFINITE_SSTHRESH;
 use proptest::prelude::*;
 
 /// The low half of an address in the kernel's text: what the trampoline was seen to return for ssthresh.
@@ -35,7 +36,7 @@ fn a_threshold_or_a_window_of_nothing_is_repaired() {
 #[test]
 fn a_stale_window_becomes_the_one_before_the_reduction() {
     assert_eq!(windows(STALE, 30, 16).repaired(), windows(16, 30, 16));
-    assert_eq!(windows(0, SSTHRESH_INFINITE_PKTS, 16).repaired(), windows(16, SSTHRESH_INFINITE_PKTS, 16));
+    assert_eq!(windows(0, TCP_INFINITE_SSTHRESH, 16).repaired(), windows(16, TCP_INFINITE_SSTHRESH, 16));
     assert_eq!(windows(STALE, 30, 0).repaired().cwnd_pkts, 10, "RFC 6928: what a connection begins with");
 }
 
@@ -49,19 +50,19 @@ fn what_is_in_flight_stands_for_a_stale_window_before() {
 /// A window in use that has grown beyond the limit is held there.
 #[test]
 fn a_window_in_use_stays_at_the_limit() {
-    let seen = Windows { packets_out: CWND_MAX_PKTS + 5, ..windows(CWND_MAX_PKTS + 5, 1000, 2000) };
-    assert_eq!(seen.repaired().cwnd_pkts, CWND_MAX_PKTS);
+    let seen = Windows { packets_out: CC_CWND_MAX_PKTS + 5, ..windows(CC_CWND_MAX_PKTS + 5, 1000, 2000) };
+    assert_eq!(seen.repaired().cwnd_pkts, CC_CWND_MAX_PKTS);
 }
 
 #[test]
 fn without_a_reduction_the_threshold_is_infinite() {
-    assert_eq!(windows(10, STALE, 0).repaired(), windows(10, SSTHRESH_INFINITE_PKTS, 0));
+    assert_eq!(windows(10, STALE, 0).repaired(), windows(10, TCP_INFINITE_SSTHRESH, 0));
 }
 
 proptest! {
     #[test]
-    fn possible_windows_stay(cwnd in 1..=CWND_MAX_PKTS, ssthresh in 2..=CWND_MAX_PKTS, prior in any::<u32>()) {
-        for ssthresh in [ssthresh, SSTHRESH_INFINITE_PKTS] {
+    fn possible_windows_stay(cwnd in 1..=CC_CWND_MAX_PKTS, ssthresh in 2..=CC_CWND_MAX_PKTS, prior in any::<u32>()) {
+        for ssthresh in [ssthresh, TCP_INFINITE_SSTHRESH] {
             let seen = windows(cwnd, ssthresh, prior);
             prop_assert_eq!(seen.repaired(), seen);
         }
@@ -70,9 +71,9 @@ proptest! {
     #[test]
     fn all_others_become_possible(cwnd: u32, ssthresh: u32, prior: u32, packets_out: u32) {
         let after = Windows { packets_out, ..windows(cwnd, ssthresh, prior) }.repaired();
-        prop_assert!((1..=CWND_MAX_PKTS).contains(&after.cwnd_pkts), "{:?}", after);
+        prop_assert!((1..=CC_CWND_MAX_PKTS).contains(&after.cwnd_pkts), "{:?}", after);
         let threshold = after.ssthresh_pkts;
-        prop_assert!((2..=CWND_MAX_PKTS + 1).contains(&threshold) || threshold == SSTHRESH_INFINITE_PKTS, "{:?}", after);
+        prop_assert!((2..=CC_CWND_MAX_PKTS + 1).contains(&threshold) || threshold == TCP_INFINITE_SSTHRESH, "{:?}", after);
         prop_assert_eq!(after.repaired(), after);
     }
 }

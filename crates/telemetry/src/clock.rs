@@ -10,6 +10,8 @@ use aya::programs::tp_btf::BtfTracePointLinkId;
 use aya::programs::{BtfTracePoint, FExit, ProgramError};
 use aya::{Btf, Ebpf, EbpfLoader};
 
+use ccctl_catalog::kernel::c_text;
+
 use crate::arrival::{Arrival, Attached, InterfaceCounts, PointChoice};
 use crate::cost::{self, ProgramCost};
 use crate::drops::{self, Drops};
@@ -19,7 +21,7 @@ use crate::interface::Interface;
 use crate::kernel_types::KernelTypes;
 use crate::privileges;
 use crate::softnet::{Backlog, Softnet};
-use crate::wire::{algorithm_counts, clock_settings, drop_key, text, ACK_ALGORITHM_SLOTS, ACK_SACK_KINDS};
+use crate::wire::{algorithm_counts, clock_settings, drop_key, ACK_ALGORITHM_SLOTS, ACK_SACK_KINDS};
 
 static CLOCK_OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/clock.bpf.o"));
 
@@ -213,7 +215,7 @@ impl Clock {
         for slot in 0..ACK_ALGORITHM_SLOTS {
             let values = map.get(&slot, 0).map_err(Error::map("algorithms"))?;
             for counts in values.iter().filter(|counts| counts.name[0] != 0) {
-                algorithms.entry(text(&counts.name)).or_default().add(counts);
+                algorithms.entry(c_text(&counts.name)).or_default().add(counts);
             }
         }
         Ok(algorithms)

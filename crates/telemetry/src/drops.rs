@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use aya::maps::{MapData, PerCpuHashMap};
 
+use ccctl_catalog::kernel::c_text;
+
 use crate::error::{Error, Result};
 use crate::kernel_types::KernelTypes;
-use crate::wire::{drop_key, text};
+use crate::wire::drop_key;
 
 pub(crate) const CPU_BACKLOG: &str = "CPU_BACKLOG";
 
@@ -44,7 +46,7 @@ pub(crate) fn read(map: &PerCpuHashMap<&MapData, drop_key, u64>, types: &KernelT
         for (cpu, count) in drops.by_cpu.iter_mut().zip(counts.iter()) {
             *cpu += count;
         }
-        let algorithm = text(&key.algorithm);
+        let algorithm = c_text(&key.algorithm);
         if !algorithm.is_empty() {
             *drops.by_algorithm.entry(algorithm).or_default() += sum;
         }

@@ -29,6 +29,6 @@ pub use drops::Drops;
 pub use error::{Error, Result};
 pub use histogram::{Bucket, Times};
 pub use interface::Interface;
-pub use metrics::{count_run_time, Counts, Histogram, Looker, Present, Reader, Series, StatsOn, OTHER};
+pub use metrics::{count_run_time, Counts, Histogram, Looker, Present, Reader, Series, StatsOn, CGROUPS, OTHER};
 pub use softnet::{Backlog, Softnet};
 pub use trace::{monotonic_now, Trace, TraceKind, TraceSettings};

@@ -64,7 +64,7 @@ impl TraceKind {
     /// Of a record.
     #[must_use]
     pub fn of(record: &trace_record) -> Option<Self> {
-        match u32::from(record.kind) {
+        match record.kind {
             TRACE_ACK => Some(Self::Ack),
             TRACE_RETRANSMIT => Some(Self::Retransmit),
             TRACE_RECOVERY => Some(Self::Recovery),

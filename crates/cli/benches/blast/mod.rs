@@ -6,8 +6,8 @@ use std::process::Command;
 use std::thread::spawn;
 use std::time::Duration;
 
-use ccctl_lab::path::{Path, RECEIVER_V4};
-use ccctl_lab::testbed::connect;
+use ccctl_path::{Path, RECEIVER_V4};
+use ccctl_testbed::connect;
 
 const BUFFER_BYTES: usize = 256 * 1024;
 const LIMIT: Duration = Duration::from_secs(10);

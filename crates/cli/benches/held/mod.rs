@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use ccctl_lab::testbed::{connect, Namespace};
+use ccctl_testbed::{connect, Namespace};
 use nix::sys::resource::{getrlimit, setrlimit, Resource};
 
 const LIMIT: Duration = Duration::from_secs(120);

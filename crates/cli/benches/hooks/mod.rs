@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ccctl_lab::testbed::{HandPath, Lockstep, EMPTY_HOOKS_OBJECT};
+use ccctl_testbed::{HandPath, Lockstep, EMPTY_HOOKS_OBJECT};
 
 use crate::kernel::{default_name, show, succeeds, Folder};
 use crate::measure::Sample;

@@ -14,8 +14,8 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use ccctl_lab::testbed::{eventually, Namespace, Network, Offload};
 use ccctl_telemetry::Looker;
+use ccctl_testbed::{eventually, Namespace, Network, Offload};
 use held::{end, open, ENDS};
 use kernel::daemon::Daemon;
 use measure::{aim, aims, is_smoke, machine, Sample};

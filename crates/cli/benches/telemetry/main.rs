@@ -15,8 +15,8 @@ mod traced;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ccctl_lab::testbed::{within, Connections, Exclusive, Network, Offload, SERVER_V4};
 use ccctl_telemetry::{Clock, PointChoice, Settings};
+use ccctl_testbed::{within, Connections, Exclusive, Network, Offload, SERVER_V4};
 use measure::{aim, aims, is_smoke, machine, Sample};
 use paced::Cost;
 use traced::{Traced, IDLE_SOCKETS};

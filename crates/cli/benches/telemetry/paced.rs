@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use ccctl_lab::testbed::{connect, Network, SERVER_V4};
+use ccctl_testbed::{connect, Network, SERVER_V4};
 use nix::sched::{sched_setaffinity, CpuSet};
 use nix::time::{clock_gettime, ClockId};
 use nix::unistd::Pid;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use ccctl_lab::testbed::{eventually, Network};
+use ccctl_testbed::{eventually, Network};
 
 use super::kernel::{Folder, CCCTL};
 use super::paced::{Cost, LEAD};

@@ -3,25 +3,26 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ccctl_console::{Exit, Fault};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, RETRY_AFTER, SERVER};
 use hyper::{Method, Request, Response, StatusCode};
-use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use super::fault::{ErrorAnswer, Fault};
+use super::fault::{self, ErrorAnswer};
 use super::openapi;
-use super::peer::{Peer, ReadGroup, Role};
-use super::query;
-use super::registry::{operation, Asked, Entry, OPERATIONS};
+use super::peer::{Peer, ReadGroup};
+use super::registry::{Asked, Entry};
+use super::request::{self, refuse, Refusal, Role};
 use super::room::{Place, Room};
 use super::thread::{Job, Threads};
-use super::{Daemon, VERSION};
-use crate::daemon::log;
-use crate::exit::Exit;
+use super::Daemon;
+use crate::log;
 use crate::metrics::{self, Format};
+use ccctl_core::daemon::VERSION;
+use ccctl_core::error;
 
 /// Longest body of a request.
 pub const BODY_BYTES: usize = 64 << 10;
@@ -65,7 +66,7 @@ struct LongAnswer {
 impl Drop for LongAnswer {
     fn drop(&mut self) {
         drop(std::mem::take(&mut self.body));
-        crate::sys::return_memory();
+        ccctl_core::sys::return_memory();
     }
 }
 
@@ -85,7 +86,7 @@ impl LongAnswers {
             return Ok(Bytes::from_owner(LongAnswer { body, _place: place }));
         }
         drop(body);
-        crate::sys::return_memory();
+        ccctl_core::sys::return_memory();
         let (all, of_user) = LONG_ANSWERS;
         let cause = format!("{all} answers over 1 MB, at most {of_user} of one user, are being sent");
         let remedy = "read those that you have asked for, or ask for less: limit=1000";
@@ -95,18 +96,6 @@ impl LongAnswers {
 
 /// An answer that is complete before it is sent.
 pub type Answer = Response<Full<Bytes>>;
-
-/// What is not done, and how HTTP calls that.
-struct Refusal(StatusCode, Fault);
-
-fn refuse<T>(
-    status: StatusCode,
-    exit: Exit,
-    cause: impl Into<String>,
-    remedy: impl Into<String>,
-) -> Result<T, Refusal> {
-    Err(Refusal(status, Fault::new(exit, cause, remedy)))
-}
 
 /// Answers one request; what is wrong with it is an answer, too.
 pub async fn handle(context: Arc<Context>, peer: Arc<Peer>, request: Request<Incoming>) -> Answer {
@@ -149,48 +138,20 @@ async fn answer(context: &Context, peer: &Arc<Peer>, request: Request<Incoming>)
         _ => None,
     };
     if let Some(own) = own {
-        only(&request, &[Method::GET])?;
+        request::only(request.method(), &path, &[Method::GET])?;
         return own
             .map(Bytes::from)
             .or_else(|error| refuse(StatusCode::INTERNAL_SERVER_ERROR, Exit::Unexpected, error.to_string(), ""));
     }
-    let Some(entry) = operation(name) else {
-        return refuse(StatusCode::NOT_FOUND, Exit::Usage, no_path(&path), hint(name));
-    };
+    let entry = request::entry_of(request.method(), &path)?;
     let is_get = request.method() == Method::GET;
-    let methods: &[Method] = if entry.reads { &[Method::GET, Method::POST] } else { &[Method::POST] };
-    only(&request, methods)?;
-    let asked = if is_get { of_query(entry, &request)? } else { of_body(entry, request).await? };
-    allow(entry, peer, &*asked, is_get)?;
+    let asked = if is_get {
+        request::of_query(entry, request.uri().query().unwrap_or_default())?
+    } else {
+        of_body(entry, request).await?
+    };
+    request::allow(entry, (peer.uid, peer.role), &*asked, is_get)?;
     run(context, peer, entry, asked).await
-}
-
-fn only(request: &Request<Incoming>, methods: &[Method]) -> Result<(), Refusal> {
-    if methods.contains(request.method()) {
-        return Ok(());
-    }
-    let allowed = methods.iter().map(Method::as_str).collect::<Vec<_>>().join(", ");
-    let cause = format!("{} takes no {}", request.uri().path(), request.method());
-    refuse(StatusCode::METHOD_NOT_ALLOWED, Exit::Usage, cause, allowed)
-}
-
-fn no_path(path: &str) -> String {
-    format!("there is no {path:?}")
-}
-
-fn hint(name: &str) -> String {
-    let names = OPERATIONS.iter().map(|entry| entry.name);
-    match ccctl_catalog::closest(name, names) {
-        Some(similar) => format!("/v1/{similar}; GET /v1/openapi.json describes all"),
-        None => "GET /v1/openapi.json describes all".to_owned(),
-    }
-}
-
-fn of_query(entry: &Entry, request: &Request<Incoming>) -> Result<Box<dyn Asked>, Refusal> {
-    let schema = (entry.request)();
-    let value = query::to_json(request.uri().query().unwrap_or_default(), schema.as_value());
-    let value = value.or_else(|cause| refuse(StatusCode::BAD_REQUEST, Exit::Usage, cause, "each field once"))?;
-    parse(entry, value)
 }
 
 async fn of_body(entry: &Entry, request: Request<Incoming>) -> Result<Box<dyn Asked>, Refusal> {
@@ -207,42 +168,7 @@ async fn of_body(entry: &Entry, request: Request<Incoming>) -> Result<Box<dyn As
         Ok(Err(error)) => return refuse(StatusCode::BAD_REQUEST, Exit::Usage, error.to_string(), "send it whole"),
         Ok(Ok(body)) => body.to_bytes(),
     };
-    let text: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
-    let value = serde_json::from_slice(text).or_else(|error| {
-        refuse(StatusCode::BAD_REQUEST, Exit::Usage, format!("the body is no JSON: {error}"), "a JSON object")
-    })?;
-    parse(entry, value)
-}
-
-fn parse(entry: &Entry, value: Value) -> Result<Box<dyn Asked>, Refusal> {
-    // A sequence would be read as the fields in their order, which the document does not say.
-    if !value.is_object() {
-        return refuse(StatusCode::UNPROCESSABLE_ENTITY, Exit::Usage, "the request is no JSON object", "{...}");
-    }
-    (entry.parse)(value).or_else(|error| {
-        let remedy = format!("GET /v1/openapi.json describes /v1/{}", entry.name);
-        refuse(StatusCode::UNPROCESSABLE_ENTITY, Exit::Usage, error.to_string(), remedy)
-    })
-}
-
-/// What changes something is for root, and never a GET.
-fn allow(entry: &Entry, peer: &Peer, asked: &dyn Asked, is_get: bool) -> Result<(), Refusal> {
-    if asked.opens_paths() && peer.role != Role::Change {
-        let cause = format!("user {} may read, and {} of a path is for root", peer.uid, entry.name);
-        return refuse(StatusCode::FORBIDDEN, Exit::Host, cause, "a name that ip netns list shows, or netns_pid");
-    }
-    if !asked.changes() {
-        return Ok(());
-    }
-    if is_get {
-        let cause = format!("this {} changes something: that takes a POST", entry.name);
-        return refuse(StatusCode::METHOD_NOT_ALLOWED, Exit::Usage, cause, "POST");
-    }
-    if peer.role != Role::Change {
-        let cause = format!("user {} may read, and {} is for root", peer.uid, entry.name);
-        return refuse(StatusCode::FORBIDDEN, Exit::Host, cause, "ask as root");
-    }
-    Ok(())
+    request::of_json(entry, &bytes)
 }
 
 async fn run(context: &Context, peer: &Arc<Peer>, entry: &Entry, request: Box<dyn Asked>) -> Result<Bytes, Refusal> {
@@ -256,7 +182,7 @@ async fn run(context: &Context, peer: &Arc<Peer>, entry: &Entry, request: Box<dy
         tracing::info!("{} for {peer}: {outcome}", entry.name);
         context.changed.notify_one();
     }
-    let body = result.map_err(|error| Refusal(Fault::status(&error), Fault::of(&error)))?;
+    let body = result.map_err(|error| Refusal(fault::status(&error), error::fault(&error)))?;
     context.long_answers.admit(peer, body)
 }
 

@@ -1,33 +1,25 @@
-//! The API: HTTP/JSON over a unix socket. Every operation of [`crate::engine`] is a path below `/v1`, and the server
+//! The API: HTTP/JSON over a unix socket. Every operation of [`ccctl_core::operations`] is a path below `/v1`, and the server
 //! describes itself at `/v1/openapi.json`.
 
-mod client;
-mod fault;
+pub mod fault;
 mod handle;
 mod openapi;
 mod peer;
 mod query;
 mod registry;
+mod request;
 mod room;
 mod server;
 mod thread;
-mod write_limit;
 
-pub use client::{connect, Found};
-pub use fault::Fault;
 pub use handle::Context;
 pub use peer::ReadGroup;
-pub use server::{serve, HEADER_BYTES};
-pub use write_limit::WriteLimit;
+pub use server::serve;
+#[cfg(test)]
+pub use {fault::ErrorAnswer, registry::operations};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// Where the daemon listens, unless its file says otherwise.
-pub const SOCKET: &str = "/run/ccctl/ccctl.sock";
-
-/// The version by which daemon and command know whether they speak of the same things.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Who answers: `GET /v1/daemon`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

@@ -6,7 +6,8 @@ use serde_json::{json, Map, Value};
 
 use super::fault::ErrorAnswer;
 use super::registry::{Entry, OPERATIONS};
-use super::{Daemon, VERSION};
+use super::Daemon;
+use ccctl_core::daemon::VERSION;
 
 /// The document, of version 3.1.
 pub fn document() -> Value {

@@ -4,14 +4,14 @@ use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 
+use ccctl_console::{Exit, Fault};
 use nix::sched::{setns, CloneFlags};
 use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::{PeerCredentials, PeerPidfd};
 use nix::unistd::Group;
 
-use super::fault::Fault;
-use crate::exit::Exit;
-use crate::sys;
+use super::request::Role;
+use ccctl_core::sys;
 
 /// The group that may read: its id, where the system has it.
 #[derive(Debug, Clone, Default)]
@@ -23,17 +23,6 @@ impl ReadGroup {
         let group = Group::from_name(name).ok().flatten()?;
         Some(Self(Some(group.gid.as_raw())))
     }
-}
-
-/// What a peer may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// Everything: root.
-    Change,
-    /// Ask: members of the group.
-    Read,
-    /// Nothing: everybody else.
-    Nothing,
 }
 
 /// The process that has connected.

@@ -4,7 +4,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::Value;
 
-use crate::engine::{self, Operation};
+use ccctl_core::{operations, Operation};
 
 /// A request whose type is known no more.
 pub trait Asked: Send {
@@ -84,27 +84,33 @@ impl Entry {
 
 /// All of them, in the order of `ccctl --help`.
 pub const OPERATIONS: &[Entry] = &[
-    Entry::reads::<engine::Algorithms>(),
-    Entry::reads::<engine::Show>(),
-    Entry::reads::<engine::Check>(),
-    Entry::changes::<engine::Load>(),
-    Entry::reads::<engine::List>(),
-    Entry::changes::<engine::Tune>(),
-    Entry::changes::<engine::Swap>(),
-    Entry::changes::<engine::Migrate>(),
-    Entry::changes::<engine::Unload>(),
-    Entry::reads::<engine::Default>(),
-    Entry::changes::<engine::Assign>(),
-    Entry::changes::<engine::Unassign>(),
-    Entry::reads::<engine::Rules>(),
-    Entry::reads::<engine::Why>(),
-    Entry::reads::<engine::Sockets>(),
-    Entry::reads::<engine::Doctor>(),
-    Entry::changes::<engine::Apply>(),
-    Entry::reads::<engine::Status>(),
-    Entry::reads::<engine::Guard>(),
-    Entry::changes::<engine::Down>(),
+    Entry::reads::<operations::Algorithms>(),
+    Entry::reads::<operations::Show>(),
+    Entry::reads::<operations::Check>(),
+    Entry::changes::<operations::Load>(),
+    Entry::reads::<operations::List>(),
+    Entry::changes::<operations::Tune>(),
+    Entry::changes::<operations::Swap>(),
+    Entry::changes::<operations::Migrate>(),
+    Entry::changes::<operations::Unload>(),
+    Entry::reads::<operations::Default>(),
+    Entry::changes::<operations::Assign>(),
+    Entry::changes::<operations::Unassign>(),
+    Entry::reads::<operations::Rules>(),
+    Entry::reads::<operations::Why>(),
+    Entry::reads::<operations::Sockets>(),
+    Entry::reads::<operations::Doctor>(),
+    Entry::changes::<operations::Apply>(),
+    Entry::reads::<operations::Status>(),
+    Entry::reads::<operations::Guard>(),
+    Entry::changes::<operations::Down>(),
 ];
+
+/// Each of them.
+#[cfg(test)]
+pub fn operations() -> impl Iterator<Item = &'static Entry> {
+    OPERATIONS.iter()
+}
 
 /// The operation of this name.
 pub fn operation(name: &str) -> Option<&'static Entry> {

@@ -6,6 +6,7 @@ use std::pin::{pin, Pin};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ccctl_console::{Exit, Fault};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::StatusCode;
@@ -16,13 +17,13 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use super::fault::{ErrorAnswer, Fault};
+use super::fault::ErrorAnswer;
 use super::handle::{handle, Context, PATIENCE};
-use super::peer::{Peer, Role};
+use super::peer::Peer;
+use super::request::Role;
 use super::room::{Place, Room};
-use super::write_limit::WriteLimit;
-use crate::daemon::log;
-use crate::exit::Exit;
+use crate::http::{WriteLimit, HEADER_BYTES};
+use crate::log;
 
 /// Connections of root, which nobody else can take away.
 const ROOT_CONNECTIONS: u32 = 32;
@@ -36,8 +37,6 @@ const BACKLOG: i32 = 4096;
 const UNREAD: Duration = Duration::from_secs(30);
 /// Longest life of a connection: whoever does not read the answer must not keep its memory for ever.
 const LIFE: Duration = Duration::from_secs(600);
-/// Longest header of a request.
-pub const HEADER_BYTES: usize = 16 << 10;
 /// How long one waits for what a refused connection has still to say.
 const FAREWELL: Duration = Duration::from_millis(500);
 /// How long the end waits for answers that are under way.

@@ -3,14 +3,14 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use ccctl_console::{Exit, Fault};
 use tokio::sync::{oneshot, OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 
-use super::fault::Fault;
-use super::peer::{Peer, Role};
+use super::peer::Peer;
 use super::registry::Asked;
-use crate::daemon::log;
-use crate::exit::Exit;
+use super::request::Role;
+use crate::log;
 
 /// Requests at once of root that change something: they wait for each other's lock.
 const CHANGES: usize = 8;
@@ -85,7 +85,7 @@ impl Threads {
         let (sender, receiver) = oneshot::channel();
         std::thread::Builder::new().name("request".to_owned()).spawn(move || {
             let answer = work();
-            crate::sys::return_memory();
+            ccctl_core::sys::return_memory();
             drop(slot);
             let _ = sender.send(answer); // who asked may be gone
         })?;

@@ -1,8 +1,7 @@
 //! `ccctl guard`
 
+use ccctl_console::arguments::Output;
 use clap::{Args, Subcommand};
-
-use super::Output;
 
 /// `ccctl guard`
 #[derive(Debug, Args)]

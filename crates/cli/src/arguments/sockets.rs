@@ -1,9 +1,9 @@
 //! The command line of what chooses sockets.
 
+use ccctl_console::arguments::Output;
 use clap::Args;
 
-use super::Output;
-use crate::engine::{Column, SocketFilter};
+use ccctl_core::operations::{Column, SocketFilter};
 
 /// Which sockets: all that is said must hold.
 #[derive(Debug, Args)]

@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
+use ccctl_console::arguments::{time, Output};
 use clap::Args;
-
-use super::Output;
 
 /// `ccctl top`
 #[derive(Debug, Args)]
 pub struct Top {
     /// Time between two looks
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time)]
     pub every: Duration,
     /// Time ACKs from the start; costs a few per cent, so that otherwise only the key `a` turns it on
     #[arg(long)]

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ccctl_console::arguments::{time, time_within, Output};
 use clap::Args;
 
 use super::sockets::SocketSelection;
-use super::{duration, Output};
 
 /// `ccctl trace`
 #[derive(Debug, Args)]
@@ -24,7 +24,7 @@ pub struct Trace {
     #[arg(long)]
     pub each_ack: bool,
     /// How long [default: until Ctrl-C]
-    #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
+    #[arg(long = "for", value_name = "TIME", value_parser = time)]
     pub time: Option<Duration>,
     /// Rows of the host, too: how long its backlogs are and how many packets they have dropped
     #[arg(long)]
@@ -71,5 +71,5 @@ pub struct Plot {
 /// Below 1 ms a row for each ACK tells more, and costs less.
 fn interval(text: &str) -> Result<Duration, String> {
     let bounds = Duration::from_millis(1)..=Duration::MAX;
-    duration::within(text, bounds, "the shortest interval is 1ms; --each-ack has a row for every ACK")
+    time_within(text, bounds, "the shortest interval is 1ms; --each-ack has a row for every ACK")
 }

@@ -1,20 +1,22 @@
 //! `ccctl algorithms`
 
-use crate::arguments::Output;
-use crate::engine;
-use crate::exit::Exit;
-use crate::output;
+use ccctl_console::{arguments::Output, output, Exit};
+
+use ccctl_core::operations;
+
+use crate::client;
 
 /// As much of the source as a table has room for.
 const SOURCE_LETTERS: usize = 60;
 
 pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
-    let all = engine::ask(&engine::Algorithms {})?;
+    let all = client::ask(&operations::Algorithms {})?;
     if arguments.json {
         output::json(&all)?;
         return Ok(Exit::Done);
     }
-    let rows = all.into_iter().map(|algorithm| vec![algorithm.name, algorithm.title, short(&algorithm.source)]);
+    let rows =
+        all.algorithms.into_iter().map(|algorithm| vec![algorithm.name, algorithm.title, short(&algorithm.papers)]);
     output::table(&["NAME", "TITLE", "SOURCE"], rows.collect())?;
     Ok(Exit::Done)
 }

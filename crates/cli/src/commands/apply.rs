@@ -1,23 +1,26 @@
 //! `ccctl apply`
 
+use ccctl_console::{output, Exit, UsageError};
+
 use crate::arguments::Apply;
-use crate::engine::{self, Applied};
-use crate::exit::{Exit, UsageError};
-use crate::output;
-use crate::policy;
-use crate::trust::{Trust, Unread};
+use ccctl_core::operations::{self, Applied};
+
+use crate::client;
+use ccctl_core::configuration;
+use ccctl_core::trust::{Trust, Unread};
 
 pub fn run(arguments: &Apply) -> anyhow::Result<Exit> {
     let path = std::path::absolute(&arguments.file)?;
     let file = path.display().to_string();
-    let text = policy::read(&path, Trust::of_option(arguments.trust_writable)).map_err(|unread| match unread {
-        Unread::Failed(error) => {
-            UsageError::new(format!("read {file}: {error}"), "docs/daemon.md says what is in one").into()
-        }
-        Unread::Refused(fault) => anyhow::Error::from(fault),
-    })?;
+    let text =
+        configuration::read(&path, Trust::of_option(arguments.trust_writable)).map_err(|unread| match unread {
+            Unread::Failed(error) => {
+                UsageError::new(format!("read {file}: {error}"), "docs/daemon.md says what is in one").into()
+            }
+            Unread::Refused(fault) => anyhow::Error::from(fault),
+        })?;
     let (dry_run, trust_writable) = (arguments.dry_run, arguments.trust_writable);
-    let applied = engine::ask(&engine::Apply { file, text, dry_run, trust_writable })?;
+    let applied = client::ask(&operations::Apply { file, text, dry_run, trust_writable })?;
     if arguments.output.json {
         output::json(&applied)?;
     } else {

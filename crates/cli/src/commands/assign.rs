@@ -1,18 +1,19 @@
 //! `ccctl assign`
 
+use ccctl_console::{output, Exit};
 use ccctl_loader::Moved;
 
 use crate::arguments::Assign;
-use crate::engine::{self, Assigned, RuleInfo};
-use crate::exit::Exit;
-use crate::output;
+use ccctl_core::operations::{self, Assigned, RuleInfo};
+
+use crate::client;
 
 /// More failures than this are counted, not listed, for people; JSON has all.
 const LISTED_FAILURES: usize = 10;
 
 pub fn run(arguments: &Assign) -> anyhow::Result<Exit> {
     let place = &arguments.place;
-    let assigned = engine::ask(&engine::Assign {
+    let assigned = client::ask(&operations::Assign {
         cgroup: place.cgroup.clone(),
         unit: place.unit.clone(),
         pid: place.pid,
@@ -31,8 +32,8 @@ pub fn run(arguments: &Assign) -> anyhow::Result<Exit> {
 }
 
 fn print(assigned: &Assigned) -> anyhow::Result<()> {
-    let Assigned { rule, before, .. } = assigned;
-    output::line(&match before {
+    let Assigned { rule, targets_before, .. } = assigned;
+    output::line(&match targets_before {
         None => format!("rule {}: {} gets {}", rule.id, selector(rule), rule.targets),
         Some(_) if !assigned.changed => {
             format!("rule {}: {} gets {} already: nothing to do", rule.id, selector(rule), rule.targets)

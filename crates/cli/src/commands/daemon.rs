@@ -1,11 +1,12 @@
 //! `ccctl daemon`
 
+use ccctl_console::Exit;
+
 use crate::arguments::Daemon;
 use crate::daemon;
-use crate::exit::Exit;
-use crate::trust::Trust;
+use ccctl_core::trust::Trust;
 
 pub fn run(arguments: &Daemon) -> anyhow::Result<Exit> {
-    daemon::run(arguments.config.as_deref(), Trust::of_option(arguments.trust_writable))?;
+    daemon::run(arguments.config.as_deref(), Trust::of_option(arguments.trust_writable), arguments.json)?;
     Ok(Exit::Done)
 }

@@ -1,14 +1,14 @@
 //! `ccctl doctor`
 
+use ccctl_console::{arguments::Output, output, Exit};
 use ccctl_loader::Status;
 
-use crate::arguments::Output;
-use crate::engine;
-use crate::exit::Exit;
-use crate::output;
+use ccctl_core::operations;
+
+use crate::client;
 
 pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
-    let diagnosis = engine::ask(&engine::Doctor {})?;
+    let diagnosis = client::ask(&operations::Doctor {})?;
     let exit = if diagnosis.ok { Exit::Done } else { Exit::Host };
     if arguments.json {
         output::json(&diagnosis)?;

@@ -1,12 +1,13 @@
 //! `ccctl down`
 
-use crate::arguments::Output;
-use crate::engine;
-use crate::exit::Exit;
-use crate::output;
+use ccctl_console::{arguments::Output, output, Exit};
+
+use ccctl_core::operations;
+
+use crate::client;
 
 pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
-    let down = engine::ask(&engine::Down {})?;
+    let down = client::ask(&operations::Down {})?;
     let failed = &down.sockets_of_rules.failed;
     let left = down.unloaded.left + failed.len() + down.unloaded.not_restored.len();
     let exit = if left == 0 { Exit::Done } else { Exit::Partly };
@@ -14,9 +15,12 @@ pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
         output::json(&down)?;
         return Ok(exit);
     }
-    if down.rules > 0 {
+    if down.rules_removed > 0 {
         let sockets = output::count(down.sockets_of_rules.moved, "socket");
-        output::line(&format!("took {} out; {sockets} have what they had before", output::count(down.rules, "rule")))?;
+        output::line(&format!(
+            "took {} out; {sockets} have what they had before",
+            output::count(down.rules_removed, "rule")
+        ))?;
     }
     for failure in failed {
         output::line(&format!("not moved back: {}: {}", failure.socket, failure.reason))?;
@@ -32,7 +36,7 @@ pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
         output::line(&format!("{sockets} could not be moved and keep the program until they close"))?;
     }
     for restored in &down.unloaded.defaults_restored {
-        output::line(&format!("{}: the default is {} again", restored.namespace, restored.name))?;
+        output::line(&format!("{}: the default is {} again", restored.namespace, restored.congestion_control))?;
     }
     for reason in &down.unloaded.not_restored {
         output::line(&format!("not put back: {reason}"))?;

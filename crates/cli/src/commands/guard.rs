@@ -1,15 +1,18 @@
 //! `ccctl guard`
 
+use ccctl_console::{output, Exit};
+
 use crate::arguments::{Guard, GuardCommand};
-use crate::engine::{self, GuardAnswer, GuardReport, Tripped, WindowInfo};
-use crate::exit::Exit;
-use crate::output;
+use ccctl_core::daemon::{GuardReport, WindowInfo};
+use ccctl_core::operations::{self, GuardAnswer, Tripped};
+
+use crate::client;
 
 pub fn run(arguments: &Guard) -> anyhow::Result<Exit> {
     let rearm = arguments.command.as_ref().map(|GuardCommand::Rearm { name, .. }| name.clone());
     let as_json =
         arguments.output.json || matches!(&arguments.command, Some(GuardCommand::Rearm { output, .. }) if output.json);
-    let answer = engine::ask(&engine::Guard { rearm })?;
+    let answer = client::ask(&operations::Guard { rearm })?;
     if as_json {
         output::json(&answer)?;
     } else {
@@ -49,7 +52,7 @@ fn print_guard(guard: &GuardReport) -> anyhow::Result<()> {
         limits.fallback
     ))?;
     let mut rows = Vec::new();
-    if let Some(window) = &guard.fallback {
+    if let Some(window) = &guard.fallback_window {
         rows.push(row(&limits.fallback, window, "fallback".to_owned()));
     }
     for watched in &guard.watched {

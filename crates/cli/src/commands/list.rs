@@ -1,12 +1,14 @@
 //! `ccctl list`
 
-use crate::arguments::Output;
-use crate::engine::{self, Listing};
-use crate::exit::Exit;
-use crate::output;
+use ccctl_console::{arguments::Output, output, Exit};
+
+use ccctl_core::operations::{self, Listing};
+use ccctl_core::settings::changed;
+
+use crate::client;
 
 pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
-    let listing = engine::ask(&engine::List {})?;
+    let listing = client::ask(&operations::List {})?;
     if arguments.json {
         output::json(&listing)?;
     } else {
@@ -18,14 +20,14 @@ pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
 fn print(listing: &Listing) -> anyhow::Result<()> {
     let mut rows = Vec::new();
     for instance in &listing.instances {
-        let (sockets, old) = (instance.sockets, instance.sockets_on_old_program);
+        let (sockets, old) = (instance.socket_count, instance.sockets_on_old_program);
         let sockets = if old > 0 { format!("{sockets} ({old} on the old program)") } else { sockets.to_string() };
         rows.push(vec![
             instance.name.clone(),
             instance.algorithm.clone(),
             sockets,
             output::age(&instance.loaded_at),
-            output::settings(&instance.parameters),
+            changed(&instance.parameters),
             mark(instance.is_default),
         ]);
     }
@@ -33,10 +35,10 @@ fn print(listing: &Listing) -> anyhow::Result<()> {
         vec![name.to_owned(), what.to_owned(), sockets.to_string(), String::new(), String::new(), mark(is_default)]
     };
     for other in &listing.others {
-        rows.push(plain(&other.name, "BPF, not loaded by ccctl", other.sockets, other.is_default));
+        rows.push(plain(&other.name, "BPF, not loaded by ccctl", other.socket_count, other.is_default));
     }
     for built_in in &listing.built_in {
-        rows.push(plain(&built_in.name, "built into the kernel", built_in.sockets, built_in.is_default));
+        rows.push(plain(&built_in.name, "built into the kernel", built_in.socket_count, built_in.is_default));
     }
     output::table(&["NAME", "ALGORITHM", "SOCKETS", "AGE", "PARAMETERS", ""], rows)?;
     for reason in &listing.unreadable {

@@ -1,14 +1,16 @@
 //! `ccctl load`
 
+use ccctl_console::{output, Exit};
+
 use super::file::absolute;
-use super::key_value::settings;
 use crate::arguments::Load;
-use crate::engine;
-use crate::exit::Exit;
-use crate::output;
+use ccctl_core::operations;
+use ccctl_core::settings::{changed, settings};
+
+use crate::client;
 
 pub fn run(arguments: &Load) -> anyhow::Result<Exit> {
-    let loaded = engine::ask(&engine::Load {
+    let loaded = client::ask(&operations::Load {
         algorithm: absolute(&arguments.algorithm)?,
         name: arguments.name.clone(),
         profile: arguments.parameters.profile.clone(),
@@ -21,14 +23,14 @@ pub fn run(arguments: &Load) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     let name = &loaded.name;
-    let with = output::settings(&loaded.parameters);
+    let with = changed(&loaded.parameters);
     let with = if with.is_empty() { String::new() } else { format!(" with {with}") };
     if loaded.changed {
         output::line(&format!("loaded {} as {name}{with}", loaded.algorithm))?;
     } else {
         output::line(&format!("{name} already runs this program{with}: nothing to do"))?;
     }
-    if let Some(before) = loaded.default_before.filter(|before| before != name) {
+    if let Some(before) = loaded.congestion_control_before.filter(|before| before != name) {
         output::line(&format!("{name} is the default of this network namespace (was {before})"))?;
     }
     Ok(Exit::Done)

@@ -1,15 +1,17 @@
 //! `ccctl migrate`
 
+use ccctl_console::{output, Exit};
+
 use crate::arguments::Migrate;
-use crate::engine::{self, Migrated};
-use crate::exit::Exit;
-use crate::output;
+use ccctl_core::operations::{self, Migrated};
+
+use crate::client;
 
 /// More failures than this are counted, not listed, for people; JSON has all.
 const LISTED_FAILURES: usize = 10;
 
 pub fn run(arguments: &Migrate) -> anyhow::Result<Exit> {
-    let migrated = engine::ask(&engine::Migrate {
+    let migrated = client::ask(&operations::Migrate {
         filter: arguments.selection.filter(arguments.from.as_deref()),
         all: arguments.all,
         to: arguments.to.clone(),
@@ -56,13 +58,13 @@ fn print(migrated: &Migrated) -> anyhow::Result<()> {
 
 fn sockets_of(found: usize, migrated: &Migrated) -> String {
     let sockets = output::count(found, "socket");
-    migrated.from.as_ref().map_or(sockets.clone(), |from| format!("{sockets} of {from}"))
+    migrated.congestion_control_before.as_ref().map_or(sockets.clone(), |from| format!("{sockets} of {from}"))
 }
 
 fn summary(migrated: &Migrated) -> String {
-    let (found, to) = (migrated.found, &migrated.to);
+    let (found, to) = (migrated.found, &migrated.congestion_control);
     let sockets = output::count(found, "socket");
-    match (&migrated.from, migrated.dry_run) {
+    match (&migrated.congestion_control_before, migrated.dry_run) {
         (Some(from), _) if found == 0 => format!("no socket uses {from}"),
         (None, _) if found == 0 => "no such socket".to_owned(),
         (Some(from), true) => format!("{sockets} would move from {from} to {to}"),

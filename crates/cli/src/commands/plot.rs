@@ -4,17 +4,17 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use ccctl_console::{output, Exit, UsageError};
 use ccctl_series::{FileError, Table};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::arguments::Plot as Arguments;
-use crate::engine::plot::{figure, Choice, Drawn};
-use crate::exit::{Exit, UsageError};
-use crate::output;
+use ccctl_core::operations::plot::{figure, Choice, Drawn};
 
 /// What was drawn.
-#[derive(Debug, Serialize)]
-struct Answer {
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Answer {
     file: String,
     plot: String,
     rows: usize,
@@ -36,10 +36,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         output::json(&Answer { file, plot, rows: table.rows(), lost_events, drawn })?;
         return Ok(Exit::Done);
     }
-    if drawn.sockets > 1 {
+    if drawn.socket_count > 1 {
         output::line(&format!(
             "{}: socket {} of {}; --socket NUMBER draws another",
-            drawn.connection, drawn.socket, drawn.sockets
+            drawn.connection, drawn.socket_number, drawn.socket_count
         ))?;
     }
     if !drawn.left_out.is_empty() {

@@ -1,12 +1,13 @@
 //! `ccctl rules`
 
-use crate::arguments::Output;
-use crate::engine;
-use crate::exit::Exit;
-use crate::output;
+use ccctl_console::{arguments::Output, output, Exit};
+
+use ccctl_core::operations;
+
+use crate::client;
 
 pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
-    let list = engine::ask(&engine::Rules {})?;
+    let list = client::ask(&operations::Rules {})?;
     if arguments.json {
         output::json(&list)?;
         return Ok(Exit::Done);
@@ -23,7 +24,7 @@ pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
             rule.to.clone().unwrap_or_else(|| "any".to_owned()),
             rule.to_port.map_or("any".to_owned(), |port| port.to_string()),
             rule.targets.clone(),
-            listed.sockets.to_string(),
+            listed.socket_count.to_string(),
             if listed.cgroup_exists { String::new() } else { "no such cgroup now".to_owned() },
         ]
     });

@@ -1,27 +1,29 @@
 //! `ccctl show`
 
+use ccctl_console::{output, Exit};
 use ccctl_loader::ProgramInfo;
 
 use crate::arguments::Show;
-use crate::engine::{self, Shown, ShownAlgorithm, ShownInstance};
-use crate::exit::Exit;
-use crate::output;
+use ccctl_core::operations::{self, Shown, ShownAlgorithm, ShownInstance};
+use ccctl_core::settings::ShownParameter;
+
+use crate::client;
 
 pub fn run(arguments: &Show) -> anyhow::Result<Exit> {
-    let shown = engine::ask(&engine::Show { name: arguments.name.clone() })?;
+    let shown = client::ask(&operations::Show { name: arguments.name.clone() })?;
     match &shown {
         _ if arguments.output.json => output::json(&shown)?,
-        Shown::Algorithm(algorithm) => print_algorithm(algorithm)?,
-        Shown::Instance(instance) => print_instance(instance)?,
+        Shown::Algorithm(algorithm) => print_algorithm(algorithm, arguments.all)?,
+        Shown::Instance(instance) => print_instance(instance, arguments.all)?,
     }
     Ok(Exit::Done)
 }
 
-fn print_algorithm(algorithm: &ShownAlgorithm) -> anyhow::Result<()> {
+fn print_algorithm(algorithm: &ShownAlgorithm, all: bool) -> anyhow::Result<()> {
     output::line(&algorithm.title)?;
     output::line("")?;
     for (row, text) in [
-        ("Source", &algorithm.source),
+        ("Source", &algorithm.papers),
         ("Law", &algorithm.law.join("\n")),
         ("Why", &algorithm.why),
         ("Differs", &algorithm.differs),
@@ -30,12 +32,35 @@ fn print_algorithm(algorithm: &ShownAlgorithm) -> anyhow::Result<()> {
     ] {
         print_row(row, text)?;
     }
-    output::line("")?;
-    let rows = algorithm.parameters.iter().map(|parameter| {
+    let rows = listed(&algorithm.parameters, all).map(|parameter| {
         let default = parameter.default.to_string();
         vec![parameter.name.clone(), default, parameter.range(), parameter.unit.clone(), parameter.text.clone()]
     });
-    output::table(&["PARAMETER", "DEFAULT", "RANGE", "UNIT", "MEANING"], rows.collect())
+    print_parameters(&["PARAMETER", "DEFAULT", "RANGE", "UNIT", "MEANING"], rows.collect())?;
+    print_unlisted(&algorithm.name, &algorithm.parameters, all)
+}
+
+fn listed(parameters: &[ShownParameter], all: bool) -> impl Iterator<Item = &ShownParameter> {
+    parameters.iter().filter(move |parameter| all || parameter.is_of_interest())
+}
+
+/// No header without rows: all parameters of an algorithm may be variants.
+fn print_parameters(header: &[&str], rows: Vec<Vec<String>>) -> anyhow::Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    output::line("")?;
+    output::table(header, rows)
+}
+
+fn print_unlisted(name: &str, parameters: &[ShownParameter], all: bool) -> anyhow::Result<()> {
+    let count = parameters.len() - listed(parameters, all).count();
+    if count == 0 {
+        return Ok(());
+    }
+    output::line("")?;
+    let parameters = output::count(count, "parameter");
+    output::line(&format!("ccctl show {name} --all also lists {parameters} for comparisons"))
 }
 
 /// A row of the header: its word, and the text wrapped beside it.
@@ -60,7 +85,7 @@ fn print_row(row: &str, text: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn print_instance(instance: &ShownInstance) -> anyhow::Result<()> {
+fn print_instance(instance: &ShownInstance, all: bool) -> anyhow::Result<()> {
     let default = if instance.is_default { ", default of this network namespace" } else { "" };
     output::line(&format!("{}: {}{default}", instance.name, instance.algorithm))?;
     output::line("")?;
@@ -71,7 +96,7 @@ fn print_instance(instance: &ShownInstance) -> anyhow::Result<()> {
         ("by", format!("ccctl {}", instance.ccctl_version)),
         ("profile", profile.to_owned()),
         ("ids", format!("map {}, link {link}", instance.map_id)),
-        ("sockets", instance.sockets.to_string()),
+        ("sockets", instance.socket_count.to_string()),
     ] {
         output::line(&format!("{row:<9}{text}"))?;
     }
@@ -81,12 +106,12 @@ fn print_instance(instance: &ShownInstance) -> anyhow::Result<()> {
             "         {old} of them on a program before the last swap (ccctl migrate --from {name} --to {name})"
         ))?;
     }
-    output::line("")?;
-    let rows = instance.parameters.iter().map(|parameter| {
+    let rows = listed(&instance.parameters, all).map(|parameter| {
         let value = parameter.value.as_ref().map(ToString::to_string).unwrap_or_default();
         vec![parameter.name.clone(), value, parameter.default.to_string(), parameter.range(), parameter.unit.clone()]
     });
-    output::table(&["PARAMETER", "VALUE", "DEFAULT", "RANGE", "UNIT"], rows.collect())?;
+    print_parameters(&["PARAMETER", "VALUE", "DEFAULT", "RANGE", "UNIT"], rows.collect())?;
+    print_unlisted(&instance.name, &instance.parameters, all)?;
     output::line("")?;
     print_programs(&instance.programs, instance.statistics_enabled)
 }

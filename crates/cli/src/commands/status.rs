@@ -1,13 +1,15 @@
 //! `ccctl status`
 
-use crate::arguments::Output;
-use crate::engine::{self, DaemonStatus};
-use crate::exit::Exit;
-use crate::output;
-use crate::policy::Step;
+use ccctl_console::{arguments::Output, output, Exit};
+
+use ccctl_core::daemon::DaemonStatus;
+use ccctl_core::operations;
+
+use crate::client;
+use ccctl_core::plan::Step;
 
 pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
-    let status = engine::ask(&engine::Status {})?;
+    let status = client::ask(&operations::Status {})?;
     match &status.daemon {
         _ if arguments.json => output::json(&status)?,
         None => output::line("no daemon runs; what is in the kernel stays as it is (ccctl list)")?,
@@ -35,7 +37,8 @@ fn print(daemon: &DaemonStatus) -> anyhow::Result<()> {
     }
     print_steps(&daemon.changes)?;
     if let Some(error) = &daemon.error {
-        output::line(&format!("{:<10}{error}", "error"))?;
+        let remedy = error.remedy.as_ref().map_or_else(String::new, |remedy| format!(" ({remedy})"));
+        output::line(&format!("{:<10}{error}{remedy}", "error"))?;
     }
     if !daemon.problems.is_empty() {
         output::line("not done, and tried again:")?;

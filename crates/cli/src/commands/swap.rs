@@ -1,14 +1,16 @@
 //! `ccctl swap`
 
+use ccctl_console::{output, Exit};
+
 use super::file::absolute;
-use super::key_value::settings;
 use crate::arguments::Swap;
-use crate::engine;
-use crate::exit::Exit;
-use crate::output;
+use ccctl_core::operations;
+use ccctl_core::settings::settings;
+
+use crate::client;
 
 pub fn run(arguments: &Swap) -> anyhow::Result<Exit> {
-    let swapped = engine::ask(&engine::Swap {
+    let swapped = client::ask(&operations::Swap {
         name: arguments.name.clone(),
         with: arguments.with.as_deref().map(absolute).transpose()?,
         profile: arguments.parameters.profile.clone(),

@@ -1,14 +1,16 @@
 //! `ccctl tune`
 
+use ccctl_console::{output, Exit};
+
 use crate::arguments::Tune;
-use crate::commands::key_value::settings;
-use crate::engine;
-use crate::exit::Exit;
-use crate::output;
+use ccctl_core::operations;
+use ccctl_core::settings::settings;
+
+use crate::client;
 
 pub fn run(arguments: &Tune) -> anyhow::Result<Exit> {
     let set = settings(&arguments.changes)?;
-    let tuned = engine::ask(&engine::Tune { name: arguments.name.clone(), set })?;
+    let tuned = client::ask(&operations::Tune { name: arguments.name.clone(), set })?;
     if arguments.output.json {
         output::json(&tuned)?;
         return Ok(Exit::Done);
@@ -16,8 +18,10 @@ pub fn run(arguments: &Tune) -> anyhow::Result<Exit> {
     if !tuned.changed {
         output::line(&format!("{} already has these values: nothing to do", tuned.name))?;
     }
-    for change in &tuned.parameters {
-        output::line(&format!("{}: {} = {} (was {})", tuned.name, change.name, change.after, change.before))?;
+    for parameter in &tuned.parameters {
+        if let (Some(now), Some(before)) = (&parameter.value, &parameter.value_before) {
+            output::line(&format!("{}: {} = {now} (was {before})", tuned.name, parameter.name))?;
+        }
     }
     Ok(Exit::Done)
 }

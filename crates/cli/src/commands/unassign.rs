@@ -1,14 +1,16 @@
 //! `ccctl unassign`
 
+use ccctl_console::{output, Exit};
+
 use crate::arguments::Unassign;
 use crate::commands::assign::{exit, print_moved, selector};
-use crate::engine;
-use crate::exit::Exit;
-use crate::output;
+use ccctl_core::operations;
+
+use crate::client;
 
 pub fn run(arguments: &Unassign) -> anyhow::Result<Exit> {
     let which = &arguments.which;
-    let unassigned = engine::ask(&engine::Unassign {
+    let unassigned = client::ask(&operations::Unassign {
         id: which.id,
         all: which.all,
         cgroup: which.cgroup.clone(),

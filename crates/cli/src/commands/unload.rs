@@ -1,12 +1,14 @@
 //! `ccctl unload`
 
+use ccctl_console::{output, Exit};
+
 use crate::arguments::Unload;
-use crate::engine;
-use crate::exit::Exit;
-use crate::output;
+use ccctl_core::operations;
+
+use crate::client;
 
 pub fn run(arguments: &Unload) -> anyhow::Result<Exit> {
-    let result = engine::ask(&engine::Unload {
+    let result = client::ask(&operations::Unload {
         names: arguments.names.clone(),
         all: arguments.all,
         migrate_to: arguments.migrate_to.clone(),
@@ -40,7 +42,7 @@ pub fn run(arguments: &Unload) -> anyhow::Result<Exit> {
         output::line(&format!("{rules} still with a name that is gone: ccctl rules"))?;
     }
     for restored in &result.defaults_restored {
-        output::line(&format!("{}: the default is {} again", restored.namespace, restored.name))?;
+        output::line(&format!("{}: the default is {} again", restored.namespace, restored.congestion_control))?;
     }
     for reason in &result.not_restored {
         output::line(&format!("not put back: {reason}"))?;

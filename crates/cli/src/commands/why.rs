@@ -2,22 +2,23 @@
 
 use std::time::Duration;
 
+use ccctl_console::{output, Exit};
 use ccctl_loader::{Event, Finding, Verdict};
 
 use crate::arguments::Why;
-use crate::engine::{self, ExplainedSocket, MetRule};
-use crate::exit::Exit;
-use crate::output;
+use ccctl_core::operations::{self, ExplainedSocket, MetRule};
+
+use crate::client;
 
 pub fn run(arguments: &Why) -> anyhow::Result<Exit> {
     let which = &arguments.which;
     let explained =
-        engine::ask(&engine::Why { cookie: which.cookie, src: which.src, dst: arguments.dst, pid: which.pid })?;
+        client::ask(&operations::Why { cookie: which.cookie, src: which.src, dst: arguments.dst, pid: which.pid })?;
     if arguments.output.json {
         output::json(&explained)?;
         return Ok(Exit::Done);
     }
-    for (index, socket) in explained.sockets.iter().enumerate() {
+    for (index, socket) in explained.explanations.iter().enumerate() {
         if index > 0 {
             output::line("")?;
         }
@@ -62,12 +63,12 @@ fn row(label: &str, text: &str) -> anyhow::Result<()> {
 fn used(socket: &ExplainedSocket) -> String {
     let now = &socket.now;
     match (now.map_id, now.current_map_id) {
-        (None, _) => format!("{}, built into the kernel", now.algorithm),
+        (None, _) => format!("{}, built into the kernel", now.congestion_control),
         (Some(map), Some(current)) if map != current => {
-            format!("{}, map {map}; the instance has map {current} now", now.algorithm)
+            format!("{}, map {map}; the instance has map {current} now", now.congestion_control)
         }
-        (Some(map), Some(_)) => format!("{}, map {map}, the instance's own", now.algorithm),
-        (Some(map), None) => format!("{}, map {map}, of no instance that is loaded", now.algorithm),
+        (Some(map), Some(_)) => format!("{}, map {map}, the instance's own", now.congestion_control),
+        (Some(map), None) => format!("{}, map {map}, of no instance that is loaded", now.congestion_control),
     }
 }
 
@@ -80,15 +81,18 @@ fn met_text(met: &MetRule) -> String {
         Event::Existing => "alive, by --existing",
     };
     let given = met.given.as_ref().map_or_else(|| "nothing".to_owned(), |name| format!("given {name}"));
-    format!("rule {} {event}, {ago} ago: wanted {}, {given}, before {}", met.rule, met.wanted, met.before)
+    format!(
+        "rule {} {event}, {ago} ago: wanted {}, {given}, before {}",
+        met.rule_id, met.wanted, met.congestion_control_before
+    )
 }
 
 fn because(finding: Finding, socket: &ExplainedSocket) -> String {
-    let now = &socket.now.algorithm;
-    let rule = socket.rule.unwrap_or_default();
+    let now = &socket.now.congestion_control;
+    let rule = socket.rule_id.unwrap_or_default();
     let met = socket.met.as_ref();
-    let met_rule = met.map_or(0, |met| met.rule);
-    let error = met.and_then(|met| met.error.clone()).unwrap_or_default();
+    let met_rule = met.map_or(0, |met| met.rule_id);
+    let error = met.and_then(|met| met.cause.clone()).unwrap_or_default();
     let wanted = met.map(|met| met.wanted.clone()).unwrap_or_default();
     match finding {
         Finding::AsTheRuleSays => format!("rule {rule} gave it {now}"),
@@ -101,7 +105,7 @@ fn because(finding: Finding, socket: &ExplainedSocket) -> String {
              cannot remember"
         ),
         Finding::RuleGone => format!("it met rule {met_rule}, which is gone; what it was given stays"),
-        Finding::OtherRuleNow if socket.rule.is_none() => format!("it met rule {met_rule}, which is not for it now"),
+        Finding::OtherRuleNow if socket.rule_id.is_none() => format!("it met rule {met_rule}, which is not for it now"),
         Finding::OtherRuleNow => format!("it met rule {met_rule}; rule {rule} is for it only since then"),
         Finding::ChoiceGone => format!("rule {rule} said {wanted} when they met, and has changed since"),
         Finding::FellBack => format!("it fell back from {wanted}: {error}"),

@@ -5,21 +5,23 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ccctl_console::{cause, Fault};
 use ccctl_loader::{guard, Seen};
 use tokio::signal::unix::{signal, Signal, SignalKind};
 use tokio::sync::{mpsc, Notify};
 
 use super::guard::Guard;
-use super::log;
 use super::notify;
 use super::state::{now, Daemon, Order};
-use crate::engine::request;
-use crate::exit::{cause, remedy};
-use crate::metrics::counters::COUNTERS;
-use crate::metrics::Exporter;
-use crate::policy::{self, Policy, Step};
-use crate::sys;
-use crate::trust::{Trust, Unread};
+use crate::log;
+use crate::metrics::{self, Exporter};
+use ccctl_core::configuration::{self, Configuration};
+use ccctl_core::counters::COUNTERS;
+use ccctl_core::error::{fault, remedy};
+use ccctl_core::plan::{self, Step};
+use ccctl_core::request;
+use ccctl_core::sys;
+use ccctl_core::trust::{Trust, Unread};
 
 /// How often the kernel is looked at.
 const LOOK: Duration = Duration::from_secs(2);
@@ -34,7 +36,7 @@ pub struct Keeper {
     /// The daemon's own file.
     path: PathBuf,
     trust: Trust,
-    policy: Arc<Policy>,
+    configuration: Arc<Configuration>,
     seen: Seen,
     retry: Option<(Instant, Duration)>,
     stopped: bool,
@@ -64,9 +66,9 @@ impl Reason {
 }
 
 impl Keeper {
-    /// One that keeps `policy`, which was read from `path`.
-    pub fn new(daemon: &'static Daemon, (path, trust): (PathBuf, Trust), policy: Arc<Policy>) -> Self {
-        Self { daemon, path, trust, policy, seen: Seen::default(), retry: None, stopped: false, guard: None }
+    /// One that keeps `configuration`, which was read from `path`.
+    pub fn new(daemon: &'static Daemon, (path, trust): (PathBuf, Trust), configuration: Arc<Configuration>) -> Self {
+        Self { daemon, path, trust, configuration, seen: Seen::default(), retry: None, stopped: false, guard: None }
     }
 
     /// Runs until it is dropped.
@@ -127,12 +129,12 @@ impl Keeper {
             Order::Rearm { name, reply } => {
                 let _ = reply.send(self.rearm(&name)); // who asked may be gone
             }
-            Order::Apply { policy, dry_run: true, reply, .. } => {
-                let _ = reply.send(request::lock().and_then(|lock| policy::apply(&lock, &policy, true)));
+            Order::Apply { configuration, dry_run: true, reply, .. } => {
+                let _ = reply.send(request::lock().and_then(|lock| plan::execute(&lock, &configuration, true)));
             }
-            Order::Apply { policy, file, reply, .. } => {
+            Order::Apply { configuration, file, reply, .. } => {
                 tracing::info!("{file} is in force until the daemon's own file is read again");
-                self.policy = Arc::from(policy);
+                self.configuration = Arc::from(configuration);
                 self.stopped = false;
                 self.daemon.note(|status| {
                     status.in_force = Some(file);
@@ -146,18 +148,18 @@ impl Keeper {
     /// Reads the file again; a bad one changes nothing.
     fn reload(&mut self) {
         let file = self.path.display().to_string();
-        let text = policy::read(&self.path, self.trust).map_err(|unread| match unread {
+        let text = configuration::read(&self.path, self.trust).map_err(|unread| match unread {
             Unread::Failed(error) => anyhow::Error::from(error),
             Unread::Refused(fault) => fault.into(),
         });
-        match text.and_then(|text| Policy::of_text(&file, &text, self.trust)) {
-            Ok(policy) => {
+        match text.and_then(|text| Configuration::of_text(&file, &text, self.trust)) {
+            Ok(configuration) => {
                 tracing::info!("{file} was read again");
-                if policy.api != self.policy.api {
+                if configuration.api != self.configuration.api {
                     tracing::warn!("[api] has changed: that needs a restart of the daemon");
                 }
-                log::set_level(policy.log.level);
-                self.policy = Arc::new(policy);
+                log::set_level(configuration.log.level);
+                self.configuration = Arc::new(configuration);
                 self.stopped = false;
                 self.daemon.note(|status| {
                     status.in_force = Some(file);
@@ -167,9 +169,9 @@ impl Keeper {
             }
             Err(error) => {
                 let remedy = remedy(&error).map_or_else(String::new, |remedy| format!(" ({remedy})"));
-                let why = format!("{file} is not read again, and changes nothing: {}{remedy}", cause(&error));
-                tracing::error!("{why}");
-                self.daemon.note(|status| status.error = Some(why));
+                let why = format!("{file} is not read again, and changes nothing: {}", cause(&error));
+                tracing::error!("{why}{remedy}");
+                self.daemon.note(|status| status.error = Some(Fault { cause: why, ..fault(&error) }));
             }
         }
     }
@@ -187,7 +189,7 @@ impl Keeper {
 
     /// Watches what the file wants to be watched; without `[guard]`, nothing looks at any socket.
     fn arm(&mut self) {
-        let wanted = self.policy.guard.as_ref();
+        let wanted = self.configuration.guard.as_ref();
         if wanted.map_or(self.guard.is_none(), |wanted| self.guard.as_ref().is_some_and(|guard| guard.is_of(wanted))) {
             return;
         }
@@ -200,28 +202,30 @@ impl Keeper {
 
     /// Counts as the file wants it.
     fn measure(&self) {
-        let before = self.daemon.metrics();
-        let wanted = self.policy.metrics.as_ref().filter(|_| !self.stopped);
+        let listen = self.configuration.metrics.as_ref().filter(|_| !self.stopped).and_then(|wanted| wanted.listen);
+        self.daemon.set_listening(listen);
+        let before = metrics::current();
+        let wanted = self.configuration.metrics.as_ref().filter(|_| !self.stopped);
         let is_same = |exporter: &Arc<Exporter>| wanted.is_some_and(|wanted| exporter.is_of(wanted));
         if wanted.is_some() && before.as_ref().is_some_and(is_same) || wanted.is_none() && before.is_none() {
             if let Some(exporter) = &before {
                 exporter.names_changed();
             }
-            return self.daemon.note_metrics(before, wanted);
+            return;
         }
-        // What there was ends first: its programs would count beside the new ones.
+        // What there was ends first: its programs would count as well as the new ones.
         drop(before);
-        self.daemon.note_metrics(None, wanted);
+        metrics::replace(None);
         let exporter = wanted.map(Exporter::start).transpose().unwrap_or_else(|error| {
             tracing::error!("metrics: nothing is counted: {}", cause(&error));
             None
         });
-        self.daemon.note_metrics(exporter.map(Arc::new), wanted);
+        metrics::replace(exporter.map(Arc::new));
     }
 
     fn end_window(&mut self) {
         let Some(guard) = &mut self.guard else { return };
-        let looked = guard.look(&self.policy);
+        let looked = guard.look(&self.configuration);
         self.daemon.note_guard(Some(guard.report()));
         match looked {
             Ok(false) => {}
@@ -232,7 +236,7 @@ impl Keeper {
     }
 
     fn look_after_a_change(&mut self) {
-        if let Some(metrics) = self.daemon.metrics() {
+        if let Some(metrics) = metrics::current() {
             metrics.names_changed();
         }
         self.look();
@@ -253,7 +257,7 @@ impl Keeper {
     fn compare(&mut self, reason: Reason) -> anyhow::Result<Vec<Step>> {
         self.arm();
         let result = request::lock().and_then(|lock| {
-            let steps = policy::apply(&lock, &self.policy, false)?;
+            let steps = plan::execute(&lock, &self.configuration, false)?;
             self.seen = ccctl_loader::look(&self.seen)?;
             Ok(steps)
         });
@@ -264,7 +268,7 @@ impl Keeper {
             Err(error) => {
                 let why = format!("kernel and file cannot be compared: {}", cause(error));
                 tracing::error!("{why}");
-                self.daemon.note(|status| status.error = Some(why));
+                self.daemon.note(|status| status.error = Some(Fault { cause: why, ..fault(error) }));
             }
         }
         let failed = result.as_ref().map_or(true, |steps| steps.iter().any(|step| step.error.is_some()));
@@ -284,7 +288,7 @@ impl Keeper {
             let error = step.error.as_ref().map(ToString::to_string).unwrap_or_default();
             tracing::error!("not done: {step}: {error}");
         }
-        let instances = self.policy.instances.len();
+        let instances = self.configuration.instances.len();
         notify::tell(&format!("{instances} instances, {} problems", problems.len()));
         self.daemon.note(|status| {
             status.compared_at = Some(now());

@@ -1,51 +1,21 @@
 //! The socket, and that there is one daemon.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::fs::{self, DirBuilder, Permissions};
+use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ccctl_console::{Exit, Fault};
+use ccctl_core::daemon::{ending, LOCK};
+use ccctl_core::trust;
 use ccctl_runfiles::{Holder, Lock, FOLDER};
 use tokio::net::UnixListener;
 
-use crate::api::{self, Fault};
-use crate::exit::Exit;
-
-/// Held by the daemon while it lives.
-const LOCK: &str = "/run/ccctl/daemon.lock";
+/// Of the socket's folder, where it is made: everybody may connect.
+const FOLDER_MODE: u32 = 0o755;
 
 /// Somebody may only look whether a daemon lives.
 const PATIENCE: Duration = Duration::from_millis(100);
-
-/// Refuses where a daemon lives that does not take part in what is to be done.
-pub fn require_none(what: &str) -> anyhow::Result<()> {
-    let Some(holder) = Lock::held(Path::new(LOCK)).map_err(ccctl_loader::Error::from)? else { return Ok(()) };
-    let cause = match &holder {
-        Some(daemon) if daemon.is_daemon => format!("cannot {what}: the daemon (pid {}) cannot be asked", daemon.pid),
-        other => format!("cannot {what}: {} holds {LOCK}", Holder::describe(other.as_ref())),
-    };
-    let remedy = ending(holder.as_ref(), ", which leaves everything running, and then again");
-    Err(Fault::new(Exit::Refused, cause, remedy).into())
-}
-
-/// A daemon can be ended; of other processes nobody here knows what they are for.
-fn ending(holder: Option<&Holder>, then: &str) -> String {
-    match holder {
-        Some(daemon) if daemon.is_daemon => format!("kill {}{then}", daemon.pid),
-        Some(other) => format!("ps -f -p {} shows what it is: it is no ccctl daemon", other.pid),
-        None => format!("lslocks shows who holds {LOCK}"),
-    }
-}
-
-/// Removes what a daemon that was killed has left; one that lives removes it at its end.
-pub fn remove_leftovers() {
-    if !matches!(Lock::held(Path::new(LOCK)), Ok(None)) {
-        return;
-    }
-    let _ = fs::remove_file(api::SOCKET);
-    let _ = fs::remove_file(LOCK);
-    let _ = fs::remove_dir(FOLDER); // others may have files in it
-}
 
 /// The right to be the daemon; the kernel releases it when the process ends, however that happens.
 #[derive(Debug)]
@@ -107,7 +77,8 @@ impl Listening {
     pub fn at(path: &Path) -> anyhow::Result<Self> {
         let failed = |error| not_done(format!("listen at {}", path.display()), error);
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(failed)?;
+            DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(folder).map_err(failed)?;
+            trust::require_own_folder(folder).map_err(failed)?.map_or(Ok(()), Err)?;
         }
         match fs::symlink_metadata(path) {
             Ok(found) if found.file_type().is_socket() => fs::remove_file(path).map_err(failed)?,

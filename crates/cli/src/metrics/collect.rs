@@ -2,14 +2,14 @@
 
 use std::time::{Instant, UNIX_EPOCH};
 
+use ccctl_console::cause;
 use ccctl_telemetry::{lost_events, Counts, Histogram, Series, Softnet, Times, OTHER};
 
-use super::counters::COUNTERS;
 use super::exporter::{lock, Exporter, Shared, Snapshot};
 use super::exposition::{Format, Samples};
 use super::Value;
-use crate::api::VERSION;
-use crate::exit::cause;
+use ccctl_core::counters::COUNTERS;
+use ccctl_core::daemon::VERSION;
 
 /// Round-trip times from 32 us to 17 s.
 const RTT_BUCKETS: std::ops::Range<usize> = 5..25;

@@ -7,14 +7,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
+use ccctl_console::cause;
 use ccctl_loader::{guard, read_rules, CgroupTree, Instance, NamespaceScan};
-use ccctl_telemetry::{count_run_time, Clock, Looker, Present, Reader, Series, Settings, StatsOn, OTHER};
+use ccctl_telemetry::{count_run_time, Clock, Looker, Present, Reader, Series, Settings, StatsOn, CGROUPS, OTHER};
 
 use super::numbers::Numbers;
-use crate::exit::cause;
 
-use crate::policy::Metrics;
-use crate::sys;
+use ccctl_core::configuration::Metrics;
+use ccctl_core::sys;
 
 /// Least time between two looks at the sockets.
 const LEAST_PAUSE: Duration = Duration::from_secs(5);
@@ -153,6 +153,8 @@ struct Worker {
     tried: Option<Instant>,
     due: Instant,
     cgroups: Numbers,
+    /// Cgroups that rules name and that have no number.
+    left_out: usize,
     /// Numbers of cgroups by id, as the programs have them.
     numbers: HashMap<u64, u32>,
 }
@@ -160,7 +162,17 @@ struct Worker {
 impl Worker {
     fn new(shared: Arc<Shared>, settings: Metrics) -> Self {
         let (cgroups, numbers) = (Numbers::default(), HashMap::new());
-        Self { shared, settings, looker: None, stats: None, tried: None, due: Instant::now(), cgroups, numbers }
+        Self {
+            shared,
+            settings,
+            looker: None,
+            stats: None,
+            tried: None,
+            due: Instant::now(),
+            cgroups,
+            left_out: 0,
+            numbers,
+        }
     }
 
     fn run(mut self) {
@@ -252,7 +264,14 @@ impl Worker {
     fn name_cgroups(&mut self, found: &mut Snapshot) -> anyhow::Result<()> {
         let table = read_rules()?;
         let named: BTreeSet<&str> = table.rules().iter().map(|rule| rule.selector.cgroup.as_str()).collect();
-        self.cgroups.name(&named);
+        let left_out = self.cgroups.name(&named);
+        if left_out > 0 && left_out != self.left_out {
+            let all = named.len();
+            tracing::warn!(
+                "metrics: {left_out} of {all} cgroups that rules name have no label: there is room for {CGROUPS}"
+            );
+        }
+        self.left_out = left_out;
         found.cgroups = self.cgroups.labels();
         let Some(looker) = &mut self.looker else { return Ok(()) };
         let mut numbers = HashMap::new();

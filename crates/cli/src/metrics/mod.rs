@@ -1,7 +1,7 @@
 //! Prometheus: the daemon's `/metrics`. The kernel counts; a scrape reads sums, and costs the same at any number of sockets.
 
 mod collect;
-pub mod counters;
+mod current;
 mod exporter;
 mod exposition;
 mod guests;
@@ -13,6 +13,7 @@ mod user_of;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use current::{current, replace};
 pub use exporter::Exporter;
 pub use exposition::Format;
 pub use port::{scrape, serve};
@@ -61,7 +62,7 @@ impl Family {
             unit: self.unit.to_owned(),
             labels: self.labels.iter().map(|label| (*label).to_owned()).collect(),
             text: text.trim_end_matches('.').to_owned(),
-            source: source.to_owned(),
+            origin: source.to_owned(),
         }
     }
 }
@@ -80,7 +81,7 @@ pub struct MetricInfo {
     /// What it tells.
     pub text: String,
     /// Where the value comes from.
-    pub source: String,
+    pub origin: String,
 }
 
 /// Labels and a value.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use ccctl_telemetry::OTHER;
+use ccctl_telemetry::{CGROUPS, OTHER};
 
 /// Numbers of paths. One that no rule names any more keeps its number until [`release`](Self::release): until then
 /// something may still be counted under it.
@@ -29,8 +29,9 @@ impl Default for Numbers {
 }
 
 impl Numbers {
-    /// Rules name these, and no others.
-    pub fn name(&mut self, named: &BTreeSet<&str>) {
+    /// Rules name these, and no others. Those for which the programs have no room are counted with the cgroup above them;
+    /// returns how many. One that has its number keeps it.
+    pub fn name(&mut self, named: &BTreeSet<&str>) -> usize {
         for slot in self.slots.iter_mut().skip(1) {
             if let Slot::Named(path) = slot {
                 if !named.contains(path.as_str()) {
@@ -38,10 +39,22 @@ impl Numbers {
                 }
             }
         }
+        let mut room = CGROUPS.saturating_sub(self.named().count());
+        let mut left_out = 0;
         for path in named {
-            let number = self.by_path.get(*path).copied().unwrap_or_else(|| self.fresh(path));
+            let known = self.by_path.get(*path).copied();
+            if known.is_some_and(|number| self.is_named(number)) {
+                continue;
+            }
+            if room == 0 {
+                left_out += 1;
+                continue;
+            }
+            room -= 1;
+            let number = known.unwrap_or_else(|| self.fresh(path));
             self.slots[number as usize] = Slot::Named((*path).to_owned());
         }
+        left_out
     }
 
     fn fresh(&mut self, path: &str) -> u32 {
@@ -124,6 +137,20 @@ mod tests {
         numbers.name(&BTreeSet::from(["/a"]));
         numbers.release();
         assert_eq!(numbers_of(&numbers), [(1, "/a")]);
+    }
+
+    #[test]
+    fn cgroups_beyond_the_room_of_the_programs_have_no_number() {
+        let paths: Vec<String> = (0..CGROUPS + 2).map(|number| format!("/{number:05}")).collect();
+        let all: BTreeSet<&str> = paths.iter().map(String::as_str).collect();
+        let but_one: BTreeSet<&str> = all.iter().copied().skip(1).collect();
+        let mut numbers = Numbers::default();
+        assert_eq!((numbers.name(&but_one), numbers.named().count()), (1, CGROUPS));
+        let before: Vec<(u32, String)> = numbers.named().map(|(number, path)| (number, path.to_owned())).collect();
+        assert_eq!(numbers.name(&all), 2, "/00000 comes first, and takes nobody's room");
+        assert!(numbers.named().eq(before.iter().map(|(number, path)| (*number, path.as_str()))));
+        let few: BTreeSet<&str> = all.iter().copied().take(2).collect();
+        assert_eq!((numbers.name(&few), numbers.named().count()), (0, 2), "there is room again");
     }
 
     #[test]

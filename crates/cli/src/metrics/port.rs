@@ -19,9 +19,8 @@ use tokio::time::timeout;
 
 use super::guests::{Guests, State};
 use super::user_of::user_of;
-use super::Format;
-use crate::api::{WriteLimit, HEADER_BYTES};
-use crate::daemon;
+use super::{current, Format};
+use crate::http::{WriteLimit, HEADER_BYTES};
 
 /// For a header, and between two requests: who wants a scrape has its request ready.
 const HEADER_PATIENCE: Duration = Duration::from_secs(2);
@@ -146,7 +145,7 @@ async fn answer(request: &Request<Incoming>) -> Answer {
 /// A scrape as an answer; None where metrics are off. It runs beside the loop that serves.
 pub async fn scrape(format: Format) -> Option<Answer> {
     static AT_ONCE: Semaphore = Semaphore::const_new(SCRAPES);
-    let exporter = daemon::here()?.metrics()?;
+    let exporter = current()?;
     let Ok(Ok(permit)) = timeout(SCRAPE_PATIENCE, AT_ONCE.acquire()).await else {
         return Some(text(StatusCode::SERVICE_UNAVAILABLE, "too many scrapes at once\n"));
     };

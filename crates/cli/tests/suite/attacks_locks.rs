@@ -2,7 +2,7 @@
 
 use crate::attacks::{World, CLOSED};
 use crate::kernel::{self, code, is_refusal};
-use ccctl_lab::testbed::{eventually, run};
+use ccctl_testbed::{eventually, run};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 

@@ -2,7 +2,7 @@
 
 use crate::attacks::{map_type, World, CLOSED, OPEN};
 use crate::kernel::{self, code, is_refusal, CCCTL};
-use ccctl_lab::testbed::{run, run_ok};
+use ccctl_testbed::{run, run_ok};
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(20);

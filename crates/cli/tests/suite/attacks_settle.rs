@@ -2,7 +2,7 @@
 
 use crate::attacks::{World, CLOSED};
 use crate::kernel::{self, code, is_refusal};
-use ccctl_lab::testbed::run_ok;
+use ccctl_testbed::run_ok;
 use std::process::Command;
 use std::time::Duration;
 

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use ccctl_lab::testbed::{eventually, run, HostState};
+use ccctl_testbed::{eventually, run, HostState};
 use kernel::daemon::{Answer, Daemon};
 use kernel::{claim, code, is_refusal, Folder, CCCTL};
 
@@ -68,7 +68,7 @@ fn who_may_do_what_is_decided_by_who_they_are() {
         is_refusal("stranger", &program("12345", "12345", &["load", "reno", "--as", "apiwho"]), code::HOST, &["root"]);
         is_refusal("stranger", &program("12345", "12345", &["daemon"]), code::HOST, &["/run/ccctl", "run as root"]);
         assert!(program("12345", "12345", &["show", "cubic"]).success(), "that needs no privileges");
-        ccctl_lab::testbed::assert_same(&before);
+        ccctl_testbed::assert_same(&before);
     });
 }
 
@@ -114,7 +114,7 @@ fn requests_that_are_too_large_too_slow_or_too_many_get_a_clear_answer() {
         let mut holder = as_user("12345", "12345", "", "perl");
         holder.args(["-e", HOLD, daemon.socket().to_str().unwrap()]);
         std::fs::set_permissions(daemon.folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        let _holder = ccctl_lab::testbed::Background::start(&mut holder).unwrap();
+        let _holder = ccctl_testbed::Background::start(&mut holder).unwrap();
         let is_turned_away = || daemon.log().contains("12345").then_some(()).ok_or_else(|| daemon.log());
         eventually(Duration::from_secs(5), is_turned_away).unwrap();
         daemon.get("list").ok();

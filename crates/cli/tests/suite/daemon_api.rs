@@ -6,7 +6,7 @@ use std::os::unix::net::UnixListener;
 use std::process::Command;
 use std::time::Duration;
 
-use ccctl_lab::testbed::{run, HostState, Network, Output};
+use ccctl_testbed::{run, HostState, Network, Output};
 use kernel::daemon::Daemon;
 use kernel::{ccctl, Folder, CCCTL};
 use serde_json::{json, Value};
@@ -59,7 +59,7 @@ const COMMANDS: &[&[&str]] = &[
 #[test]
 fn every_command_answers_the_same_with_and_without_a_daemon() {
     kernel::test("same answers", 120, || {
-        let default = kernel::json(&["default", "--json"])["default"].as_str().unwrap().to_owned();
+        let default = kernel::json(&["default", "--json"])["congestion_control"].as_str().unwrap().to_owned();
         let without: Vec<Output> = COMMANDS.iter().flat_map(|words| both(words, &ccctl)).collect();
         kernel::succeeds(&["default", &default]);
         let daemon = Daemon::start("same", "");
@@ -188,7 +188,7 @@ fn the_document_is_valid_and_every_answer_is_as_it_says() {
             described.retain(|known| *known != path);
         }
         let _socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap(); // for why
-        let default = daemon.get("default").ok()["default"].clone();
+        let default = daemon.get("default").ok()["congestion_control"].clone();
         for (name, request) in requests(&default) {
             let path = format!("/v1/{name}");
             let body = &document["paths"][&path]["post"]["requestBody"]["content"]["application/json"]["schema"];
@@ -219,14 +219,14 @@ fn a_request_speaks_of_the_network_namespace_of_who_asks() {
             command.args(["default", "--json"]).env("CCCTL_SOCKET", daemon.socket());
             let output = namespace.run(&mut command, Duration::from_secs(20)).unwrap();
             let answer: Value = serde_json::from_str(&output.stdout).unwrap();
-            assert_eq!(answer["default"], default);
+            assert_eq!(answer["congestion_control"], default);
         }
         daemon.ccctl(&["load", "reno", "--as", "apispace"]);
         let mut command = Command::new(CCCTL);
         command.args(["default", "apispace"]).env("CCCTL_SOCKET", daemon.socket());
         assert!(network.client.run(&mut command, Duration::from_secs(20)).unwrap().success());
         assert_eq!(network.client.sysctl("net/ipv4/tcp_congestion_control").unwrap(), "apispace");
-        assert_ne!(daemon.get("default").ok()["default"], "apispace");
+        assert_ne!(daemon.get("default").ok()["congestion_control"], "apispace");
         daemon.ccctl(&["unload", "apispace"]);
         assert_eq!(network.client.sysctl("net/ipv4/tcp_congestion_control").unwrap(), "reno");
         assert!(daemon.log().contains("default for user 0"), "{}", daemon.log());
@@ -255,7 +255,7 @@ fn wrong_requests_say_what_is_right() {
             .curl(&["--data", "{\"names\": [], \"all\": false}"], "/v1/unload")
             .refusal(422)
             .contains("--all"));
-        ccctl_lab::testbed::assert_same(&before);
+        ccctl_testbed::assert_same(&before);
     });
 }
 

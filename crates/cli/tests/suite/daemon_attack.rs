@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use ccctl_lab::testbed::{eventually, run, Background, Network};
+use ccctl_testbed::{eventually, run, Background, Network};
 use kernel::daemon::{Answer, Daemon};
 use kernel::{code, is_refusal, Folder, CCCTL};
 

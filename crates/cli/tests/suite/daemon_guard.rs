@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use ccctl_lab::testbed::{algorithm_of, connect, eventually, run_ok, settled, Cgroup, HostState, Namespace, Network};
+use ccctl_testbed::{algorithm_of, connect, eventually, run_ok, settled, Cgroup, HostState, Namespace, Network};
 use kernel::daemon::Daemon;
-use kernel::{code, established, is_refusal, Folder, RULES_PIN};
+use kernel::{code, established, is_refusal, Folder};
 use policy::{listen, pair, Pair};
 use serde_json::Value;
 
@@ -108,7 +108,7 @@ pub fn watched(daemon: &Daemon, name: &str) -> Option<Value> {
 }
 
 fn default() -> String {
-    kernel::json(&["default", "--json"])["default"].as_str().unwrap().to_owned()
+    kernel::json(&["default", "--json"])["congestion_control"].as_str().unwrap().to_owned()
 }
 
 fn targets() -> Vec<String> {
@@ -131,7 +131,7 @@ fn an_instance_whose_connections_stall_is_out_of_use_until_it_is_armed_again() {
         assert_eq!(established(&path.client, "kguard"), COUNT);
         soon("it is judged, and good", &daemon, || {
             let now = guard(&daemon);
-            let fallback_is_baseline = now["guard"]["fallback"]["active"].as_u64() >= Some(20);
+            let fallback_is_baseline = now["guard"]["fallback_window"]["active"].as_u64() >= Some(20);
             fallback_is_baseline && watched(&daemon, "kguard").is_some_and(|one| one["is_judged"] == true)
         });
         assert_eq!(tripped(&daemon), [""; 0], "{}", daemon.log());
@@ -288,6 +288,6 @@ fn a_file_without_the_guard_ends_what_it_held() {
         let done: Vec<&str> = steps.as_array().unwrap().iter().map(|step| step["do"].as_str().unwrap()).collect();
         assert_eq!((done, targets()), (vec!["rearm", "assign"], vec!["kguard".to_owned()]));
         kernel::succeeds(&["down"]);
-        assert!(!std::path::Path::new(RULES_PIN).exists());
+        assert!(!std::path::Path::new(ccctl_testbed::RULES_PIN).exists());
     });
 }

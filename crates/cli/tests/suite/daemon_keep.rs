@@ -1,11 +1,13 @@
 //! The host is as the file has it, and stays so.
 
 use crate::kernel;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use ccctl_lab::testbed::{eventually, run, HostState};
+use ccctl_testbed::{eventually, run, HostState};
 use kernel::daemon::Daemon;
 use kernel::{claim, code, is_refusal, json, listed, names, parameter, refuses, succeeds, Folder, CCCTL};
 use serde_json::Value;
@@ -28,7 +30,7 @@ fn soon(what: &str, daemon: &Daemon, holds: impl Fn() -> bool) {
 }
 
 fn default() -> String {
-    json(&["default", "--json"])["default"].as_str().unwrap().to_owned()
+    json(&["default", "--json"])["congestion_control"].as_str().unwrap().to_owned()
 }
 
 #[test]
@@ -74,13 +76,16 @@ fn a_bad_file_changes_nothing_and_says_so() {
             ("[instance.kbackup]", "[instanec.kbackup]", "did you mean instance"),
         ] {
             let status = daemon.reload(&TWO.replace(wrong, line));
-            let error = status["error"].as_str().unwrap();
-            assert!(error.contains("ccctl.toml:") && error.contains(hint), "{error}");
-            assert!(daemon.log().contains(error), "{}", daemon.log());
+            let error = &status["error"];
+            let cause = error["cause"].as_str().unwrap();
+            let says_hint =
+                cause.contains(hint) || error["remedy"].as_str().is_some_and(|remedy| remedy.contains(hint));
+            assert!(cause.contains("ccctl.toml:") && says_hint, "{error}");
+            assert!(daemon.log().contains(cause) && daemon.log().contains(hint), "{}", daemon.log());
             let file = daemon.config().to_str().unwrap().to_owned();
             is_refusal("apply", &daemon.ccctl(&["apply", &file]), code::USAGE, &["ccctl.toml:", hint]);
             refuses(&["apply", "--dry-run", &file], code::USAGE, &["ccctl.toml:", hint]);
-            ccctl_lab::testbed::assert_same(&before);
+            ccctl_testbed::assert_same(&before);
         }
         assert!(daemon.reload(TWO)["error"].is_null(), "a good file again");
         // at the start there is nothing to keep
@@ -89,7 +94,7 @@ fn a_bad_file_changes_nothing_and_says_so() {
         let start = |file: &Path| run(Command::new(CCCTL).arg("daemon").arg("--config").arg(file), PATIENCE).unwrap();
         is_refusal("start", &start(&daemon.config()), code::USAGE, &["ccctl.toml:1", "unknown field `x`"]);
         is_refusal("start", &start(Path::new("/none.toml")), code::USAGE, &["/none.toml"]);
-        ccctl_lab::testbed::assert_same(&before);
+        ccctl_testbed::assert_same(&before);
         succeeds(&["down"]);
     });
 }
@@ -155,7 +160,7 @@ fn apply_shows_and_does_the_difference_with_and_without_a_daemon() {
             steps.iter().map(|step| format!("{} {}", step["do"], step["name"]).replace('"', "")).collect()
         };
         assert_eq!(done(&dry), ["load kbackup", "load kweb"]);
-        ccctl_lab::testbed::assert_same(&before);
+        ccctl_testbed::assert_same(&before);
         assert_eq!(done(&json(&["apply", &file, "--json"])), done(&dry));
         assert_eq!(done(&json(&["apply", &file, "--json"])), [""; 0]);
         assert!(succeeds(&["apply", &file]).contains("the host is as the file has it"));
@@ -179,6 +184,23 @@ fn apply_shows_and_does_the_difference_with_and_without_a_daemon() {
         assert_eq!(daemon.terminate(), Some(0));
         assert_eq!(names(), ["kbackup", "kweb"], "SIGTERM leaves everything running");
         succeeds(&["down"]);
+    });
+}
+
+#[test]
+fn a_socket_is_made_only_where_nobody_else_can_exchange_it() {
+    kernel::test("socket folder", 60, || {
+        let folder = Folder::new("open");
+        let below = folder.path().join("below");
+        for (mode, place) in [(0o777, folder.path()), (0o1777, folder.path()), (0o777, below.as_path())] {
+            std::fs::set_permissions(folder.path(), Permissions::from_mode(mode)).unwrap();
+            let file = folder.file("ccctl.toml", format!("[api]\nsocket = \"{}/socket\"\n", place.display()));
+            let words = ["daemon", "--trust-writable", "--config", &file];
+            let output = run(Command::new(CCCTL).args(words), PATIENCE).unwrap();
+            let shown = format!("others than root can write {} (owner 0, mode {mode:04o})", folder.path().display());
+            is_refusal("open folder", &output, code::REFUSED, &[&shown, "no socket is made there"]);
+            assert!(!place.join("socket").exists());
+        }
     });
 }
 

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use ccctl_lab::testbed::{assert_same, HostState};
+use ccctl_testbed::{assert_same, HostState};
 use kernel::daemon::Daemon;
 use kernel::Random;
 use serde_json::json;
@@ -113,7 +113,10 @@ fn a_thousand_malformed_files_change_nothing() {
                     refused += 1;
                     if refused % 100 == 0 {
                         let status = daemon.reload(&text.replace('\0', " "));
-                        assert!(status["error"].as_str().is_some_and(|error| error.contains("ccctl.toml")), "{status}");
+                        assert!(
+                            status["error"]["cause"].as_str().is_some_and(|error| error.contains("ccctl.toml")),
+                            "{status}"
+                        );
                     }
                 }
                 status => panic!("{status} for {text:?}"),

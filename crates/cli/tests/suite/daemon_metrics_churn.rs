@@ -4,7 +4,7 @@ use crate::kernel;
 use crate::metrics;
 use crate::policy;
 
-use ccctl_lab::testbed::{Cgroup, Network, SERVER_V4};
+use ccctl_testbed::{Cgroup, Network, SERVER_V4};
 use kernel::daemon::Daemon;
 use metrics::until;
 use policy::{listen, pair};

@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use ccctl_lab::testbed::eventually;
+use ccctl_testbed::eventually;
 use kernel::daemon::Daemon;
 use metrics::{fetch, fetch_port, free_port, Scrape, LIMIT};
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use ccctl_lab::testbed::{eventually, run, Cgroup, Flows, Network, Receiver, SERVER_V4};
+use ccctl_testbed::{eventually, run, Cgroup, Flows, Network, Receiver, SERVER_V4};
 use kernel::daemon::Daemon;
 use kernel::Folder;
 use metrics::{fetch, fetch_port, free_port, LIMIT};

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use ccctl_lab::testbed::run;
+use ccctl_testbed::run;
 use kernel::{claim, prepare, Folder, CCCTL};
 
 const README: &str = include_str!("../../../../README.md");

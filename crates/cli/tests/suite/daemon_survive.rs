@@ -5,7 +5,7 @@ use crate::policy;
 use std::path::Path;
 use std::time::Duration;
 
-use ccctl_lab::testbed::{
+use ccctl_testbed::{
     eventually, sockets, Amount, Cgroup, Flows, HostState, Network, Receiver, Sending, SERVER_V4, SERVER_V6,
 };
 use kernel::daemon::Daemon;
@@ -197,13 +197,13 @@ fn down_leaves_no_trace() {
         };
         with_daemon(&|daemon| {
             let down = daemon.json(&["down", "--json"]);
-            assert_eq!((&down["rules"], &down["ended"]), (&3.into(), &daemon.pid().into()), "{down}");
+            assert_eq!((&down["rules_removed"], &down["ended"]), (&3.into(), &daemon.pid().into()), "{down}");
             assert_eq!(daemon.ended(), Some(0));
         });
         with_daemon(&|daemon| {
             daemon.kill();
             let down = kernel::json(&["down", "--json"]);
-            assert_eq!((&down["rules"], &down["ended"]), (&3.into(), &serde_json::Value::Null), "{down}");
+            assert_eq!((&down["rules_removed"], &down["ended"]), (&3.into(), &serde_json::Value::Null), "{down}");
         });
         with_daemon(&|daemon| {
             assert_eq!(daemon.terminate(), Some(0));
@@ -219,7 +219,7 @@ fn down_leaves_no_trace() {
         assert!(succeeds(&["down"]).contains("nothing of ccctl is left"), "nothing to do is no failure");
         drop(receiver);
         drop(network);
-        ccctl_lab::testbed::assert_same(&before);
+        ccctl_testbed::assert_same(&before);
     });
 }
 

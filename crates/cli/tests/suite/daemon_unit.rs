@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ccctl_lab::testbed::{eventually, Cgroup, Network, Output};
+use ccctl_testbed::{eventually, Cgroup, Network, Output};
 use kernel::daemon::Daemon;
 use kernel::{claim, Folder, CCCTL};
 use serde_json::Value;
@@ -80,7 +80,7 @@ fn what_fails(daemon: &Daemon) -> Vec<String> {
         return failed;
     }
     expect("load highspeed", &daemon.ccctl(&["load", "highspeed", "--as", "untwo", "--json"]), &|_| true);
-    let tuned = daemon.ccctl(&["tune", "untwo", "low_window_pkts=31", "--json"]);
+    let tuned = daemon.ccctl(&["tune", "untwo", "table=even2006", "--json"]);
     expect("tune", &tuned, &|answer| answer["changed"] == true);
     expect("swap", &daemon.ccctl(&["swap", "unone", "--with", "scalable", "--json"]), &|_| true);
     expect("show", &daemon.ccctl(&["show", "unone", "--json"]), &|answer| answer["algorithm"] == "scalable");
@@ -88,7 +88,7 @@ fn what_fails(daemon: &Daemon) -> Vec<String> {
         let stranger = Stranger::start("unone");
         let pid = stranger.0.id().to_string();
         let listed = daemon.ccctl(&["list", "--json"]);
-        expect("count sockets of other users", &listed, &|answer| answer["instances"][0]["sockets"] == 1);
+        expect("count sockets of other users", &listed, &|answer| answer["instances"][0]["socket_count"] == 1);
         let migrated = daemon.ccctl(&["migrate", "--from", "unone", "--to", "untwo", "--json"]);
         expect("migrate sockets of other users", &migrated, &|answer| answer["moved"] == 1);
         expect("why", &daemon.ccctl(&["why", "--pid", &pid, "--json"]), &|_| true);
@@ -97,7 +97,7 @@ fn what_fails(daemon: &Daemon) -> Vec<String> {
     let mut default = Command::new(CCCTL);
     default.args(["default", "unone", "--json"]).env("CCCTL_SOCKET", daemon.socket());
     let default = network.client.run(&mut default, Duration::from_secs(20)).unwrap();
-    expect("default of another namespace", &default, &|answer| answer["default"] == "unone");
+    expect("default of another namespace", &default, &|answer| answer["congestion_control"] == "unone");
     let cgroup = Cgroup::new("unit").unwrap();
     let assigned = daemon.ccctl(&["assign", "--cgroup", cgroup.path(), "unone", "--existing", "--json"]);
     expect("assign", &assigned, &|answer| answer["changed"] == true);

@@ -4,7 +4,7 @@ use crate::kernel;
 use std::time::Duration;
 
 use ccctl_catalog::Profile;
-use ccctl_lab::testbed::{
+use ccctl_testbed::{
     sockets, Amount, Flows, IperfClient, IperfServer, Network, Receiver, Sending, SERVER_V4, SERVER_V6,
 };
 use kernel::{available, catalogue, established, json, listed, parameter, show, steady, succeeds};
@@ -36,7 +36,7 @@ fn loads_and_is_shown(algorithm: &str, name: &str) {
     assert_eq!(loaded["changed"], true);
     assert!(available(name), "the kernel does not offer {name}");
     let entry = listed(name).unwrap();
-    assert_eq!((&entry["algorithm"], &entry["sockets"]), (&algorithm.into(), &0.into()), "{entry}");
+    assert_eq!((&entry["algorithm"], &entry["socket_count"]), (&algorithm.into(), &0.into()), "{entry}");
     let shown = show(name);
     for key in ["map_id", "link_id"] {
         assert_eq!(shown[key], loaded[key], "{key} of {name}");
@@ -61,7 +61,7 @@ fn carries_verified_traffic(network: &Network, name: &str) {
             std::thread::sleep(Duration::from_millis(5));
         }
         assert_eq!(established(&network.client, name), 4, "{:?}", sockets(&network.client, "established"));
-        assert_eq!(listed(name).unwrap()["sockets"], 4);
+        assert_eq!(listed(name).unwrap()["socket_count"], 4);
         assert!(flows.stop().unwrap().iter().all(|flow| flow.algorithm == name));
         let sending =
             Sending { amount: Amount::Bytes(8_000_003), pause: Duration::ZERO, ..steady(&receiver, address, name) };

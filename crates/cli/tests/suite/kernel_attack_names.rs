@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use ccctl_lab::testbed::{eventually, Namespace};
+use ccctl_testbed::{eventually, Namespace};
 
 use crate::kernel;
 use kernel::listing::listed;

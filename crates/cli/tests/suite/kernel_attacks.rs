@@ -4,7 +4,7 @@ use crate::kernel;
 use crate::policy;
 use std::process::{Child, Command, Stdio};
 
-use ccctl_lab::testbed::{Cgroup, Network};
+use ccctl_testbed::{Cgroup, Network};
 use kernel::{json, succeeds};
 use policy::{assign, listen};
 use serde_json::json;
@@ -72,15 +72,15 @@ fn attack_full_option_memory_does_not_escape_a_rule() {
         assert_eq!(client.algorithm, "kruled");
 
         let own = format!("10.77.0.1:{}", client.port);
-        let told = &json(&["why", "--src", &own, "--json"])["sockets"][0];
-        assert_eq!((&told["findings"], &told["rule"]), (&json!(["cannot_remember"]), &json!(rule)), "{told}");
-        assert_eq!((&told["met"], &told["now"]["algorithm"]), (&json!(null), &json!("kruled")));
+        let told = &json(&["why", "--src", &own, "--json"])["explanations"][0];
+        assert_eq!((&told["findings"], &told["rule_id"]), (&json!(["cannot_remember"]), &json!(rule)), "{told}");
+        assert_eq!((&told["met"], &told["now"]["congestion_control"]), (&json!(null), &json!("kruled")));
         assert!(succeeds(&["why", "--src", &own]).contains("option memory is full"));
         // live connections follow a change that asks for it, remembered or not
         let moved = json(&["assign", "--cgroup", user.path(), "reno", "--existing", "--json"]);
         assert_eq!((&moved["existing"]["moved"], &moved["existing"]["failed"]), (&json!(1), &json!([])), "{moved}");
-        let told = &json(&["why", "--src", &own, "--json"])["sockets"][0];
-        assert_eq!(told["now"]["algorithm"], "reno", "{told}");
+        let told = &json(&["why", "--src", &own, "--json"])["explanations"][0];
+        assert_eq!(told["now"]["congestion_control"], "reno", "{told}");
         drop(client);
         succeeds(&["unassign", "--all"]);
         succeeds(&["unload", "kruled"]);

@@ -3,7 +3,7 @@
 use crate::kernel;
 use std::thread;
 
-use ccctl_lab::testbed::Output;
+use ccctl_testbed::Output;
 use kernel::{available, ccctl, code, is_refusal, json, listed, names, parameter, parsed, succeeds};
 
 const ROUNDS: usize = 20;

@@ -1,7 +1,7 @@
 //! The default algorithm of a network namespace: set, remembered, restored.
 
 use crate::kernel;
-use ccctl_lab::testbed::{Amount, Flows, Namespace, Network, Receiver, Sending, SERVER_V4};
+use ccctl_testbed::{Amount, Flows, Namespace, Network, Receiver, Sending, SERVER_V4};
 use kernel::{ccctl, code, json, json_in, refuses, steady, succeeds};
 
 const SYSCTL: &str = "net/ipv4/tcp_congestion_control";
@@ -9,55 +9,58 @@ const SYSCTL: &str = "net/ipv4/tcp_congestion_control";
 #[test]
 fn load_default_is_undone_by_unload() {
     kernel::test("load --default", 60, || {
-        let before = json(&["default", "--json"])["default"].clone();
+        let before = json(&["default", "--json"])["congestion_control"].clone();
         let loaded = json(&["load", "cubic", "--default", "--json"]);
-        assert_eq!(loaded["default_before"], before);
-        assert_eq!(json(&["default", "--json"])["default"], "bpf_cubic");
-        assert_eq!(json(&["list", "--json"])["default"], "bpf_cubic");
+        assert_eq!(loaded["congestion_control_before"], before);
+        assert_eq!(json(&["default", "--json"])["congestion_control"], "bpf_cubic");
+        assert_eq!(json(&["list", "--json"])["congestion_control"], "bpf_cubic");
         assert_eq!(kernel::show("bpf_cubic")["is_default"], true);
         // again: nothing changes, and what was before is not forgotten
         assert_eq!(json(&["load", "cubic", "--default", "--json"])["changed"], false);
         succeeds(&["swap", "bpf_cubic", "--with", "reno"]);
         let unloaded = json(&["unload", "bpf_cubic", "--json"]);
-        assert_eq!(unloaded["defaults_restored"][0]["name"], before, "{unloaded}");
-        assert_eq!(json(&["default", "--json"])["default"], before);
+        assert_eq!(unloaded["defaults_restored"][0]["congestion_control"], before, "{unloaded}");
+        assert_eq!(json(&["default", "--json"])["congestion_control"], before);
     });
 }
 
 #[test]
 fn several_instances_as_default_one_after_the_other() {
     kernel::test("chain of defaults", 60, || {
-        let before = json(&["default", "--json"])["default"].clone();
+        let before = json(&["default", "--json"])["congestion_control"].clone();
         succeeds(&["load", "cubic", "--default"]);
         succeeds(&["load", "reno", "--default"]);
         let shown = json(&["default", "bpf_cubic", "--json"]);
-        assert_eq!((&shown["before"], &shown["default"]), (&"bpf_reno".into(), &"bpf_cubic".into()));
+        assert_eq!(
+            (&shown["congestion_control_before"], &shown["congestion_control"]),
+            (&"bpf_reno".into(), &"bpf_cubic".into())
+        );
         succeeds(&["unload", "bpf_reno"]);
-        assert_eq!(json(&["default", "--json"])["default"], "bpf_cubic");
+        assert_eq!(json(&["default", "--json"])["congestion_control"], "bpf_cubic");
         succeeds(&["unload", "bpf_cubic"]);
-        assert_eq!(json(&["default", "--json"])["default"], before);
+        assert_eq!(json(&["default", "--json"])["congestion_control"], before);
         // the other order
         succeeds(&["load", "cubic", "--default"]);
         succeeds(&["load", "reno", "--default"]);
         succeeds(&["unload", "bpf_cubic"]);
         succeeds(&["unload", "bpf_reno"]);
-        assert_eq!(json(&["default", "--json"])["default"], before);
+        assert_eq!(json(&["default", "--json"])["congestion_control"], before);
         // both at once
         succeeds(&["load", "cubic", "--default"]);
         succeeds(&["load", "reno", "--default"]);
         succeeds(&["unload", "--all"]);
-        assert_eq!(json(&["default", "--json"])["default"], before);
+        assert_eq!(json(&["default", "--json"])["congestion_control"], before);
     });
 }
 
 #[test]
 fn a_default_that_the_operator_set_since_stays() {
     kernel::test("operator's choice", 60, || {
-        let before = json(&["default", "--json"])["default"].as_str().unwrap().to_owned();
+        let before = json(&["default", "--json"])["congestion_control"].as_str().unwrap().to_owned();
         succeeds(&["load", "cubic", "--default"]);
         std::fs::write("/proc/sys/net/ipv4/tcp_congestion_control", "reno").unwrap();
         let unloaded = json(&["unload", "bpf_cubic", "--json"]);
-        let after = json(&["default", "--json"])["default"].clone();
+        let after = json(&["default", "--json"])["congestion_control"].clone();
         std::fs::write("/proc/sys/net/ipv4/tcp_congestion_control", &before).unwrap();
         assert_eq!((&after, &unloaded["defaults_restored"]), (&"reno".into(), &serde_json::json!([])));
     });
@@ -66,13 +69,13 @@ fn a_default_that_the_operator_set_since_stays() {
 #[test]
 fn another_namespace_has_its_own_default() {
     kernel::test("default of a namespace", 60, || {
-        let before = json(&["default", "--json"])["default"].clone();
+        let before = json(&["default", "--json"])["congestion_control"].clone();
         let network = Network::new().unwrap();
         let own = network.client.sysctl(SYSCTL).unwrap();
         let loaded = json_in(&network.client, &["load", "htcp", "--default", "--json"]);
-        assert_eq!(loaded["default_before"], own.as_str());
+        assert_eq!(loaded["congestion_control_before"], own.as_str());
         assert_eq!(network.client.sysctl(SYSCTL).unwrap(), "bpf_htcp");
-        assert_eq!(json(&["default", "--json"])["default"], before, "the host's default must not change");
+        assert_eq!(json(&["default", "--json"])["congestion_control"], before, "the host's default must not change");
         // a connection that asks for nothing gets it
         let receiver = Receiver::start(&network.server, SERVER_V4).unwrap();
         let plain = Sending { algorithm: None, amount: Amount::Bytes(1_000_000), ..steady(&receiver, SERVER_V4, "") };
@@ -80,7 +83,7 @@ fn another_namespace_has_its_own_default() {
         assert_eq!(delivered[0].algorithm, "bpf_htcp");
         // unloaded from outside
         let unloaded = json(&["unload", "bpf_htcp", "--force", "--json"]);
-        assert_eq!(unloaded["defaults_restored"][0]["name"], own.as_str(), "{unloaded}");
+        assert_eq!(unloaded["defaults_restored"][0]["congestion_control"], own.as_str(), "{unloaded}");
         assert!(unloaded["defaults_restored"][0]["namespace"].as_str().unwrap().contains(network.client.name()));
         assert_eq!(network.client.sysctl(SYSCTL).unwrap(), own);
     });
@@ -90,7 +93,7 @@ fn another_namespace_has_its_own_default() {
 #[test]
 fn a_namespace_that_inherited_the_default_is_restored_too() {
     kernel::test("inherited default", 60, || {
-        let before = json(&["default", "--json"])["default"].clone();
+        let before = json(&["default", "--json"])["congestion_control"].clone();
         succeeds(&["load", "cubic", "--default"]);
         let heir = Namespace::new("heir").unwrap();
         assert_eq!(heir.sysctl(SYSCTL).unwrap(), "bpf_cubic");
@@ -114,7 +117,7 @@ fn new_connections_of_a_default_use_the_program_after_a_swap() {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
         let entry = kernel::listed("bpf_cubic").unwrap();
-        assert_eq!((&entry["sockets"], &entry["sockets_on_old_program"]), (&5.into(), &0.into()), "{entry}");
+        assert_eq!((&entry["socket_count"], &entry["sockets_on_old_program"]), (&5.into(), &0.into()), "{entry}");
         flows.stop().unwrap();
         succeeds(&["unload", "bpf_cubic", "--force"]);
     });
@@ -138,9 +141,12 @@ fn wrong_defaults_change_nothing() {
         refuses(&["default", "cubci"], code::USAGE, &["did you mean"]);
         refuses(&["default", ""], code::USAGE, &[]);
         refuses(&["load", "cubic", "--default", "--as", "reno"], code::REFUSED, &["reno"]);
-        let before = json(&["default", "--json"])["default"].as_str().unwrap().to_owned();
+        let before = json(&["default", "--json"])["congestion_control"].as_str().unwrap().to_owned();
         let same = json(&["default", &before, "--json"]);
-        assert_eq!((&same["before"], &same["default"]), (&before.as_str().into(), &before.as_str().into()));
+        assert_eq!(
+            (&same["congestion_control_before"], &same["congestion_control"]),
+            (&before.as_str().into(), &before.as_str().into())
+        );
         assert!(ccctl(&["default"]).stdout.contains(&before));
     });
 }

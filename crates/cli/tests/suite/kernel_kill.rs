@@ -4,7 +4,7 @@ use crate::kernel;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use ccctl_lab::testbed::{Background, Connections, Network, SERVER_V6};
+use ccctl_testbed::{Background, Connections, Network, SERVER_V6};
 use kernel::{available, claim, json, listed, names, parameter, succeeds, Random, CCCTL};
 
 const NAME: &str = "victim";
@@ -24,7 +24,7 @@ const OPERATIONS: [(&[&str], bool); 6] = [
 fn kills_leave_nothing_half_done() {
     kernel::test("kills", 180, || {
         let kills = kernel::times(40, 100);
-        let default = json(&["default", "--json"])["default"].as_str().unwrap().to_owned();
+        let default = json(&["default", "--json"])["congestion_control"].as_str().unwrap().to_owned();
         let network = Network::new().unwrap();
         let durations = OPERATIONS.map(|operation| measure(&network, operation, &default));
         let mut random = Random(0x5eed_0fcc_0c71);
@@ -85,5 +85,5 @@ fn reset(default: &str) {
         succeeds(&["unload", NAME, "--force"]);
     }
     assert!(!available(NAME));
-    assert_eq!(json(&["default", "--json"])["default"], default);
+    assert_eq!(json(&["default", "--json"])["congestion_control"], default);
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::thread::sleep;
 use std::time::Duration;
 
-use ccctl_lab::testbed::{Amount, Flows, Network, Receiver, Sending, TcpStates, SERVER_V4};
+use ccctl_testbed::{Amount, Flows, Network, Receiver, Sending, TcpStates, SERVER_V4};
 
 use crate::kernel::{self, succeeds, times, Folder};
 use crate::trace::{Traced, Tracing};

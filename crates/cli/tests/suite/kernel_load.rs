@@ -104,7 +104,7 @@ fn a_swap_keeps_parameters_of_the_same_algorithm_and_gives_defaults_to_another()
 #[test]
 fn output_that_nobody_reads_is_no_failure() {
     kernel::test("closed pipe", 60, || {
-        use ccctl_lab::testbed::run;
+        use ccctl_testbed::run;
         let mut shell = std::process::Command::new("sh");
         shell.args(["-c", &format!("{} algorithms --json | head -c 1 >/dev/null; {0} list >&-", kernel::CCCTL)]);
         let output = run(&mut shell, std::time::Duration::from_secs(20)).unwrap();

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use ccctl_lab::testbed::{
+use ccctl_testbed::{
     algorithm_of, connect, eventually, sockets, Amount, Background, Connections, Flows, Namespace, Network, Receiver,
     Sending, Unconnected, SERVER_V4, SERVER_V6,
 };
@@ -63,7 +63,7 @@ fn a_thousand_idle_and_50_busy_connections() {
         assert_eq!(established(&network.client, "bpf_htcp"), 1050);
         assert_eq!(established(&network.client, "bpf_cubic"), 0);
         assert_eq!(
-            (&listed("bpf_cubic").unwrap()["sockets"], &listed("bpf_htcp").unwrap()["sockets"]),
+            (&listed("bpf_cubic").unwrap()["socket_count"], &listed("bpf_htcp").unwrap()["socket_count"]),
             (&0.into(), &1050.into())
         );
         for connections in &mut idle {
@@ -104,7 +104,7 @@ impl Churn {
             let mut count = 0;
             while !stopped.load(Ordering::Relaxed) {
                 let client = connect(&to, Some("reno"), Duration::from_secs(10))?;
-                ccctl_lab::testbed::close_with_reset(&client).unwrap();
+                ccctl_testbed::close_with_reset(&client).unwrap();
                 open.push_back((client, listener.accept().unwrap().0));
                 count += 1;
                 if open.len() > 200 {
@@ -162,7 +162,7 @@ fn after_a_swap_live_connections_are_counted_as_old_until_renewed() {
         assert_eq!(swapped["sockets_on_old_program"], 100);
         let mut new = Connections::open(&network, SERVER_V4, Some("same"), 10).unwrap();
         let entry = listed("same").unwrap();
-        assert_eq!((&entry["sockets"], &entry["sockets_on_old_program"]), (&110.into(), &100.into()));
+        assert_eq!((&entry["socket_count"], &entry["sockets_on_old_program"]), (&110.into(), &100.into()));
         migrate(&["--from", "same", "--to", "same", "--dry-run"], 110, 0);
         migrate(&["--from", "same", "--to", "same"], 110, 100);
         assert_eq!(listed("same").unwrap()["sockets_on_old_program"], 0);
@@ -234,7 +234,7 @@ fn listeners_move_and_what_they_accept_follows() {
             flows.stop().unwrap();
         }
         // what was accepted closes by itself
-        eventually(Duration::from_secs(5), || match listed("bpf_bic").unwrap()["sockets"].as_u64() {
+        eventually(Duration::from_secs(5), || match listed("bpf_bic").unwrap()["socket_count"].as_u64() {
             Some(2) => Ok(()),
             count => Err(format!("{count:?} sockets use it")),
         })
@@ -290,7 +290,7 @@ fn namespaces_without_a_name_are_found_through_their_processes() {
         })
         .unwrap();
         migrate(&["--from", "bpf_cubic", "--to", "reno"], found, found);
-        assert_eq!(listed("bpf_cubic").unwrap()["sockets"], 0);
+        assert_eq!(listed("bpf_cubic").unwrap()["socket_count"], 0);
         assert!(nameless.kill(), "it ended before");
         succeeds(&["unload", "bpf_cubic"]);
     });
@@ -311,7 +311,10 @@ fn a_namespace_whose_name_was_deleted_still_counts() {
         })
         .unwrap();
         drop(namespace);
-        assert!(listed("bpf_cubic").unwrap()["sockets"].as_u64() >= Some(2), "sockets of a deleted name are forgotten");
+        assert!(
+            listed("bpf_cubic").unwrap()["socket_count"].as_u64() >= Some(2),
+            "sockets of a deleted name are forgotten"
+        );
         refuses(&["unload", "bpf_cubic"], code::REFUSED, &["in use"]);
         json(&["unload", "bpf_cubic", "--migrate-to", "reno", "--json"]);
         inside.kill();

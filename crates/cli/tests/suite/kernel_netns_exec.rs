@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use ccctl_lab::testbed::{run, Namespace, Output};
+use ccctl_testbed::{run, Namespace, Output};
 
 use crate::kernel;
 use kernel::{code, is_refusal, names, succeeds, CCCTL};

@@ -1,7 +1,7 @@
 //! Object files that are no algorithm, are damaged, or are refused by the verifier.
 
 use crate::kernel;
-use ccctl_lab::testbed::Output;
+use ccctl_testbed::Output;
 use kernel::compile::compile;
 use kernel::{ccctl, code, is_refusal, names, refuses, show, succeeds, Folder};
 
@@ -104,7 +104,12 @@ fn a_write_that_the_kernel_does_not_allow_is_named() {
             let object = compile(&folder, &scalable_with(&fault), "write");
             let name = field.rsplit(['.', '>']).next().unwrap();
             let output = ccctl(&["load", &object, "--as", "refused"]);
-            is_refusal(field, &output, code::PROGRAM, &[&format!("writes {name},"), "bpf/include/tcp.h", "/verifier-"]);
+            is_refusal(
+                field,
+                &output,
+                code::PROGRAM,
+                &[&format!("writes {name},"), "bpf/include/kernel/tcp.h", "/verifier-"],
+            );
             std::fs::remove_file(log_of(&output, &object)).unwrap();
         }
         assert!(names().is_empty());

@@ -14,7 +14,8 @@ fn algorithm(state: &str) -> String {
     format!(
         r#"#include "cc.h"
 
-CC_PARAMS(aimd, CC_PARAM(steps, 2, 1, 64, "pkts", "packets a round trip"));
+#define AIMD_PARAMS(P) P(CC_PARAM(steps, 2, 1, 64, "pkts", "packets a round trip"))
+CC_PARAMS(aimd, AIMD_PARAMS);
 
 typedef u32 aimd_word;
 struct aimd_inner {{
@@ -34,8 +35,8 @@ void CC_HOOK(aimd_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 
 CC_ALGORITHM(aimd,
 	.cong_avoid = CC_FN(aimd_cong_avoid),
-	.ssthresh = CC_FN(cc_reno_ssthresh),
-	.undo_cwnd = CC_FN(cc_undo_cwnd),
+	.ssthresh = CC_FN(tcp_reno_ssthresh),
+	.undo_cwnd = CC_FN(tcp_reno_undo_cwnd),
 );
 "#
     )

@@ -6,8 +6,8 @@ use kernel::{ccctl, code, is_refusal, names, refuses, Folder};
 
 /// AIMD with one parameter: no mistake in it.
 const WHOLE: &str = r#"#include "cc.h"
-
-CC_PARAMS(aimd, CC_PARAM(steps, 2, 1, 64, "pkts", "packets a round trip"));
+#define AIMD_PARAMS(P) P(CC_PARAM(steps, 2, 1, 64, "pkts", "packets a round trip"))
+CC_PARAMS(aimd, AIMD_PARAMS);
 
 void CC_HOOK(aimd_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 {
@@ -22,7 +22,7 @@ u32 CC_HOOK(aimd_ssthresh, struct sock *sk)
 CC_ALGORITHM(aimd,
 	.cong_avoid = CC_FN(aimd_cong_avoid),
 	.ssthresh = CC_FN(aimd_ssthresh),
-	.undo_cwnd = CC_FN(cc_undo_cwnd),
+	.undo_cwnd = CC_FN(tcp_reno_undo_cwnd),
 );
 "#;
 
@@ -66,8 +66,8 @@ fn check_and_load_name_the_hook_that_is_missing() {
         let left_out = with("\t.ssthresh = CC_FN(aimd_ssthresh),\n", "");
         let words = &["no ssthresh", "although there is a program aimd_ssthresh", ".ssthresh = CC_FN(aimd_ssthresh)"];
         both_refuse(&folder, "left_out", &left_out, code::PROGRAM, words);
-        let no_undo = with("\t.undo_cwnd = CC_FN(cc_undo_cwnd),\n", "");
-        both_refuse(&folder, "undo", &no_undo, code::PROGRAM, &["it has no undo_cwnd", "CC_FN(cc_undo_cwnd)"]);
+        let no_undo = with("\t.undo_cwnd = CC_FN(tcp_reno_undo_cwnd),\n", "");
+        both_refuse(&folder, "undo", &no_undo, code::PROGRAM, &["it has no undo_cwnd", "CC_FN(tcp_reno_undo_cwnd)"]);
         let no_growth = with("\t.cong_avoid = CC_FN(aimd_cong_avoid),\n", "");
         let words = &["no cong_avoid and no cong_control", ".cong_avoid = CC_FN(aimd_cong_avoid)"];
         both_refuse(&folder, "growth", &no_growth, code::PROGRAM, words);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use ccctl_lab::testbed::{eventually, run};
+use ccctl_testbed::{eventually, run};
 use kernel::compile::compile;
 use kernel::daemon::Daemon;
 use kernel::{ccctl, code, is_refusal, refuses, succeeds, Folder, CCCTL};
@@ -58,7 +58,10 @@ fn attack_configuration_files_that_others_can_write_are_refused() {
         let config = format!("[instance.trusted]\nalgorithm = \"{own}\"\n");
         mode(&own, 0o666);
         let status = daemon.reload(&config);
-        assert!(status["error"].as_str().unwrap_or_default().contains("mine.o (owner 0, mode 0666)"), "{status}");
+        assert!(
+            status["error"]["cause"].as_str().unwrap_or_default().contains("mine.o (owner 0, mode 0666)"),
+            "{status}"
+        );
         mode(&own, 0o644);
         mode(daemon.config(), 0o666);
         let before = daemon.status()["reloads"].clone();
@@ -66,7 +69,7 @@ fn attack_configuration_files_that_others_can_write_are_refused() {
         let is_read = || (daemon.status()["reloads"] != before).then_some(()).ok_or("not read".to_owned());
         eventually(LIMIT, is_read).unwrap();
         let error = daemon.status()["error"].clone();
-        assert!(error.as_str().unwrap_or_default().contains("ccctl.toml (owner 0, mode 0666)"), "{error}");
+        assert!(error["cause"].as_str().unwrap_or_default().contains("ccctl.toml (owner 0, mode 0666)"), "{error}");
         let file = daemon.config();
         let apply = daemon.ccctl(&["apply", file.to_str().unwrap()]);
         is_refusal("apply", &apply, code::REFUSED, &["ccctl.toml (owner 0, mode 0666)"]);

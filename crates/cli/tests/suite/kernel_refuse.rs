@@ -4,7 +4,7 @@ use crate::kernel;
 use std::process::Command;
 use std::time::Duration;
 
-use ccctl_lab::testbed::{run, run_ok, Connections, HostState, Network, SERVER_V6};
+use ccctl_testbed::{run, run_ok, Connections, HostState, Network, SERVER_V6};
 use kernel::{ccctl, code, is_refusal, names, refuses, show, succeeds, Folder, CCCTL};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -165,7 +165,7 @@ fn without_privileges_every_command_says_so() {
                 is_refusal(&format!("{drop:?} {words:?}"), &output, code::HOST, &["try:", "root"]);
             }
         }
-        ccctl_lab::testbed::assert_same(&before);
+        ccctl_testbed::assert_same(&before);
         // what needs no privileges works without
         for words in [&["algorithms"][..], &["show", "cubic"], &["--help"]] {
             let mut command = Command::new("setpriv");

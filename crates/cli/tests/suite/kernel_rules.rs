@@ -7,7 +7,7 @@ use std::net::Shutdown;
 use std::process::Command;
 use std::time::Duration;
 
-use ccctl_lab::testbed::{sockets, Background, Cgroup, Network, CLIENT_V4, CLIENT_V6, SERVER_V4, SERVER_V6};
+use ccctl_testbed::{sockets, Background, Cgroup, Network, CLIENT_V4, CLIENT_V6, SERVER_V4, SERVER_V6};
 use kernel::{code, json, refuses, succeeds, Folder};
 use policy::{assign, findings, listen, pair, rules, why};
 
@@ -144,7 +144,7 @@ fn fallback_lists_and_names() {
         assert_eq!(answer["absent"], serde_json::json!(["bpf_yeah"]));
         assert_eq!(client().algorithms()[0], "cubic");
         let answer = json(&["assign", "--cgroup", front.path(), "yeah|reno", "--json"]);
-        assert_eq!((&answer["before"], &answer["changed"]), (&"cubic|bpf_yeah|reno".into(), &true.into()));
+        assert_eq!((&answer["targets_before"], &answer["changed"]), (&"cubic|bpf_yeah|reno".into(), &true.into()));
         let without = client();
         assert_eq!(without.algorithms()[0], "reno");
         assert_eq!(findings(&without.client), ["fell_back"]);
@@ -158,7 +158,7 @@ fn fallback_lists_and_names() {
         assert_eq!(findings(&nothing.client), ["refused"]);
         let met = why(&nothing.client)["met"].clone();
         assert_eq!((&met["given"], &met["wanted"]), (&serde_json::Value::Null, &"bpf_yeah".into()), "{met}");
-        assert!(met["error"].as_str().unwrap().contains("no algorithm"), "{met}");
+        assert!(met["cause"].as_str().unwrap().contains("no algorithm"), "{met}");
         succeeds(&["unassign", "--all"]);
     });
 }
@@ -223,7 +223,7 @@ fn systemd_tells_the_cgroup_of_a_unit() {
         );
         kernel::prepare(&["assign"]);
         let mut command = Command::new("unshare");
-        let output = ccctl_lab::testbed::run_ok(
+        let output = ccctl_testbed::run_ok(
             command.args(["--mount", "--propagation", "private", "sh", "-c", &script]),
             Duration::from_secs(20),
         );
@@ -296,21 +296,19 @@ fn foreign_clients_get_what_their_cgroup_gets() {
 }
 
 fn wait_for_listeners(network: &Network, count: usize) {
-    ccctl_lab::testbed::eventually(Duration::from_secs(10), || {
-        match sockets(&network.server, "listening").unwrap().len() {
-            found if found >= count => Ok(()),
-            found => Err(format!("{found} listen")),
-        }
+    ccctl_testbed::eventually(Duration::from_secs(10), || match sockets(&network.server, "listening").unwrap().len() {
+        found if found >= count => Ok(()),
+        found => Err(format!("{found} listen")),
     })
     .unwrap();
 }
 
 /// Waits until there are connections, and these are the algorithms of all at each end.
 fn wait_for(network: &Network, client: &str, server: &str) {
-    ccctl_lab::testbed::eventually(Duration::from_secs(5), || {
+    ccctl_testbed::eventually(Duration::from_secs(5), || {
         let ends = [(&network.client, client), (&network.server, server)];
         let used = ends.map(|(end, _)| sockets(end, "established").unwrap());
-        let as_wanted = |(socks, (_, wanted)): (&Vec<ccctl_lab::testbed::Socket>, &(_, &str))| {
+        let as_wanted = |(socks, (_, wanted)): (&Vec<ccctl_testbed::Socket>, &(_, &str))| {
             !socks.is_empty() && socks.iter().all(|socket| socket.algorithm.as_deref() == Some(*wanted))
         };
         if used.iter().zip(&ends).all(as_wanted) {
@@ -328,7 +326,7 @@ fn no_rule_leaves_nothing_behind() {
         let network = network();
         let front = Cgroup::new("front").unwrap();
         let listener = listen(&front, &network.server, "::");
-        let before = ccctl_lab::testbed::HostState::read().unwrap();
+        let before = ccctl_testbed::HostState::read().unwrap();
         for _ in 0..3 {
             let first = assign(&["--cgroup", front.path(), "reno"]);
             assign(&["--cgroup", front.path(), "--to-port", "80", "reno=1,cubic=1"]);
@@ -337,8 +335,8 @@ fn no_rule_leaves_nothing_behind() {
             succeeds(&["unassign", "--id", &first.to_string()]);
             succeeds(&["unassign", "--cgroup", front.path(), "--to-port", "80"]);
             // `settled` waits for what the kernel frees later
-            ccctl_lab::testbed::settled(&before).unwrap();
-            assert!(!std::path::Path::new(kernel::RULES_PIN).exists());
+            ccctl_testbed::settled(&before).unwrap();
+            assert!(!std::path::Path::new(ccctl_testbed::RULES_PIN).exists());
             assert_eq!(live.algorithms(), ["reno", "reno"], "live connections keep what they have");
             live.client.shutdown(Shutdown::Both).unwrap();
         }

@@ -8,10 +8,10 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use ccctl_lab::testbed::{
+use ccctl_testbed::{
     algorithm_of, eventually, sockets, Background, Cgroup, Connections, Flows, Network, Receiver, SERVER_V4, SERVER_V6,
 };
-use kernel::{established, json, steady, succeeds, Random, CCCTL, RULES_PIN};
+use kernel::{established, json, steady, succeeds, Random, CCCTL};
 use policy::{assign, client, findings, listen, pair, rules, why, Pair};
 
 #[test]
@@ -193,7 +193,7 @@ fn ten_thousand_connections_under_a_hundred_rules() {
         }
         assert_eq!(shown.len(), RULES * EACH);
         let counted = rules();
-        assert!(counted.iter().all(|rule| rule["sockets"] == EACH), "{counted:?}");
+        assert!(counted.iter().all(|rule| rule["socket_count"] == EACH), "{counted:?}");
         println!("{} connections in {opened:?}, each confirmed by ss", clients.len());
         let started = Instant::now();
         let gone = json(&["unassign", "--all", "--existing", "--json"]);
@@ -212,7 +212,7 @@ fn rules_change_under_traffic_and_no_byte_is_lost() {
         let receiver = Receiver::start(&network.server, "::").unwrap();
         assign(&["--cgroup", front.path(), "reno"]);
         let start = |address| {
-            let sending = ccctl_lab::testbed::Sending { algorithm: None, ..steady(&receiver, address, "") };
+            let sending = ccctl_testbed::Sending { algorithm: None, ..steady(&receiver, address, "") };
             Flows::start(&network.client, &sending, FLOWS / 2).unwrap()
         };
         let (v4, v6) = front
@@ -316,7 +316,7 @@ fn kills_leave_a_whole_set_of_rules() {
             let expected = now.iter().find(|(selector, _)| selector.contains(a)).map_or(&*default, |(_, name)| name);
             let new = connect();
             let [_, accepted] = new.algorithms();
-            let left = std::path::Path::new(RULES_PIN).exists();
+            let left = std::path::Path::new(ccctl_testbed::RULES_PIN).exists();
             assert_eq!(new.algorithms()[0], expected, "{when}: {now:?}");
             // with the link gone nobody watches a listener that was not reached
             assert!(accepted == expected || !left, "{when}: {now:?}: accepted {accepted}");

@@ -4,7 +4,7 @@ use crate::kernel;
 use crate::policy;
 use std::net::{IpAddr, TcpListener};
 
-use ccctl_lab::testbed::{Cgroup, Network, CLIENT_V4, CLIENT_V6, SERVER_V4, SERVER_V6};
+use ccctl_testbed::{Cgroup, Network, CLIENT_V4, CLIENT_V6, SERVER_V4, SERVER_V6};
 use kernel::{succeeds, Random};
 use policy::{assign, listen, pair, why};
 
@@ -89,10 +89,10 @@ fn random_rules_on_real_connections() {
                         assert_eq!(connection.algorithms(), [gives(made), gives(accepted)], "{when}");
                         if random.below(8) == 0 {
                             let told = why(&connection.client);
-                            assert_eq!(told["rule"].as_u64(), made.map(|rule| rule.id), "{when}: {told}");
-                            assert_eq!(told["met"]["rule"].as_u64(), made.map(|rule| rule.id), "{when}: {told}");
+                            assert_eq!(told["rule_id"].as_u64(), made.map(|rule| rule.id), "{when}: {told}");
+                            assert_eq!(told["met"]["rule_id"].as_u64(), made.map(|rule| rule.id), "{when}: {told}");
                             let told = why(&connection.server);
-                            assert_eq!(told["rule"].as_u64(), accepted.map(|rule| rule.id), "{when}: {told}");
+                            assert_eq!(told["rule_id"].as_u64(), accepted.map(|rule| rule.id), "{when}: {told}");
                         }
                         asked += 2;
                         ruled += usize::from(made.is_some()) + usize::from(accepted.is_some());

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::process::Command;
 use std::time::Duration;
 
-use ccctl_lab::testbed::{run, Cgroup, HostState, Network, SERVER_V4, SERVER_V6};
+use ccctl_testbed::{run, Cgroup, HostState, Network, SERVER_V4, SERVER_V6};
 use kernel::{code, json, names, refuses, succeeds, Folder};
 use policy::{assign, findings, listen, pair, rules};
 
@@ -169,7 +169,7 @@ fn without_privileges_rules_say_so() {
                 kernel::is_refusal(&format!("{drop:?} {words:?}"), &output, code::HOST, &["try:", "root"]);
             }
         }
-        ccctl_lab::testbed::assert_same(&before);
+        ccctl_testbed::assert_same(&before);
         assert_eq!(rules().len(), 1);
         succeeds(&["unassign", "--all"]);
     });

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::Duration;
 
-use ccctl_lab::testbed::{run, Connections, Flows, Network, Receiver, CLIENT_V4, CLIENT_V6, SERVER_V4, SERVER_V6};
+use ccctl_testbed::{run, Connections, Flows, Network, Receiver, CLIENT_V4, CLIENT_V6, SERVER_V4, SERVER_V6};
 use kernel::listing::{cookies, listed, selects, ss, Line};
 use kernel::{code, is_refusal, json, refuses, steady, succeeds, Folder, CCCTL};
 use serde_json::Value;
@@ -266,6 +266,6 @@ fn while_sockets_come_and_go() {
     });
 }
 
-fn steady_flow(receiver: &Receiver) -> ccctl_lab::testbed::Sending {
+fn steady_flow(receiver: &Receiver) -> ccctl_testbed::Sending {
     steady(receiver, SERVER_V6, "reno")
 }

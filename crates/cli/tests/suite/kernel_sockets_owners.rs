@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use ccctl_lab::testbed::{eventually, Background, Namespace, Network, Receiver, SERVER_V4, SERVER_V6};
+use ccctl_testbed::{eventually, Background, Namespace, Network, Receiver, SERVER_V4, SERVER_V6};
 use kernel::json;
 use kernel::listing::{listed, selects, ss, Line};
 use serde_json::Value;
@@ -116,7 +116,7 @@ fn cgroups_with_what_is_below_them_and_processes() {
         assert_eq!(table.matches(&format!("{pid}/iperf3  {client_path}")).count(), 3, "{table}");
 
         let moved = json(&["migrate", "--pid", &pid.to_string(), "--to", "cubic", "--json"]);
-        assert_eq!((&moved["moved"], &moved["from"]), (&3.into(), &Value::Null), "{moved}");
+        assert_eq!((&moved["moved"], &moved["congestion_control_before"]), (&3.into(), &Value::Null), "{moved}");
         let moved = json(&["migrate", "--cgroup", &cgroups.path("a"), "--to", "cubic", "--json"]);
         assert_eq!((&moved["found"], &moved["moved"], &moved["already"]), (&7.into(), &4.into(), &3.into()), "{moved}");
         let use_cubic = |one: &Namespace| ss(one).values().filter(|line| line.value("cubic").is_some()).count();

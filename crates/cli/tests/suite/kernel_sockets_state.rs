@@ -7,8 +7,8 @@ use std::io::Write as _;
 use std::process::Command;
 use std::time::Duration;
 
-use ccctl_lab::testbed::{eventually, run_ok, Connections, Network, SERVER_V4, SERVER_V6};
 use ccctl_loader::{socket_totals, AlgorithmTotals, SocketFilter};
+use ccctl_testbed::{eventually, run_ok, Connections, Network, SERVER_V4, SERVER_V6};
 use kernel::compile::compile;
 use kernel::connection::used;
 use kernel::listing::{listed, ss, Line};
@@ -113,9 +113,8 @@ fn sums_are_those_of_the_sockets_and_a_dead_path_shows() {
 const CONSTANTS: &str = r#"
 #include "cc.h"
 
-CC_PARAMS(constants,
-	CC_PARAM(ssthresh_pkts, 2, 2, 9, "pkts", "window after a loss"),
-);
+#define CONSTANTS_PARAMS(P) P(CC_PARAM(ssthresh_pkts, 2, 2, 9, "pkts", "window after a loss"))
+CC_PARAMS(constants, CONSTANTS_PARAMS);
 
 struct constants_inner {
 	s16 low;
@@ -164,7 +163,7 @@ CC_ALGORITHM(constants,
 	.init = CC_FN(constants_init),
 	.cong_avoid = CC_FN(constants_cong_avoid),
 	.ssthresh = CC_FN(constants_ssthresh),
-	.undo_cwnd = CC_FN(cc_undo_cwnd),
+	.undo_cwnd = CC_FN(tcp_reno_undo_cwnd),
 );
 "#;
 
@@ -188,7 +187,7 @@ fn written() -> Value {
 fn states(name: &str) -> Vec<(Value, bool, Value)> {
     let sockets = listed(&["--instance", name]);
     let old = |socket: &Value| socket["is_on_old_program"].as_bool().unwrap();
-    sockets.iter().map(|one| (one["program"].clone(), old(one), one["algorithm_state"].clone())).collect()
+    sockets.iter().map(|one| (one["algorithm"].clone(), old(one), one["algorithm_state"].clone())).collect()
 }
 
 #[test]
@@ -209,7 +208,7 @@ fn the_algorithms_state_through_its_own_btf() {
         let second = used(&network, SERVER_V4, "told", 300_000);
         let of_htcp: Vec<_> = states("told").into_iter().filter(|(program, ..)| program == "htcp").collect();
         let [(_, false, state)] = &of_htcp[..] else { panic!("{of_htcp:?}") };
-        let declared = json(&["show", "htcp", "--json"])["state"].clone();
+        let declared = json(&["show", "htcp", "--json"])["state_fields"].clone();
         let names: BTreeSet<&str> =
             declared.as_array().unwrap().iter().map(|field| field["name"].as_str().unwrap()).collect();
         assert_eq!(names, state.as_object().unwrap().keys().map(String::as_str).collect());
@@ -233,7 +232,7 @@ fn the_algorithms_state_through_its_own_btf() {
         assert_eq!(moved.len(), 4);
         for socket in &moved {
             assert_eq!(
-                (&socket["program"], &socket["map_id"], &socket["algorithm_state"]),
+                (&socket["algorithm"], &socket["map_id"], &socket["algorithm_state"]),
                 (&Value::Null, &Value::Null, &Value::Null)
             );
         }

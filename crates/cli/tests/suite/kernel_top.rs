@@ -6,7 +6,7 @@ use crate::top;
 use std::time::{Duration, Instant};
 
 use acks::Measurement;
-use ccctl_lab::testbed::{Flows, Network, Receiver, Sending, SERVER_V4};
+use ccctl_testbed::{Flows, Network, Receiver, Sending, SERVER_V4};
 use kernel::connection::used;
 use kernel::listing::{ss, Line};
 use kernel::{json, succeeds};
@@ -88,7 +88,7 @@ fn looks_into(screen: &Screen, network: &Network, port: u16) {
     assert!(text.contains(&line.local), "{}\n{text}", line.local);
     screen.press(&["Enter"]);
     screen.resize(160, 50);
-    let declared = json(&["show", "cubic", "--json"])["state"].clone();
+    let declared = json(&["show", "cubic", "--json"])["state_fields"].clone();
     let fields: Vec<String> =
         declared.as_array().unwrap().iter().map(|field| field["name"].as_str().unwrap().to_owned()).collect();
     assert!(fields.len() > 2, "{fields:?}");
@@ -196,7 +196,7 @@ fn the_time_of_an_ack_is_that_of_ccctl_acks() {
         screen.press(&["q"]);
         assert_eq!(screen.ended(), "0");
         let report = measurement.stop();
-        let of = |part: &str| report["algorithms"][NAME][part]["mean_ns"].as_f64().unwrap();
+        let of = |part: &str| report["acks_by_congestion_control"][NAME][part]["mean_ns"].as_f64().unwrap();
         let by_acks_us = (of("waiting") + of("processing")) / 1000.0;
         let mean_us = shown.iter().sum::<f64>() / shown.len() as f64;
         println!("{shown:?} us on the screen, {by_acks_us} us by ccctl acks");
@@ -220,8 +220,9 @@ fn scripts_get_one_sample_or_a_hint() {
         let held = used(&network, SERVER_V4, NAME, 100_000);
         let words = ["top", "--once", "--json", "--every", "300ms"];
         let once = json(&words);
-        let row = once["instances"].as_array().unwrap().iter().find(|row| row["name"] == NAME).unwrap().clone();
-        assert_eq!((&row["algorithm"], &row["sockets"]), (&"cubic".into(), &1.into()), "{row}");
+        let row =
+            once["usage"].as_array().unwrap().iter().find(|row| row["congestion_control"] == NAME).unwrap().clone();
+        assert_eq!((&row["algorithm"], &row["socket_count"]), (&"cubic".into(), &1.into()), "{row}");
         assert_eq!(row["throughput_bit_per_s"], 0.0, "what was sent before the first look is not counted: {row}");
         assert!(once["elapsed_s"].as_f64().unwrap() >= 0.3);
         let with_acks = json(&[&words[..], &["--acks", "--netns", network.client.name()]].concat());

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use ccctl_lab::testbed::{run, Flows, Network, Output, Receiver, SERVER_V4};
+use ccctl_testbed::{run, Flows, Network, Output, Receiver, SERVER_V4};
 use kernel::daemon::Daemon;
 use kernel::{code, is_refusal, json, parsed, steady, succeeds, Folder, CCCTL};
 use serde_json::Value;
@@ -18,7 +18,7 @@ const ONCE: [&str; 5] = ["top", "--once", "--json", "--every", "2s"];
 const LIMIT: Duration = Duration::from_secs(30);
 
 fn row(once: &Value) -> Value {
-    once["instances"].as_array().unwrap().iter().find(|row| row["name"] == NAME).unwrap().clone()
+    once["usage"].as_array().unwrap().iter().find(|row| row["congestion_control"] == NAME).unwrap().clone()
 }
 
 /// Nobody's groups are let in by the daemon's file; a stranger's are not.

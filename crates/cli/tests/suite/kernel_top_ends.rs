@@ -9,7 +9,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use ccctl_lab::testbed::{eventually, run_ok};
+use ccctl_testbed::{eventually, run_ok};
 use nix::fcntl::OFlag;
 use top::{Screen, Traced, PATIENCE};
 

@@ -4,7 +4,7 @@ use crate::kernel;
 use crate::top;
 use std::time::Duration;
 
-use ccctl_lab::testbed::{eventually, Connections, Network, SERVER_V4};
+use ccctl_testbed::{eventually, Connections, Network, SERVER_V4};
 use kernel::listing::ss;
 use kernel::{established, succeeds};
 use top::{Screen, PATIENCE};

@@ -6,8 +6,8 @@ use crate::trace;
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use ccctl_lab::testbed::{cookie_of, run_ok, Cgroup, Namespace, Network, SERVER_V4, SERVER_V6};
 use ccctl_series::Table;
+use ccctl_testbed::{cookie_of, run_ok, Cgroup, Namespace, Network, SERVER_V4, SERVER_V6};
 use kernel::connection::{carry, open};
 use kernel::listing::{listed, ss, Line};
 use kernel::{ccctl, code, json, refuses, succeeds, Folder};
@@ -70,14 +70,14 @@ fn quiet_connections_show_what_ss_and_sockets_show() {
 fn holds_state(row: &Value, socket: &Value) {
     let none = serde_json::Map::new();
     let expected = socket["algorithm_state"].as_object().unwrap_or(&none);
+    assert_eq!(row["congestion_control"], socket["congestion_control"]);
     assert_eq!(row["algorithm"], socket["algorithm"]);
-    assert_eq!(row["program"], socket["program"]);
     let columns =
         row.as_object().unwrap().iter().filter_map(|(name, value)| Some((name.strip_prefix("state.")?, value)));
     let present = columns.filter(|(_, value)| !value.is_null());
     let found: serde_json::Map<_, _> = present.map(|(name, value)| (name.to_owned(), value.clone())).collect();
     assert_eq!(&found, expected, "{row}");
-    assert_eq!(row["program"].is_null(), expected.is_empty(), "{row}");
+    assert_eq!(row["algorithm"].is_null(), expected.is_empty(), "{row}");
 }
 
 /// Counters of a busy flow only grow, and lie between those that `ss` saw before and after.
@@ -212,12 +212,12 @@ fn a_migrated_socket_changes_its_columns() {
         }
         let traced = tracing.stop();
         let rows = traced.of_socket("sample", cookie);
-        let mut programs: Vec<&Value> = rows.iter().map(|row| &row["program"]).collect();
+        let mut programs: Vec<&Value> = rows.iter().map(|row| &row["algorithm"]).collect();
         programs.dedup();
         assert_eq!(programs, [&value!("yeah"), &value!("compound"), &Value::Null]);
         for row in rows {
             let has = |field: &str| !row[format!("state.{field}")].is_null();
-            let is_compound = row["algorithm"] == "bpf_compound";
+            let is_compound = row["congestion_control"] == "bpf_compound";
             assert_eq!(has("dwnd_q8"), is_compound, "{row}");
         }
         drop((connection, network));
@@ -238,7 +238,7 @@ fn pictures_show_what_the_trace_has() {
         carry(&mut connection, 1_500_000);
         let summary = tracing.stop().summary;
         assert_eq!(
-            (&summary["sockets"], &summary["file"], &summary["plot"]),
+            (&summary["socket_count"], &summary["file"], &summary["plot"]),
             (&value!(1), &value!(file), &value!(picture))
         );
         is_picture(
@@ -246,7 +246,7 @@ fn pictures_show_what_the_trace_has() {
             &["cwnd", "ssthresh", "smoothed", "minimum", "retransmission", "delivery rate", "waiting"],
         );
         let answer = json(&["plot", &file, "--state", "dwnd_q8,gamma_q8", "--json"]);
-        assert_eq!((&answer["sockets"], &answer["lost_events"]), (&value!(1), &value!(0)), "{answer}");
+        assert_eq!((&answer["socket_count"], &answer["lost_events"]), (&value!(1), &value!(0)), "{answer}");
         let panels = value!(["window (packets)", "RTT (ms)", "state", "rate (Mbit/s)"]);
         assert_eq!((&answer["panels"], &answer["plot"]), (&panels, &value!(path("trace.svg"))), "{answer}");
         is_picture(&path("trace.svg"), &["cwnd", "dwnd_q8 / 2^8", "gamma_q8 / 2^8", "bpf_compound"]);

@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::process::Command;
 
 use acks::nstat;
-use ccctl_lab::testbed::{cookie_of, eventually, run_ok, settled, HostState, Network, Offload, SERVER_V4};
+use ccctl_testbed::{cookie_of, eventually, run_ok, settled, HostState, Network, Offload, SERVER_V4};
 use kernel::connection::{carry, open, Ends};
 use kernel::listing::ss;
 use kernel::Folder;
@@ -163,7 +163,7 @@ fn connections_come_and_go() {
         // Found before it carried anything but its SYN.
         assert!(rows.len() > 2 && integer(rows[0], "acked_bytes") <= 1, "{rows:?}");
         assert_eq!(traced.of_socket("closed", cookie).len(), 1, "{:?}", traced.rows.last());
-        assert_eq!(traced.summary["sockets"], 1, "{}", traced.summary);
+        assert_eq!(traced.summary["socket_count"], 1, "{}", traced.summary);
 
         let connection = open(&network, SERVER_V4, "cubic");
         let cookie = cookie_of(&connection.0).unwrap();

@@ -3,7 +3,7 @@
 use crate::kernel;
 use std::time::{Duration, Instant};
 
-use ccctl_lab::testbed::{eventually, Flows, HostState, Network, Receiver, SERVER_V4, SERVER_V6};
+use ccctl_testbed::{eventually, Flows, HostState, Network, Receiver, SERVER_V4, SERVER_V6};
 use kernel::{catalogue, established, json, listed, names, show, steady, succeeds};
 
 /// Number of swaps, and of connections under which they happen.
@@ -43,7 +43,7 @@ fn one_round(algorithm: &str) {
     succeeds(&["tune", "other", "abc_limit_pkts=2"]);
     let there = json(&["migrate", "--from", "work", "--to", "other", "--json"]);
     assert_eq!((&there["found"], &there["moved"]), (&24.into(), &24.into()), "{there}");
-    assert_eq!(listed("other").unwrap()["sockets"], 24);
+    assert_eq!(listed("other").unwrap()["socket_count"], 24);
     succeeds(&["tune", "other", "abc_limit_pkts=1"]);
     let back = json(&["migrate", "--from", "other", "--to", "work", "--json"]);
     assert_eq!(back["moved"], 24, "{back}");

@@ -5,7 +5,7 @@ use crate::policy;
 use std::process::Command;
 use std::time::Duration;
 
-use ccctl_lab::testbed::{eventually, sockets, Cgroup, Network, SERVER_V4, SERVER_V6};
+use ccctl_testbed::{eventually, sockets, Cgroup, Network, SERVER_V4, SERVER_V6};
 use kernel::{json, succeeds};
 use policy::{assign, cookie, findings, listen, pair, why};
 use serde_json::json;
@@ -25,10 +25,10 @@ fn each_case_is_told_apart() {
         let new = pair(&front, &network, &listener, SERVER_V6);
         let told = why(&new.client);
         assert_eq!(told["findings"], json!(["as_the_rule_says"]), "{told}");
-        assert_eq!((&told["rule"], &told["met"]["rule"]), (&json!(rule), &json!(rule)));
+        assert_eq!((&told["rule_id"], &told["met"]["rule_id"]), (&json!(rule), &json!(rule)));
         assert_eq!((&told["met"]["event"], &told["passive"]), (&json!("connect"), &json!(false)));
         assert_eq!((&told["met"]["wanted"], &told["met"]["given"]), (&json!("bpf_cubic"), &json!("bpf_cubic")));
-        assert_eq!(told["now"]["algorithm"], "bpf_cubic");
+        assert_eq!(told["now"]["congestion_control"], "bpf_cubic");
         assert_eq!(told["now"]["map_id"], kernel::show("bpf_cubic")["map_id"]);
         assert_eq!(told["cgroup"], front.path());
         assert!(told["namespace"].as_str().unwrap().contains(network.client.name()), "{told}");
@@ -49,7 +49,7 @@ fn each_case_is_told_apart() {
         let nearer = assign(&["--cgroup", front.path(), "--to", "fd77::/64", "--to-port", &port, "reno"]);
         let told = why(&again.client);
         assert_eq!(told["findings"], json!(["other_rule_now"]), "{told}");
-        assert_eq!((&told["rule"], &told["met"]["rule"]), (&json!(nearer), &json!(rule)));
+        assert_eq!((&told["rule_id"], &told["met"]["rule_id"]), (&json!(nearer), &json!(rule)));
         let verdicts: Vec<_> = told["considered"]
             .as_array()
             .unwrap()
@@ -94,7 +94,7 @@ fn sockets_are_found_by_each_of_their_names() {
         ] {
             let answer = json(&[&["why", "--json"], words].concat());
             let cookies: Vec<_> =
-                answer["sockets"].as_array().unwrap().iter().map(|found| found["cookie"].to_string()).collect();
+                answer["explanations"].as_array().unwrap().iter().map(|found| found["cookie"].to_string()).collect();
             assert_eq!(cookies, [&*wanted], "{words:?}: {answer}");
         }
         // the other end, whose socket is one of IPv6
@@ -124,13 +124,13 @@ fn sockets_are_found_by_each_of_their_names() {
         eventually(Duration::from_secs(5), || {
             let answer = kernel::ccctl(&["why", "--pid", &pid, "--json"]);
             match serde_json::from_str::<serde_json::Value>(&answer.stdout) {
-                Ok(answer) if answer["sockets"].as_array().map(Vec::len) == Some(3) => Ok(answer),
+                Ok(answer) if answer["explanations"].as_array().map(Vec::len) == Some(3) => Ok(answer),
                 _ => Err(answer.stdout + &answer.stderr),
             }
         })
         .map(|answer| {
-            for socket in answer["sockets"].as_array().unwrap() {
-                assert_eq!(socket["now"]["algorithm"], "reno", "{socket}");
+            for socket in answer["explanations"].as_array().unwrap() {
+                assert_eq!(socket["now"]["congestion_control"], "reno", "{socket}");
                 assert_eq!(socket["findings"], json!(["as_the_rule_says"]), "{socket}");
             }
         })
@@ -157,7 +157,7 @@ fn a_route_that_names_an_algorithm_is_told_as_the_reason() {
         assert_eq!(socket.algorithms()[1], "cubic");
         let told = why(&socket.server);
         assert_eq!(told["findings"], json!(["refused"]), "{told}");
-        assert!(told["met"]["error"].as_str().unwrap().contains("route"), "{told}");
+        assert!(told["met"]["cause"].as_str().unwrap().contains("route"), "{told}");
         succeeds(&["unassign", "--all"]);
     });
 }

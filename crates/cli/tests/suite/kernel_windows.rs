@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use ccctl_lab::testbed::{run_ok, Connections, Network, SERVER_V6};
+use ccctl_testbed::{run_ok, Connections, Network, SERVER_V6};
 
 use crate::kernel;
 use kernel::compile::compile;
@@ -15,7 +15,8 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// The verifier guards memory, not the network: this is accepted.
 const WILD: &str = r#"#include "cc.h"
 
-CC_PARAMS(wild, CC_SWITCH(unused, 0, "every algorithm has a parameter"));
+#define WILD_PARAMS(P) P(CC_SWITCH(unused, 0, "every algorithm has a parameter"))
+CC_PARAMS(wild, WILD_PARAMS);
 
 void CC_HOOK(wild_init, struct sock *sk)
 {
@@ -29,8 +30,8 @@ void CC_HOOK(wild_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 CC_ALGORITHM(wild,
 	.init = CC_FN(wild_init),
 	.cong_avoid = CC_FN(wild_cong_avoid),
-	.ssthresh = CC_FN(cc_reno_ssthresh),
-	.undo_cwnd = CC_FN(cc_undo_cwnd),
+	.ssthresh = CC_FN(tcp_reno_ssthresh),
+	.undo_cwnd = CC_FN(tcp_reno_undo_cwnd),
 );
 "#;
 
@@ -59,8 +60,8 @@ fn impossible_windows_are_marked() {
         assert!(!ccctl(&[&columns[..], &["tame"]].concat()).stdout.contains('!'));
         let top = json(&["top", "--once", "--every", "1s", "--json"]);
         let row = |name: &str| {
-            let rows = top["instances"].as_array().unwrap();
-            rows.iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("{name} in {top}"))
+            let rows = top["usage"].as_array().unwrap();
+            rows.iter().find(|row| row["congestion_control"] == name).unwrap_or_else(|| panic!("{name} in {top}"))
                 ["impossible_windows"]
                 .clone()
         };
@@ -77,7 +78,7 @@ fn impossible_windows_are_marked() {
 fn tables_fit_the_terminal_and_a_pipe_gets_all() {
     kernel::test("tables", 60, || {
         let longest = |text: &str| text.lines().map(|line| line.trim_end().chars().count()).max().unwrap_or(0);
-        for words in [&["algorithms"][..], &["lab", "list"], &["sockets"], &["metrics"]] {
+        for words in [&["algorithms"][..], &["sockets"], &["metrics"]] {
             let all = ccctl(words).stdout;
             for columns in [60, 80, 120] {
                 let line = format!("stty cols {columns} rows 40; exec {CCCTL} {}", words.join(" "));

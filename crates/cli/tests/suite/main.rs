@@ -1,7 +1,6 @@
 //! All tests of the program in one binary: many would be linked, and kept, 45 times.
 //!
-//! `kernel` has what tests on the running kernel share, `lab` what tests of the lab do; each other folder belongs to those whose
-//! names begin like it.
+//! `kernel` has what tests on the running kernel share; each other folder belongs to those whose names begin like it.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 mod acks;
@@ -44,10 +43,6 @@ mod kernel_object;
 mod kernel_object_attacks;
 mod kernel_object_messages;
 mod kernel_object_trust;
-mod kernel_path;
-mod kernel_path_faults;
-mod kernel_path_queue;
-mod kernel_path_scenario;
 mod kernel_refuse;
 mod kernel_rules;
 mod kernel_rules_live;
@@ -56,7 +51,6 @@ mod kernel_rules_refuse;
 mod kernel_sockets;
 mod kernel_sockets_owners;
 mod kernel_sockets_state;
-mod kernel_testbed;
 mod kernel_top;
 mod kernel_top_daemon;
 mod kernel_top_ends;
@@ -68,16 +62,8 @@ mod kernel_tune;
 mod kernel_why;
 mod kernel_windows;
 mod lab;
-mod lab_attacks;
-mod lab_bad_input;
-mod lab_netns;
-mod lab_netns_stop;
-mod lab_pages;
-mod lab_run;
-mod lab_shards;
 mod metrics;
 mod packets;
-mod path;
 mod policy;
 mod top;
 mod trace;

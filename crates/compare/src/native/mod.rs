@@ -10,17 +10,17 @@ use std::mem::offset_of;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
+use ccctl_catalog::kernel;
 use libloading::{Library, Symbol};
 
 pub use bindings::*;
 
-use crate::file::Column;
+use crate::column::Column;
 
 /// Size of a record.
 pub const CALL_BYTES: usize = size_of::<call>();
 /// Bytes of private state.
-pub const STATE_BYTES: usize = CC_STATE_BYTES_RS;
-const CC_STATE_BYTES_RS: usize = 104;
+pub const STATE_BYTES: usize = kernel::ICSK_CA_PRIV_SIZE as usize;
 
 /// A record out of its bytes.
 ///
@@ -153,10 +153,9 @@ fn rate_sample_of(extra: &[u64]) -> rate_sample {
 /// An algorithm out of a library.
 pub struct Algorithm {
     ops: tcp_congestion_ops,
-    put_in_force: unsafe extern "C" fn(*const c_void, *const c_void),
+    put_in_force: unsafe extern "C" fn(*const c_void),
     parameters: Vec<u32>,
-    derived: Vec<u64>, // u64: aligned for any table
-    library: Library,  // after all that points into it
+    library: Library, // after all that points into it
 }
 
 impl Algorithm {
@@ -171,17 +170,11 @@ impl Algorithm {
         // SAFETY: what it returns is static in the library, which outlives the copies made here.
         let native = unsafe { *entry() };
         anyhow::ensure!(native.params_bytes as usize == 4 * parameters.len(), "{name} has other parameters");
-        let mut derived = vec![0_u64; (native.derived_bytes as usize).div_ceil(size_of::<u64>())];
-        if let Some(prepare) = native.prepare {
-            // SAFETY: both buffers have the sizes that the C file states, and are aligned for their structs.
-            unsafe { prepare(parameters.as_ptr().cast(), derived.as_mut_ptr().cast()) };
-        }
         Ok(Self {
             // SAFETY: `ops` is a constant of the C file.
             ops: unsafe { *native.ops },
             put_in_force: native.use_.context("CC_REGISTER sets it")?,
             parameters: parameters.to_vec(),
-            derived,
             library,
         })
     }
@@ -217,7 +210,7 @@ impl Algorithm {
         // SAFETY: the hooks are the library's, which is loaded; they read the parameters put in force, which are this
         // struct's own, and touch a whole struct tcp_sock; the samples outlive the call.
         unsafe {
-            (self.put_in_force)(self.parameters.as_ptr().cast(), self.derived.as_ptr().cast());
+            (self.put_in_force)(self.parameters.as_ptr().cast());
             match call.hook {
                 CALL_INIT => ops.init.map(|hook| hook(sk)).map(|()| 0),
                 CALL_RELEASE => ops.release.map(|hook| hook(sk)).map(|()| 0),

@@ -1,11 +1,12 @@
 //! `tcp_bbr.c` (v1): the same law in the same units, but for clocks in jiffies. All of the state is compared.
 
-use super::{all, Kind, Rule, Twin};
+use super::all;
 use crate::native::{
     CALL_CONG_CONTROL, CALL_CWND_EVENT, CALL_EXTRA_RTT_MIN, CALL_INIT, CALL_SET_STATE, CALL_SSTHRESH, CALL_TX_START,
     CALL_UNDO_CWND,
 };
-use crate::replay::{Module, Ours, Trial};
+use crate::trial::{Module, Ours, Trial};
+use crate::twin::{Kind, Rule, Twin};
 
 const PROBE_BW: u64 = 2;
 const PHASES: u64 = 8;

@@ -1,8 +1,9 @@
 //! `tcp_bic.c`: `last_max_cwnd` and the ACK ratio are ours. Its step is renewed now and then.
 
-use super::{additive_increase, all, Kind, Rule, Twin};
+use super::{additive_increase, all};
 use crate::native::{CALL_CONG_AVOID, CALL_PKTS_ACKED, CALL_SET_STATE, CALL_SSTHRESH};
-use crate::replay::Trial;
+use crate::trial::Trial;
+use crate::twin::{Kind, Rule, Twin};
 
 pub const TWIN: Twin = Twin {
     name: "bic",

@@ -1,9 +1,9 @@
 //! `tcp_cdg.c`: field by field the same, but for the ring of gradients, which the module allocates, and the dice, which are
 //! the module's: ours is given a throw of 0 where the module's succeeded, and one that always fails where it did not.
 
-use super::{Kind, Rule, Twin};
 use crate::native::{call, CALL_CONG_AVOID, CALL_CWND_EVENT, CALL_INIT, CALL_PKTS_ACKED, CALL_SSTHRESH};
-use crate::replay::{Module, Ours, Trial};
+use crate::trial::{Module, Ours, Trial};
+use crate::twin::{Kind, Rule, Twin};
 
 const BACKING_OFF: u64 = 3;
 const WINDOW: u64 = 8;

@@ -1,8 +1,9 @@
 //! `tcp_cubic.c`: the curve is ours, with the epoch in jiffies. What differs is what the curve is fed with and how often.
 
-use super::{additive_increase, all, Kind, Rule, Twin};
+use super::{additive_increase, all};
 use crate::native::{call, CALL_CONG_AVOID, CALL_PKTS_ACKED, CALL_SET_STATE, CALL_SSTHRESH};
-use crate::replay::{Module, Ours, Trial};
+use crate::trial::{Module, Ours, Trial};
+use crate::twin::{Kind, Rule, Twin};
 
 pub const TWIN: Twin = Twin {
     name: "cubic",

@@ -1,8 +1,9 @@
 //! `tcp_dctcp.c`: field by field the same.
 
-use super::{all, Kind, Rule, Twin};
+use super::all;
 use crate::native::{CALL_CWND_EVENT, CALL_INIT, CALL_IN_ACK_EVENT, CALL_SET_STATE, CALL_SSTHRESH};
-use crate::replay::{Module, Ours};
+use crate::trial::{Module, Ours};
+use crate::twin::{Kind, Rule, Twin};
 
 const TX_START: u32 = 0;
 const CWND_RESTART: u32 = 1;

@@ -1,8 +1,9 @@
 //! `tcp_highspeed.c`: the row of its table is ours; its credit is the socket's, ours is of its own in Q10.
 
-use super::{all, Kind, Rule, Twin, DROPPED_LEFTOVER};
+use super::{all, DROPPED_LEFTOVER};
 use crate::native::{call, CALL_CONG_AVOID, CALL_SSTHRESH};
-use crate::replay::Trial;
+use crate::trial::Trial;
+use crate::twin::{Kind, Rule, Twin};
 
 pub const TWIN: Twin = Twin {
     name: "highspeed",

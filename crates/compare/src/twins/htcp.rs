@@ -1,8 +1,9 @@
 //! `tcp_htcp.c`: RTTs and times in jiffies, alpha in Q7; ours in us, in steps of a jiffy, and in Q10.
 
-use super::{all, Kind, Rule, Twin};
+use super::all;
 use crate::native::{CALL_CONG_AVOID, CALL_INIT, CALL_PKTS_ACKED, CALL_SET_STATE, CALL_SSTHRESH};
-use crate::replay::{Module, Ours, Trial};
+use crate::trial::{Module, Ours, Trial};
+use crate::twin::{Kind, Rule, Twin};
 
 pub const TWIN: Twin = Twin {
     name: "htcp",

@@ -1,8 +1,9 @@
 //! `tcp_hybla.c`: fractions of a packet in Q7, of which ours in congestion avoidance is credit in Q10 packets times window.
 
-use super::{all, Kind, Rule, Twin};
+use super::all;
 use crate::native::{call, CALL_CONG_AVOID, CALL_INIT, CALL_PKTS_ACKED, CALL_SET_STATE};
-use crate::replay::{Module, Ours, Trial};
+use crate::trial::{Module, Ours, Trial};
+use crate::twin::{Kind, Rule, Twin};
 
 const OPEN: u8 = 0;
 const RTT0_US: u32 = 25_000;

@@ -1,8 +1,9 @@
 //! `tcp_illinois.c`: field by field the same.
 
-use super::{all, Kind, Rule, Twin};
+use super::all;
 use crate::native::{CALL_CONG_AVOID, CALL_INIT, CALL_PKTS_ACKED, CALL_SET_STATE};
-use crate::replay::{Module, Ours};
+use crate::trial::{Module, Ours};
+use crate::twin::{Kind, Rule, Twin};
 
 const NO_RTT: u64 = 0x7fff_ffff;
 

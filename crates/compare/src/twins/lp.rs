@@ -1,9 +1,10 @@
 //! `tcp_lp.c`: the delays are ours, in the module's ticks. Its estimate of one-way delay is taken from the recording: out of
 //! two values of the smoothed delay follows the sample between them.
 
-use super::{all, Kind, Rule, Twin};
+use super::all;
 use crate::native::{CALL_CONG_AVOID, CALL_PKTS_ACKED};
-use crate::replay::{Module, Ours, Trial};
+use crate::trial::{Module, Ours, Trial};
+use crate::twin::{Kind, Rule, Twin};
 
 const WITHIN_THRESHOLD: u64 = 1 << 3;
 const WITHIN_INFERENCE: u64 = 1 << 4;

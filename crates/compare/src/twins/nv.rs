@@ -1,8 +1,9 @@
 //! `tcp_nv.c`: rates in units of 100 bit/s; ours in bytes per us Q16, rounded up.
 
-use super::{all, Kind, Rule, Twin};
+use super::all;
 use crate::native::{CALL_CONG_AVOID, CALL_INIT, CALL_PKTS_ACKED, CALL_SET_STATE};
-use crate::replay::{Module, Ours, Trial};
+use crate::trial::{Module, Ours, Trial};
+use crate::twin::{Kind, Rule, Twin};
 
 const RATE_UNITS_PER_BYTE_US: u64 = 80_000;
 const LAW: &[&str] = &[

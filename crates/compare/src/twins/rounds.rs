@@ -1,9 +1,9 @@
 //! What `tcp_vegas.c`, `tcp_yeah.c` and `tcp_veno.c` share: base RTT, smallest RTT of the round, number of samples; ours is
 //! `struct cc_rtt`. The two count samples in different states and begin anew at different events.
 
-use super::{Kind, Rule};
 use crate::native::{CALL_PKTS_ACKED, CALL_SET_STATE};
-use crate::replay::{Ours, Trial};
+use crate::trial::{Ours, Trial};
+use crate::twin::{Kind, Rule};
 
 const NONE: u64 = 0x7fff_ffff; // of the modules
 const OPEN: u8 = 0;

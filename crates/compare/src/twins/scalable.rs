@@ -1,6 +1,7 @@
 //! `tcp_scalable.c` keeps no state.
 
-use super::{all, Twin};
+use super::all;
+use crate::twin::Twin;
 
 pub const TWIN: Twin = Twin {
     name: "scalable",

@@ -1,9 +1,10 @@
 //! `tcp_vegas.c`: its round is our `struct cc_rtt`; the flag that it is at work is our look at the socket's state.
 
+use super::all;
 use super::rounds::{rtt, set_doing, ONE_MORE_US};
-use super::{all, Kind, Rule, Twin};
 use crate::native::{CALL_CONG_AVOID, CALL_CWND_EVENT, CALL_INIT, CALL_PKTS_ACKED, CALL_SET_STATE};
-use crate::replay::{Module, Ours};
+use crate::trial::{Module, Ours};
+use crate::twin::{Kind, Rule, Twin};
 
 const ROUND: &[&str] = &["rtt.base_us", "rtt.round_min_us", "rtt.samples", "rtt.round_end_seq"];
 

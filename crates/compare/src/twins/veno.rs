@@ -1,9 +1,10 @@
 //! `tcp_veno.c`: the RTT of the last ACK, and the queue that it stands for.
 
+use super::all;
 use super::rounds::{rtt, set_doing, RELEARN};
-use super::{all, Kind, Rule, Twin};
 use crate::native::{CALL_CONG_AVOID, CALL_CWND_EVENT, CALL_INIT, CALL_PKTS_ACKED, CALL_SET_STATE};
-use crate::replay::{Module, Ours, Trial};
+use crate::trial::{Module, Ours, Trial};
+use crate::twin::{Kind, Rule, Twin};
 
 const DISORDER: u8 = 1;
 const SAMPLE: &[&str] = &["rtt.base_us", "rtt.round_min_us"];

@@ -1,8 +1,8 @@
 //! `tcp_westwood.c`: bandwidth in bytes per jiffy and RTTs in jiffies; ours in packets per us Q24 and in us.
 
-use super::{Kind, Rule, Twin};
 use crate::native::{call, CALL_CWND_EVENT, CALL_IN_ACK_EVENT, CALL_PKTS_ACKED};
-use crate::replay::{Module, Ours, Trial};
+use crate::trial::{Module, Ours, Trial};
+use crate::twin::{Kind, Rule, Twin};
 
 const LOSS: u32 = 3;
 

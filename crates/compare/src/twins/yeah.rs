@@ -1,9 +1,10 @@
 //! `tcp_yeah.c`: Vegas' round in its first member, and our own fields under other names.
 
+use super::all;
 use super::rounds::{rtt, ONE_MORE_US};
-use super::{all, Twin};
 use crate::native::{CALL_CONG_AVOID, CALL_CWND_EVENT, CALL_INIT, CALL_PKTS_ACKED, CALL_SET_STATE, CALL_SSTHRESH};
-use crate::replay::{Module, Ours};
+use crate::trial::{Module, Ours};
+use crate::twin::Twin;
 
 const ROUND: &[&str] = &["rtt.base_us", "rtt.round_min_us", "rtt.samples", "rtt.round_end_seq"];
 const LAW: &[&str] = &["reno_count_pkts", "fast_rtts", "slow_rtts", "queue_pkts"];

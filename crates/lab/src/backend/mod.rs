@@ -14,7 +14,7 @@ pub use outcome::{Flow, FlowSample, LinkSample, LinkSeries, Outcome, StateField,
 pub use sim::Sim;
 pub use windows::{impossible_windows, WINDOWS_CHECKED};
 
-use crate::scenario::Setup;
+use crate::experiment::Setup;
 
 /// Why a run came to nothing.
 #[derive(Debug, thiserror::Error)]

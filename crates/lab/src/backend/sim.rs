@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use ccctl_sim::{
     BitRate, Codel, FlowId, FlowSpec, FlowView, Instance, Limit, LinkId, LinkSpec, LinkView, Probability, Red,
-    Simulation, SSTHRESH_INFINITE_PKTS,
+    Simulation, TCP_INFINITE_SSTHRESH,
 };
 
 use super::outcome::{Flow, FlowSample, LinkSample, LinkSeries, Outcome, StateField, Transfer};
 use super::{Backend, BackendError, Watch};
-use crate::scenario::setup::{Application, Group, Link, LinkRate, Loss, Queue, Schedule, Size};
-use crate::scenario::Setup;
+use crate::experiment::setup::{Application, Group, Link, LinkRate, Loss, Queue, Schedule, Size};
+use crate::experiment::Setup;
 use crate::seed;
 
 /// `ccctl-sim`.
@@ -234,7 +234,7 @@ fn flow_sample(view: &FlowView<'_>) -> FlowSample {
     let ssthresh_pkts = view.ssthresh_pkts();
     FlowSample {
         cwnd_pkts: view.cwnd_pkts(),
-        ssthresh_pkts: (ssthresh_pkts < SSTHRESH_INFINITE_PKTS).then_some(ssthresh_pkts),
+        ssthresh_pkts: (ssthresh_pkts < TCP_INFINITE_SSTHRESH).then_some(ssthresh_pkts),
         srtt_us: view.srtt().as_micros() as u32,
         in_flight_pkts: view.in_flight_pkts(),
         ca_state: view.ca_state(),

@@ -3,17 +3,17 @@
 //! On some kernels a BPF program is not run where it interrupts a certain task; `ssthresh` is then a stale word, such as
 //! 0x81104110, and the window follows it. Nothing else in the run says so.
 
-use ccctl_catalog::{is_impossible_window, MAX_SANE_WINDOW_PKTS};
+use ccctl_catalog::kernel::{is_impossible_window, CC_CWND_MAX_PKTS};
 
 use super::outcome::{FlowSample, Outcome};
-use crate::scenario::Setup;
+use crate::experiment::Setup;
 
 /// The setting of a backend that looks at windows between samples, too: recorded with its runs.
 pub const WINDOWS_CHECKED: &str = "windows";
 
 /// What of a sample no algorithm can mean, in words. A threshold that the scenario itself sets is meant.
 pub(super) fn impossible(sample: &FlowSample, initial_ssthresh_pkts: Option<u32>) -> Option<String> {
-    let text = |what: &str, pkts: u32| format!("a {what} of {pkts} packets, where {MAX_SANE_WINDOW_PKTS} are the most");
+    let text = |what: &str, pkts: u32| format!("a {what} of {pkts} packets, where {CC_CWND_MAX_PKTS} are the most");
     if is_impossible_window(sample.cwnd_pkts) {
         return Some(text("window", sample.cwnd_pkts));
     }

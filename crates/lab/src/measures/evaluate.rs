@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::fairness;
 use super::reference::{Reference, Subject};
 use crate::backend::{Flow, FlowSample, LinkSample, Outcome};
-use crate::scenario::setup::{Link, Setup};
+use crate::experiment::setup::{Link, Setup};
 
 /// `convergence_time`: rates within this share of the mean,
 const EQUAL_WITHIN: f64 = 0.1;

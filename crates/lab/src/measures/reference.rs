@@ -4,8 +4,9 @@ use std::fmt;
 use std::time::Duration;
 
 use super::definition::{definition, About, Definition, DEFINITIONS};
-use crate::scenario::quantity::Time;
-use crate::scenario::{did_you_mean, Names};
+use super::names::Names;
+use crate::experiment::did_you_mean;
+use crate::experiment::quantity::Time;
 
 /// What a measure is about; no names: all flows.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

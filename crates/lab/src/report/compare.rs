@@ -17,11 +17,11 @@ use crate::run::{PointSummary, RunError, Summary, Versions};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// What the first was made with,
-    pub first: Versions,
+    pub first_versions: Versions,
     /// and the second.
-    pub second: Versions,
+    pub second_versions: Versions,
     /// Each measure at each point that both have.
-    pub rows: Vec<Difference>,
+    pub differences: Vec<Difference>,
     /// Points and measures that only one of them has.
     pub only_in_one: Vec<String>,
 }
@@ -67,7 +67,7 @@ impl Comparison {
     /// Rows that differ.
     #[must_use]
     pub fn differing(&self) -> usize {
-        self.rows.iter().filter(|row| row.verdict == Verdict::Differs).count()
+        self.differences.iter().filter(|row| row.verdict == Verdict::Differs).count()
     }
 }
 
@@ -87,9 +87,9 @@ impl std::fmt::Display for Verdict {
 pub fn compare(first: &Summary, second: &Summary, measures: &[String], tolerances: &Tolerances) -> Comparison {
     let measures = compared(first, second, measures, tolerances);
     let mut comparison = Comparison {
-        first: first.versions.clone(),
-        second: second.versions.clone(),
-        rows: Vec::new(),
+        first_versions: first.versions.clone(),
+        second_versions: second.versions.clone(),
+        differences: Vec::new(),
         only_in_one: Vec::new(),
     };
     let mut seen = BTreeSet::new();
@@ -110,7 +110,7 @@ pub fn compare(first: &Summary, second: &Summary, measures: &[String], tolerance
             match (value(&left), value(&right)) {
                 (Some(left), Some(right)) => {
                     let unit = first.measures.get(*name).map_or_else(String::new, |info| info.unit.clone());
-                    comparison.rows.push(difference(place, name, unit, (left, right), tolerances));
+                    comparison.differences.push(difference(place, name, unit, (left, right), tolerances));
                 }
                 (None, None) => {}
                 (left, _) => {
@@ -198,9 +198,9 @@ impl Side<'_> {
 /// Both on one set of axes, and the table.
 pub fn compare_page(comparison: &Comparison, first: &Side<'_>, second: &Side<'_>) -> Result<Page, RunError> {
     let facts = vec![
-        ("first".to_owned(), described(first, &comparison.first)),
-        ("second".to_owned(), described(second, &comparison.second)),
-        ("differing".to_owned(), format!("{} of {}", comparison.differing(), comparison.rows.len())),
+        ("first".to_owned(), described(first, &comparison.first_versions)),
+        ("second".to_owned(), described(second, &comparison.second_versions)),
+        ("differing".to_owned(), format!("{} of {}", comparison.differing(), comparison.differences.len())),
     ];
     let mut parts = vec![Part::Facts(facts), Part::Heading("Differences".to_owned()), Part::Grid(grid(comparison))];
     if !comparison.only_in_one.is_empty() {
@@ -226,7 +226,7 @@ pub fn compare_page(comparison: &Comparison, first: &Side<'_>, second: &Side<'_>
 
 /// How lines are called.
 fn labels(comparison: &Comparison) -> (&str, &str) {
-    match (comparison.first.backend.as_str(), comparison.second.backend.as_str()) {
+    match (comparison.first_versions.backend.as_str(), comparison.second_versions.backend.as_str()) {
         (first, second) if first == second => ("first", "second"),
         backends => backends,
     }
@@ -256,6 +256,6 @@ fn grid(comparison: &Comparison) -> Grid {
     Grid {
         caption: "mean ± half of the 95 % confidence interval".to_owned(),
         head: head.map(str::to_owned).to_vec(),
-        rows: comparison.rows.iter().map(row).collect(),
+        rows: comparison.differences.iter().map(row).collect(),
     }
 }

@@ -5,8 +5,9 @@ use std::path::Path;
 use ccctl_series::{Axis, Figure, Line, Panel, Point, Scale, Style, Table};
 
 use super::{Drawing, Picture};
+use crate::experiment::Point as Place;
 use crate::run::{flow_series, link_series, load, read_record, RunError, UnitId, UnitRecord};
-use crate::scenario::{Point as Place, Scenario};
+use crate::scenario::Scenario;
 
 /// So many flows have lines of their own; of more, each group has one.
 const MAX_FLOWS: usize = 8;

@@ -11,7 +11,7 @@ use super::number::{number, with_unit};
 pub fn side_by_side(comparison: &Comparison) -> String {
     let mut measures: Vec<(&str, &str)> = Vec::new();
     let mut places: Vec<(&BTreeMap<String, String>, Vec<&Difference>)> = Vec::new();
-    for row in &comparison.rows {
+    for row in &comparison.differences {
         if !measures.iter().any(|(name, _)| *name == row.measure) {
             measures.push((&row.measure, &row.unit));
         }
@@ -32,7 +32,7 @@ pub fn side_by_side(comparison: &Comparison) -> String {
 }
 
 fn head(comparison: &Comparison, measures: &[(&str, &str)], place: Option<&BTreeMap<String, String>>) -> String {
-    let sides = [&comparison.first.backend, &comparison.second.backend];
+    let sides = [&comparison.first_versions.backend, &comparison.second_versions.backend];
     let of_measure = |(name, unit): &(&str, &str)| {
         [format!("{}, {}", with_unit(name, unit), sides[0]), sides[1].clone(), "%".to_owned()]
     };

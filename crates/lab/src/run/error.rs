@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::backend::BackendError;
-use crate::scenario::ScenarioError;
+use crate::experiment::ScenarioError;
 
 /// What went wrong.
 #[derive(Debug, thiserror::Error)]

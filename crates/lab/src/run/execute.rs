@@ -15,7 +15,8 @@ use super::room;
 use super::summary::{summarise, Summary};
 use super::unit::{measured, units, UnitId, UnitRecord};
 use crate::backend::{impossible_windows, Backend, BackendError, Outcome, Watch};
-use crate::scenario::{Point, Scenario, Setup};
+use crate::experiment::{Point, Setup};
+use crate::scenario::Scenario;
 use crate::seed;
 
 /// How a scenario is run.

@@ -23,7 +23,8 @@ use super::error::RunError;
 use super::identity::Versions;
 use super::invalid::InvalidRun;
 use super::unit::{UnitId, UnitRecord};
-use crate::scenario::{Scenario, TRACE_BYTES_MAX};
+use crate::experiment::TRACE_BYTES_MAX;
+use crate::scenario::Scenario;
 
 /// Folders of results, of time series, of runs without result.
 const UNITS: &str = "units";

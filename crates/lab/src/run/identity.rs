@@ -8,7 +8,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::error::RunError;
 use crate::backend::Backend;
-use crate::scenario::{Scenario, TRACE_BYTES_MAX};
+use crate::experiment::TRACE_BYTES_MAX;
+use crate::scenario::Scenario;
 
 /// `versions.json`: what the runs of a folder were made with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -28,6 +29,7 @@ pub struct Versions {
     /// The scenario's seed.
     pub seed: u64,
     /// SHA-256 of the C file of each algorithm in use.
+    #[serde(rename = "algorithm_sha256", alias = "algorithms")]
     pub algorithms: BTreeMap<String, String>,
     /// SHA-256 of all of this, of the scenario but for its texts and of the traces that it names: runs with the same
     /// identity are runs of the same experiment. How many repeats are made, and which points are left out, is no part of it.

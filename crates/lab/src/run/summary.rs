@@ -11,8 +11,9 @@ use super::folder;
 use super::identity::Versions;
 use super::invalid::InvalidRun;
 use super::unit::{asked, measured, units, UnitRecord};
+use crate::experiment::Axis;
 use crate::measures::{Estimate, Reference};
-use crate::scenario::{Axis, Scenario};
+use crate::scenario::Scenario;
 use crate::statements::{judge, Judged, Results};
 
 /// The whole.
@@ -213,7 +214,7 @@ impl Found<'_> {
     }
 
     fn points(&self, references: &BTreeMap<String, Reference>) -> Vec<PointSummary> {
-        let point = |point: &crate::scenario::Point| {
+        let point = |point: &crate::experiment::Point| {
             let value = |(name, reference): (&String, &Reference)| {
                 self.value(&point.position, reference).map(|estimate| (name.clone(), estimate))
             };
@@ -245,7 +246,7 @@ impl Found<'_> {
     }
 
     fn paper(&self) -> Vec<PaperRow> {
-        let row = |value: &crate::scenario::PaperValue| {
+        let row = |value: &crate::statements::PaperValue| {
             let ours = self.value(&value.position, &value.measure);
             let off = ours.as_ref().map(|ours| 100.0 * (ours.mean - value.value) / value.value.abs());
             PaperRow {
@@ -259,7 +260,7 @@ impl Found<'_> {
                 ours,
             }
         };
-        let is_run = |value: &&crate::scenario::PaperValue| self.scenario.point_at(&value.position).is_some();
+        let is_run = |value: &&crate::statements::PaperValue| self.scenario.point_at(&value.position).is_some();
         self.scenario.paper.iter().filter(is_run).map(row).collect()
     }
 }

@@ -6,8 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::backend::Outcome;
+use crate::experiment::Point;
 use crate::measures::{Evaluation, Reference};
-use crate::scenario::{Point, Scenario};
+use crate::scenario::Scenario;
 
 /// Which unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -149,7 +150,7 @@ fn flows(point: &Point, outcome: &Outcome, goodputs: &[f64]) -> Vec<FlowRecord> 
 }
 
 fn links(point: &Point, outcome: &Outcome) -> Vec<LinkRecord> {
-    let record = |(link, series): (&crate::scenario::setup::Link, &crate::backend::LinkSeries)| {
+    let record = |(link, series): (&crate::experiment::setup::Link, &crate::backend::LinkSeries)| {
         let last = series.samples.last().copied().unwrap_or_default();
         LinkRecord {
             name: link.name.clone(),

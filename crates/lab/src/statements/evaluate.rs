@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::form::{Check, Course, Form, Statement, Tolerance};
+use crate::experiment::file::{Monotone, Order, Relation};
+use crate::experiment::{label, Axis, Position, Region};
 use crate::measures::{Estimate, Reference};
-use crate::scenario::file::{Monotone, Order, Relation};
-use crate::scenario::{label, Axis, Position, Region};
 
 /// What became of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

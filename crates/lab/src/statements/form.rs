@@ -1,8 +1,8 @@
 //! Statements in a form that can be checked.
 
+use crate::experiment::file::{Monotone, Order, Relation};
+use crate::experiment::Region;
 use crate::measures::Reference;
-use crate::scenario::file::{Monotone, Order, Relation};
-use crate::scenario::Region;
 
 /// A statement of a paper.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,7 +3,10 @@
 mod evaluate;
 mod form;
 mod read;
+mod reader;
 
 pub use evaluate::{judge, Judged, JudgedCheck, JudgedPlace, Results, Verdict};
 pub use form::{Check, Course, Form, Statement, Tolerance};
 pub(crate) use read::statements;
+pub use reader::PaperValue;
+pub(crate) use reader::Reader;

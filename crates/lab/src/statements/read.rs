@@ -3,9 +3,10 @@
 use toml::Spanned;
 
 use super::form::{Check, Course, Form, Statement, Tolerance};
+use crate::experiment::file::{self, Relation};
+use crate::experiment::{did_you_mean, label, Region, ScenarioError};
 use crate::measures::Reference;
-use crate::scenario::file::{self, Relation};
-use crate::scenario::{did_you_mean, label, Reader, Region, ScenarioError};
+use crate::statements::Reader;
 
 /// The forms, for messages.
 const FORMS: &str = "is with value, than or than_at; between; order; or monotone: docs/scenarios.md shows each";

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use ccctl_lab::experiment::setup::{LinkRate, Loss, Queue, Size};
 use ccctl_lab::measures::DEFINITIONS;
-use ccctl_lab::scenario::setup::{LinkRate, Loss, Queue, Size};
 use ccctl_lab::scenario::Scenario;
 
 use crate::{file, scenario};

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use ccctl_lab::backend::{Backend, BackendError, Outcome, Sim, Watch};
+use ccctl_lab::experiment::Setup;
 use ccctl_lab::run::{run, summary_schema, Options, Report, RunError};
-use ccctl_lab::scenario::{Scenario, Setup};
+use ccctl_lab::scenario::Scenario;
 
 use crate::running::{Scratch, SMALL};
 use crate::scenario;

@@ -1,7 +1,8 @@
 //! Statements on made-up numbers.
 
+use ccctl_lab::experiment::Axis;
 use ccctl_lab::measures::{Estimate, Reference};
-use ccctl_lab::scenario::{Axis, Scenario};
+use ccctl_lab::scenario::Scenario;
 use ccctl_lab::statements::{judge, Judged, Results, Verdict};
 
 use crate::scenario;

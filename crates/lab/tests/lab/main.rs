@@ -12,7 +12,8 @@ mod running;
 
 use std::path::{Path, PathBuf};
 
-use ccctl_lab::scenario::{Scenario, ScenarioError};
+use ccctl_lab::experiment::ScenarioError;
+use ccctl_lab::scenario::Scenario;
 
 /// A file of this repository.
 fn file(path: &str) -> PathBuf {

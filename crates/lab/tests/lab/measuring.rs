@@ -6,8 +6,10 @@ use std::time::Duration;
 use ccctl_lab::backend::{
     Backend as _, Flow, FlowSample, LinkSample, LinkSeries, Outcome, Sim, StateField, Transfer, Watch,
 };
+use ccctl_lab::experiment::Setup;
+use ccctl_lab::measures::Names;
 use ccctl_lab::measures::{Evaluation, Reference};
-use ccctl_lab::scenario::{Names, Scenario, Setup};
+use ccctl_lab::scenario::Scenario;
 
 use crate::scenario;
 

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use ccctl_lab::backend::{Backend, BackendError, Outcome, Sim, Watch, WINDOWS_CHECKED};
+use ccctl_lab::experiment::Setup;
 use ccctl_lab::report::{reproduction, Note, Record};
 use ccctl_lab::run::{run, Options, RunError};
-use ccctl_lab::scenario::{Override, Scenario, Setup};
+use ccctl_lab::scenario::{Override, Scenario};
 use ccctl_lab::shipped::shipped;
 
 use crate::running::{Scratch, SMALL};

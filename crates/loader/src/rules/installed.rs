@@ -4,14 +4,17 @@ use std::collections::HashMap;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
+use bytemuck::Pod;
+use ccctl_catalog::kernel::c_text;
 use libbpf_rs::{Link, MapCore as _, MapFlags, MapHandle};
 
 use super::cgroup::CgroupPath;
 use super::prefix::Prefix;
-use super::record::{self, text, Plain, RULES_FORMAT};
+use super::record::{self, RULES_FORMAT};
 use super::table::{Choice, Rule, RuleTable, Selector};
 use crate::bpffs::PinFolder;
 use crate::error::{Error, Result};
+use crate::pod::first_of;
 use crate::sys;
 
 /// Replacements that one reading may meet.
@@ -76,11 +79,11 @@ impl Installed {
         self.maps.get(name)
     }
 
-    fn element<T: Plain>(&self, map: &str, index: u32) -> Result<T> {
+    fn element<T: Pod>(&self, map: &str, index: u32) -> Result<T> {
         let missing = || Error::kernel(format!("read {map} of the rules"), std::io::Error::other("no such element"));
         let bytes = self.map(map).ok_or_else(missing)?.lookup(&index.to_le_bytes(), MapFlags::ANY);
         let bytes = bytes.map_err(|error| Error::libbpf(format!("read {map} of the rules"), &error))?;
-        bytes.and_then(|bytes| T::of_bytes(&bytes)).ok_or_else(missing)
+        bytes.and_then(|bytes| first_of(&bytes)).ok_or_else(missing)
     }
 
     /// The rules.
@@ -104,9 +107,9 @@ impl Installed {
             for key in nodes.keys() {
                 let Some(value) = nodes.lookup(&key, MapFlags::ANY).map_err(failed)? else { continue };
                 if let (Some(key), Some(node)) =
-                    (record::cgroup_key::of_bytes(&key), record::cgroup_node::of_bytes(&value))
+                    (first_of::<record::cgroup_key>(&key), first_of::<record::cgroup_node>(&value))
                 {
-                    parents.insert(node.id, (key.parent, text(&key.name)));
+                    parents.insert(node.id, (key.parent, c_text(&key.name)));
                 }
             }
         }
@@ -141,7 +144,7 @@ fn rule_of(record: &record::rule, paths: &HashMap<u32, CgroupPath>) -> Option<Ru
     let to_port = Some(record.port).filter(|port| *port != 0);
     let selector = Selector { cgroup: paths.get(&record.node)?.clone(), to, to_port };
     let names = |choice: &record::rule_choice| {
-        choice.names.iter().map(|name| text(name)).filter(|name| !name.is_empty()).collect::<Vec<_>>()
+        choice.names.iter().map(|name| c_text(name)).filter(|name| !name.is_empty()).collect::<Vec<_>>()
     };
     let choices = record.choice.get(..record.choices as usize)?;
     let choices = choices.iter().map(|choice| Choice { names: names(choice), weight: choice.weight }).collect();

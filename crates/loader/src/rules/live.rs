@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use ccctl_catalog::kernel::{c_text, text, AF_INET};
 use libbpf_rs::{Iter, Link, MapCore as _, MapFlags, Object};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,13 +12,13 @@ use serde::{Deserialize, Serialize};
 use super::cgroup::CgroupPath;
 use super::installed::Installed;
 use super::object::load_iterator;
-use super::record::{self, rule_query, rule_report, text, Plain, RULE_CGROUP_NAME_BYTES};
+use super::record::{self, rule_query, rule_report, RULE_CGROUP_NAME_BYTES};
 use crate::error::{Error, Result};
 use crate::migrate::{reason, Failure, MOST_PASSES};
 use crate::netns::{Namespace, NamespaceScan};
+use crate::pod::first_of;
 
 const READ_BYTES: usize = 1 << 16;
-const AF_INET: u16 = 2;
 
 /// What was done to live sockets.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -52,7 +53,7 @@ impl RuleSocket {
 
 impl rule_report {
     fn address(&self, bytes: &[u8; 16]) -> IpAddr {
-        if self.family == AF_INET {
+        if u32::from(self.family) == AF_INET {
             Ipv4Addr::new(bytes[0], bytes[1], bytes[2], bytes[3]).into()
         } else {
             Ipv6Addr::from(*bytes).into()
@@ -125,13 +126,12 @@ fn parse(bytes: &[u8], namespace: &str) -> Vec<RuleSocket> {
     const NAME_BYTES: usize = RULE_CGROUP_NAME_BYTES as usize;
     let mut found = Vec::new();
     let mut rest = bytes;
-    while let Some(report) = rule_report::of_bytes(rest) {
+    while let Some(report) = first_of::<rule_report>(rest) {
         rest = &rest[size_of::<rule_report>()..];
         let mut names = Vec::new();
         for _ in 0..report.depth {
             let Some((name, after)) = rest.split_at_checked(NAME_BYTES) else { break };
-            let end = name.iter().position(|byte| *byte == 0).unwrap_or(NAME_BYTES);
-            names.push(String::from_utf8_lossy(&name[..end]).into_owned());
+            names.push(text(name));
             rest = after;
         }
         let cgroup = CgroupPath::of_components(names.iter().map(String::as_str));
@@ -205,6 +205,6 @@ pub(crate) fn sockets(
 
 impl record::rule_assignment {
     pub(crate) fn names(&self) -> [String; 3] {
-        [text(&self.wanted), text(&self.given), text(&self.before)]
+        [c_text(&self.wanted), c_text(&self.given), c_text(&self.before)]
     }
 }

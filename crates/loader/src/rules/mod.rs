@@ -33,6 +33,7 @@ pub use table::{format_choices, rename_choices, Choice, Rule, RuleTable, Selecto
 pub use unit::{cgroup_of_unit, is_unit_name};
 pub use why::{why, Event, Explanation, Finding, Met, Now, SocketQuery};
 
+pub(crate) use compile::compile;
 pub(crate) use installed::program_id;
 pub(crate) use sockops::{is_unsettled, settle};
 
@@ -42,7 +43,7 @@ use crate::lock::Lock;
 use crate::marks::{self, Mark};
 use live::RuleSocket;
 use sockops::Sockops;
-use target::{parse_choices, Names};
+pub(crate) use target::{parse_choices, Names};
 
 /// A way to put rules into force. Kernels are getting others than [`Sockops`].
 trait Assignment {

@@ -2,11 +2,12 @@
 
 use std::os::fd::AsFd as _;
 
+use bytemuck::{bytes_of, Pod};
 use libbpf_rs::{MapCore as _, MapFlags, Object, ObjectBuilder, OpenObject};
 
 use super::compile::Compiled;
 use super::installed::Installed;
-use super::record::{rule_query, Plain};
+use super::record::rule_query;
 use crate::error::{Error, Result};
 use crate::object::last_words;
 use crate::verifier_log::write_log;
@@ -50,7 +51,7 @@ pub(crate) fn load_iterator(installed: Option<&Installed>, query: &rule_query) -
         for mut map in open.maps_mut() {
             let name = map.name().to_string_lossy().into_owned();
             if name.ends_with(".rodata") {
-                map.set_initial_value(query.as_bytes())?;
+                map.set_initial_value(bytes_of(query))?;
             } else if SHARED_MAPS.contains(&name.as_str()) {
                 if let Some(shared) = installed.and_then(|installed| installed.map(&name)) {
                     map.reuse_fd(shared.as_fd())?;
@@ -109,16 +110,16 @@ impl Compiled {
         for map in object.maps() {
             let put = |key: &[u8], value: &[u8]| map.update(key, value, MapFlags::ANY);
             match map.name().to_string_lossy().as_ref() {
-                "rules_header" => put(&0_u32.to_le_bytes(), self.header.as_bytes())?,
+                "rules_header" => put(&0_u32.to_le_bytes(), bytes_of(&self.header))?,
                 "rules" => fill_array(&self.rules, put)?,
                 "rule_scopes" => fill_array(&self.scopes, put)?,
                 "rule_sets" => fill_array(&self.sets, put)?,
-                "cgroup_nodes" => self.nodes.iter().try_for_each(|(key, node)| put(key.as_bytes(), node.as_bytes()))?,
+                "cgroup_nodes" => self.nodes.iter().try_for_each(|(key, node)| put(bytes_of(key), bytes_of(node)))?,
                 "rule_prefixes" => {
-                    self.prefixes.iter().try_for_each(|(key, set)| put(key.as_bytes(), &set.to_le_bytes()))?;
+                    self.prefixes.iter().try_for_each(|(key, set)| put(bytes_of(key), &set.to_le_bytes()))?;
                 }
                 "rule_ports" => {
-                    self.ports.iter().try_for_each(|(key, rule)| put(key.as_bytes(), &rule.to_le_bytes()))?;
+                    self.ports.iter().try_for_each(|(key, rule)| put(bytes_of(key), &rule.to_le_bytes()))?;
                 }
                 _ => {}
             }
@@ -127,6 +128,6 @@ impl Compiled {
     }
 }
 
-fn fill_array<T: Plain>(elements: &[T], put: impl Fn(&[u8], &[u8]) -> libbpf_rs::Result<()>) -> libbpf_rs::Result<()> {
-    elements.iter().enumerate().try_for_each(|(index, element)| put(&(index as u32).to_le_bytes(), element.as_bytes()))
+fn fill_array<T: Pod>(elements: &[T], put: impl Fn(&[u8], &[u8]) -> libbpf_rs::Result<()>) -> libbpf_rs::Result<()> {
+    elements.iter().enumerate().try_for_each(|(index, element)| put(&(index as u32).to_le_bytes(), bytes_of(element)))
 }

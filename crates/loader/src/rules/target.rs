@@ -22,6 +22,11 @@ impl Names {
         Ok(Self { available: available_algorithms()? })
     }
 
+    /// Of a kernel that has these.
+    pub(crate) fn of(available: &[String]) -> Self {
+        Self { available: available.to_vec() }
+    }
+
     /// With others that it will have.
     pub(crate) fn with(mut self, coming: &[String]) -> Self {
         self.available.extend_from_slice(coming);
@@ -124,7 +129,7 @@ mod tests {
 
     fn parse(text: &str) -> Result<String> {
         let available = ["reno", "cubic", "bpf_cubic", "bpf_yeah", "mine"];
-        let names = Names { available: available.map(str::to_owned).to_vec() };
+        let names = Names::of(&available.map(str::to_owned));
         parse_choices(text, &names).map(|choices| format_choices(&choices))
     }
 

@@ -5,11 +5,13 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use ccctl_catalog::kernel::c_text;
+
 use super::cgroup::CgroupPath;
 use super::compile::{compile, Compiled};
 use super::matching::{consider, Flow, Verdict};
 use super::prefix::Prefix;
-use super::record::{text, RULE_SEARCH_STEPS};
+use super::record::RULE_SEARCH_STEPS;
 use super::table::{Choice, RuleTable, Selector};
 
 const SETS: u64 = 400;
@@ -116,7 +118,7 @@ fn by_the_book(table: &RuleTable, flow: &Flow) -> Option<u32> {
 fn by_the_maps(compiled: &Compiled, flow: &Flow) -> Option<u32> {
     let (mut node, mut scope) = (0, compiled.header.root_scope);
     for component in flow.cgroup.components() {
-        let child = compiled.nodes.iter().find(|(key, _)| key.parent == node && text(&key.name) == component);
+        let child = compiled.nodes.iter().find(|(key, _)| key.parent == node && c_text(&key.name) == component);
         let Some((_, found)) = child else { break };
         (node, scope) = (found.id, found.scope);
     }

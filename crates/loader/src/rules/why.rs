@@ -5,13 +5,14 @@ use std::fs;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use ccctl_catalog::kernel::c_text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::cgroup::CgroupPath;
 use super::live::RuleSocket;
 use super::matching::{consider, Flow, Verdict};
-use super::record::{rule_assignment, text, RULE_ACCEPT, RULE_CONNECT, RULE_LISTEN};
+use super::record::{rule_assignment, RULE_ACCEPT, RULE_CONNECT, RULE_LISTEN};
 use super::table::{Rule, RuleTable};
 use super::{assignment, now_ns, read_rules, Assignment as _};
 use crate::error::{Error, Result};
@@ -207,7 +208,7 @@ fn explain(table: &RuleTable, socket: &RuleSocket, current: &dyn Fn(&str) -> Opt
         peer: (!listens).then(|| destination.ip()),
         service_port: if passive { source.port() } else { destination.port() },
     };
-    let algorithm = text(&report.algorithm);
+    let algorithm = c_text(&report.algorithm);
     let now = Now { map_id: Some(report.map_id).filter(|id| *id != 0), current_map_id: current(&algorithm), algorithm };
     let met = (report.has_assignment != 0).then(|| met(&report.assignment));
     let rule = table.rule(report.matching);

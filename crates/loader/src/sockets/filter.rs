@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn nothing_set_asks_for_all() {
         let query = SocketFilter::default().query("").expect("there is nothing to look up");
-        assert!(crate::plain::bytes_of(&query).iter().all(|byte| *byte == 0));
+        assert!(bytemuck::bytes_of(&query).iter().all(|byte| *byte == 0));
         assert!(SocketFilter::of_algorithm("").is_empty());
     }
 

@@ -21,8 +21,6 @@ pub struct SocketSample {
     pub time: Duration,
     /// The socket; without addresses and cgroup.
     pub record: SocketRecord,
-    /// Bytes acknowledged since the connection began.
-    pub acked_bytes: u64,
     /// First byte not acknowledged: a sequence number.
     pub snd_una: u32,
     /// Mean deviation of the RTT: RTTVAR of RFC 6298, as `ss` shows it.
@@ -76,9 +74,8 @@ impl SocketFollower {
             tell(&SocketSample {
                 time: Duration::from_nanos(raw.time_ns),
                 record: SocketRecord(raw.detail),
-                acked_bytes: raw.acked_bytes,
-                snd_una: raw.snd_una,
-                rtt_variation: Duration::from_micros((raw.mdev_us_q2 >> 2).into()),
+                snd_una: raw.detail.stats.snd_una,
+                rtt_variation: Duration::from_micros((raw.detail.stats.mdev_us >> 2).into()),
             });
         })
     }

@@ -5,6 +5,7 @@ use std::io::Read as _;
 use std::marker::PhantomData;
 use std::os::fd::AsFd as _;
 
+use bytemuck::{bytes_of, Pod};
 use libbpf_rs::{Iter, Link, Map, MapCore as _, MapHandle, Object, ObjectBuilder, OpenObject};
 
 use super::filter::SocketFilter;
@@ -12,7 +13,7 @@ use super::raw::{socket_query, socket_record};
 use crate::error::{Error, Result};
 use crate::netns::Namespace;
 use crate::object::last_words;
-use crate::plain::{bytes_of, values_of, Plain};
+use crate::pod::values_of;
 use crate::{features, sys};
 
 /// The iterator's own buffer in the kernel has half of this.
@@ -59,7 +60,7 @@ impl SocketIterator {
     }
 }
 
-impl<T: Plain + Send> SocketIterator<T> {
+impl<T: Pod + Send> SocketIterator<T> {
     pub(super) fn of(program: &SocketProgramName<T>, filter: &SocketFilter, to: &str) -> Result<Self> {
         Self::with(program, &[], filter, to)
     }
@@ -129,13 +130,13 @@ pub(super) struct SocketSamples {
 
 impl SocketSamples {
     /// Runs it once.
-    pub(super) fn each<T: Plain>(&self, mut tell: impl FnMut(T)) -> Result<()> {
+    pub(super) fn each<T: Pod>(&self, mut tell: impl FnMut(T)) -> Result<()> {
         read_into(&self.link, &mut self.buffer.borrow_mut(), |bytes| values_of(bytes).for_each(&mut tell))
     }
 }
 
 /// Who has which socket open: `owners` by itself.
-pub(super) fn each_owner<T: Plain>(tell: impl FnMut(T)) -> Result<()> {
+pub(super) fn each_owner<T: Pod>(tell: impl FnMut(T)) -> Result<()> {
     let object = load(&socket_query::default(), &[OWNERS], &[])?;
     let link = attach(&object, OWNERS)?;
     let mut tell = tell;

@@ -1,10 +1,11 @@
 //! Which processes have which socket open.
 
+use ccctl_catalog::kernel::c_text;
+
 use std::collections::HashMap;
 
 use super::iterator::each_owner;
 use super::raw::socket_owner;
-use super::record::c_text;
 use crate::error::Result;
 
 /// A process that has a socket open.

@@ -5,10 +5,10 @@ use libbpf_rs::{MapCore as _, MapFlags};
 use super::filter::SocketFilter;
 use super::iterator::{SocketIterator, SocketProgramName};
 use super::raw::{socket_rates, socket_record, socket_totals_key};
-use super::record::c_text;
 use crate::error::{Error, Result};
 use crate::netns::NamespaceScan;
-use crate::plain::values_of;
+use crate::pod::first_of;
+use ccctl_catalog::kernel::c_text;
 
 const RATES: SocketProgramName<socket_record> = SocketProgramName::new("rates");
 
@@ -64,8 +64,8 @@ impl SocketRates {
         let mut found = Vec::new();
         for key in rated.keys() {
             let value = rated.lookup(&key, MapFlags::ANY).map_err(failed)?;
-            let key = values_of::<socket_totals_key>(&key).next();
-            let value = value.as_deref().and_then(|bytes| values_of::<socket_rates>(bytes).next());
+            let key = first_of::<socket_totals_key>(&key);
+            let value = value.as_deref().and_then(first_of::<socket_rates>);
             found.extend(key.zip(value).map(|(key, value)| rates(&key, &value)));
         }
         found.sort_by(|a, b| (&a.algorithm, a.map_id).cmp(&(&b.algorithm, b.map_id)));

@@ -1,15 +1,14 @@
 //! One socket.
 
-use std::ffi::c_char;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
+use ccctl_catalog::kernel::{
+    c_text, TCP_CA_Disorder, TCP_CA_Open, TCP_CA_Recovery, AF_INET, TCP_CA_CWR, TCP_INFINITE_SSTHRESH,
+};
+
 use super::filter::SocketState;
 use super::raw::{socket_detail, socket_record};
-
-const AF_INET: u16 = 2;
-/// `TCP_INFINITE_SSTHRESH`
-const NO_SSTHRESH_PKTS: u32 = 0x7fff_ffff;
 
 /// A socket at the moment when the kernel showed it, locked.
 #[derive(Debug, Clone)]
@@ -123,44 +122,45 @@ impl SocketRecord {
     /// What its algorithm keeps: `icsk_ca_priv`.
     #[must_use]
     pub fn algorithm_state(&self) -> &[u8] {
-        &self.0.algorithm_state
+        &self.0.stats.icsk_ca_priv
     }
 
     /// What TCP knows of the connection; None of a listening socket.
     #[must_use]
     pub fn transport(&self) -> Option<Transport> {
-        let detail = &self.0;
         if self.state() == SocketState::Listen {
             return None;
         }
+        let stats = &self.0.stats;
         Some(Transport {
-            cwnd_pkts: detail.cwnd_pkts,
-            ssthresh_pkts: Some(detail.ssthresh_pkts).filter(|pkts| *pkts < NO_SSTHRESH_PKTS),
-            srtt: duration(detail.srtt_us_q3 >> 3).filter(|_| detail.srtt_us_q3 != 0),
-            min_rtt: Some(detail.min_rtt_us).filter(|us| *us != u32::MAX).and_then(duration),
-            delivery_rate_bytes_per_s: delivery_rate(
-                detail.rate_delivered_pkts,
-                detail.rate_interval_us,
-                detail.mss_bytes,
-            ),
-            is_rate_app_limited: detail.is_rate_app_limited != 0,
-            pacing_rate_bytes_per_s: Some(detail.pacing_rate_bytes_per_s).filter(|rate| *rate != u64::MAX),
-            mss_bytes: detail.mss_bytes,
-            packets_out: detail.packets_out,
-            in_flight_bytes: detail.in_flight_bytes,
-            unsent_bytes: detail.unsent_bytes,
-            retransmits_out_pkts: detail.retransmits_out_pkts,
-            retransmits_pkts: detail.retransmits_pkts,
-            acked_bytes: detail.acked_bytes,
-            segments_out: detail.segments_out,
-            data_segments: detail.data_segments,
-            timeouts: detail.timeouts,
-            delivered_pkts: detail.delivered_pkts,
-            lost_pkts: detail.lost_pkts,
-            recovery: Recovery::of_kernel(detail.recovery),
-            rto_backoffs: detail.rto_backoffs,
+            cwnd_pkts: stats.snd_cwnd,
+            ssthresh_pkts: Some(stats.snd_ssthresh).filter(|pkts| *pkts < TCP_INFINITE_SSTHRESH),
+            srtt: duration(stats.srtt_us >> 3).filter(|_| stats.srtt_us != 0),
+            min_rtt: Some(stats.rtt_min).filter(|us| *us != u32::MAX).and_then(duration),
+            delivery_rate_bytes_per_s: delivery_rate(stats.rate_delivered, stats.rate_interval_us, stats.mss_cache),
+            is_rate_app_limited: stats.rate_app_limited != 0,
+            pacing_rate_bytes_per_s: Some(stats.sk_pacing_rate).filter(|rate| *rate != u64::MAX),
+            mss_bytes: stats.mss_cache,
+            packets_out: stats.packets_out,
+            in_flight_bytes: stats.snd_nxt.wrapping_sub(stats.snd_una),
+            unsent_bytes: unsent_bytes(stats.write_seq, stats.snd_nxt),
+            retransmits_out_pkts: stats.retrans_out,
+            retransmits_pkts: stats.total_retrans,
+            acked_bytes: stats.bytes_acked,
+            segments_out: stats.segs_out,
+            data_segments: stats.data_segs_out,
+            timeouts: stats.total_rto,
+            delivered_pkts: stats.delivered,
+            lost_pkts: stats.lost,
+            recovery: Recovery::of_kernel(stats.icsk_ca_state),
+            rto_backoffs: stats.icsk_backoff,
         })
     }
+}
+
+/// What the application has written and TCP has not sent; a FIN takes a sequence number that was never written.
+fn unsent_bytes(write_seq: u32, snd_nxt: u32) -> u32 {
+    (write_seq.wrapping_sub(snd_nxt) as i32).max(0) as u32
 }
 
 #[allow(clippy::unnecessary_wraps)] // reads as a step of a chain
@@ -182,12 +182,13 @@ pub fn delivery_rate(packets: u32, interval_us: u32, mss_bytes: u32) -> Option<u
 impl Recovery {
     /// Of the kernel's number; what it does not name is a loss.
     #[must_use]
+    #[allow(non_upper_case_globals)] // the kernel's names
     pub fn of_kernel(number: u8) -> Self {
-        match number {
-            0 => Self::Open,
-            1 => Self::Disorder,
-            2 => Self::Cwr,
-            3 => Self::Recovery,
+        match number.into() {
+            TCP_CA_Open => Self::Open,
+            TCP_CA_Disorder => Self::Disorder,
+            TCP_CA_CWR => Self::Cwr,
+            TCP_CA_Recovery => Self::Recovery,
             _ => Self::Loss,
         }
     }
@@ -228,16 +229,10 @@ impl socket_record {
     fn address(&self, bytes: &[u8; 16]) -> IpAddr {
         let address = Ipv6Addr::from(*bytes);
         match address.to_ipv4_mapped() {
-            Some(v4) if self.family == AF_INET => v4.into(),
+            Some(v4) if u32::from(self.family) == AF_INET => v4.into(),
             _ => address.into(),
         }
     }
-}
-
-/// Text up to its closing zero.
-pub(super) fn c_text(bytes: &[c_char]) -> String {
-    let bytes = bytes.iter().take_while(|byte| **byte != 0).map(|byte| *byte as u8);
-    String::from_utf8_lossy(&bytes.collect::<Vec<_>>()).into_owned()
 }
 
 #[cfg(test)]
@@ -246,7 +241,8 @@ mod tests {
 
     #[test]
     fn what_has_no_sample_is_not_told() {
-        let mut raw = socket_detail { min_rtt_us: u32::MAX, ssthresh_pkts: NO_SSTHRESH_PKTS, ..Default::default() };
+        let mut raw = socket_detail::default();
+        (raw.stats.rtt_min, raw.stats.snd_ssthresh) = (u32::MAX, TCP_INFINITE_SSTHRESH);
         raw.socket.state = 1;
         let none = SocketRecord(raw).transport().expect("no listener");
         assert_eq!((none.srtt, none.min_rtt, none.ssthresh_pkts, none.delivery_rate_bytes_per_s), Default::default());
@@ -261,8 +257,14 @@ mod tests {
     }
 
     #[test]
+    fn sequence_numbers_wrap() {
+        assert_eq!(unsent_bytes(100, u32::MAX - 99), 200);
+        assert_eq!(unsent_bytes(7, 8), 0, "a FIN was sent");
+    }
+
+    #[test]
     fn addresses_of_both_families() {
-        let mut record = socket_record { source_port: 80, family: AF_INET, ..Default::default() };
+        let mut record = socket_record { source_port: 80, family: AF_INET as u16, ..Default::default() };
         record.source = Ipv6Addr::from([0, 0, 0, 0, 0, 0xffff, 0x0a00, 0x0001]).octets();
         assert_eq!(record.source_address().to_string(), "10.0.0.1:80");
         record.family = 10;

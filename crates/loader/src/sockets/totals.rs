@@ -5,9 +5,9 @@ use libbpf_rs::{MapCore as _, MapFlags};
 use super::filter::SocketFilter;
 use super::iterator::{SocketIterator, SocketProgramName};
 use super::raw::{socket_record, socket_totals, socket_totals_key};
-use super::record::c_text;
 use crate::error::{Error, Result};
-use crate::plain::values_of;
+use crate::pod::first_of;
+use ccctl_catalog::kernel::c_text;
 
 const TOTALS: SocketProgramName<socket_record> = SocketProgramName::new("totals");
 
@@ -50,8 +50,8 @@ pub fn totals(filter: &SocketFilter) -> Result<(Vec<AlgorithmTotals>, Vec<String
     let mut found = Vec::new();
     for key in map.keys() {
         let value = map.lookup(&key, MapFlags::ANY).map_err(|error| Error::libbpf("read the sums", &error))?;
-        let key = values_of::<socket_totals_key>(&key).next();
-        let value = value.as_deref().and_then(|bytes| values_of::<socket_totals>(bytes).next());
+        let key = first_of::<socket_totals_key>(&key);
+        let value = value.as_deref().and_then(first_of::<socket_totals>);
         found.extend(key.zip(value).map(|(key, value)| sums(&key, &value)));
     }
     found.sort_by(|a, b| (&a.algorithm, a.map_id).cmp(&(&b.algorithm, b.map_id)));

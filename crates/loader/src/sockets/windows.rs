@@ -9,11 +9,11 @@ use super::iterator::{SocketIterator, SocketProgramName};
 use super::raw::{
     socket_record, socket_window, socket_window_key, SOURCE_ALL, SOURCE_CGROUP, SOURCE_PEER, SOURCE_USER,
 };
-use super::record::c_text;
 use crate::error::{Error, Result};
 use crate::netns::NamespaceScan;
-use crate::plain::values_of;
+use crate::pod::first_of;
 use crate::rules;
+use ccctl_catalog::kernel::c_text;
 
 const WINDOWS: SocketProgramName<socket_record> = SocketProgramName::new("windows");
 /// What a socket had counted when it was last looked at.
@@ -154,8 +154,8 @@ fn drain(map: &impl MapCore, mut tell: impl FnMut(&socket_window_key, socket_win
         let failed = |error: libbpf_rs::Error| Error::libbpf("read what sockets did", &error);
         let value = map.lookup(&key, MapFlags::ANY).map_err(failed)?;
         map.delete(&key).map_err(failed)?;
-        let value = value.as_deref().and_then(|bytes| values_of::<socket_window>(bytes).next());
-        if let (Some(key), Some(value)) = (values_of::<socket_window_key>(&key).next(), value) {
+        let value = value.as_deref().and_then(first_of::<socket_window>);
+        if let (Some(key), Some(value)) = (first_of::<socket_window_key>(&key), value) {
             tell(&key, value);
         }
     }

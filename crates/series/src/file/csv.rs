@@ -266,6 +266,8 @@ impl Fields {
     /// Reads one record, which is not empty; says how many lines it had.
     fn read(&mut self, input: &mut impl BufRead) -> io::Result<Result<usize, String>> {
         let mut reader = Reader::new();
+        // It takes a byte order mark away where it begins; only a file begins with one. An empty line is no record.
+        let _ = reader.read_record(b"\n", &mut [0], &mut [0]);
         let (mut written, mut lines, mut quotes) = (0, 0, 0);
         self.count = 0;
         loop {

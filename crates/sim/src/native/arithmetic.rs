@@ -2,7 +2,7 @@
 
 use super::bindings;
 
-pub use bindings::{hstcp_line as HstcpLine, hstcp_response as HstcpResponse, hstcp_table as HstcpTable, HSTCP_ROWS};
+pub use bindings::hstcp_table as HstcpTable;
 
 macro_rules! functions_of_numbers {
     ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),+) -> $result:ty;)*) => {$(
@@ -30,10 +30,6 @@ functions_of_numbers! {
     cc_mul_high(a: u64, b: u64) -> u64;
     /// 1 where a >= b, else 0.
     cc_at_least(a: u64, b: u64) -> u64;
-    /// a b in Q40.
-    cc_mul_q40(a_q40: u64, b_q40: u64) -> u64;
-    /// a / b in Q40.
-    cc_ratio_q40(a: u64, b: u64) -> u64;
     /// floor(square root)
     cc_sqrt(value: u64) -> u32;
     /// floor(cube root)
@@ -53,44 +49,28 @@ functions_of_numbers! {
     /// One step of an average with weight 1/8.
     cc_ewma8(average_q3: u32, sample: u32) -> u32;
     /// a comes after b, modulo 2^32.
-    cc_seq_after(a: u32, b: u32) -> bool;
+    after(a: u32, b: u32) -> bool;
     /// `RttThresh` of RFC 9406.
     hystart_threshold_us(rtt_us: u32) -> u32;
 }
 
-/// The line p(W) of a response function.
+/// The rows of RFC 3649.
 #[must_use]
-pub fn hstcp_line(response: &HstcpResponse) -> HstcpLine {
-    // SAFETY: reads the struct that it is given.
-    unsafe { bindings::hstcp_line(response) }
+pub fn hstcp_rfc3649() -> &'static HstcpTable {
+    // SAFETY: a constant of the C headers, which integers make up.
+    unsafe { &*bindings::cc_hstcp_rfc3649() }
 }
 
-/// a(W) in Q32.
+/// The rows of the exact line from 31 packets.
 #[must_use]
-pub fn hstcp_increase_q32(line: &HstcpLine, cwnd_pkts: u32) -> u64 {
-    // SAFETY: reads the struct that it is given.
-    unsafe { bindings::hstcp_increase_q32(line, cwnd_pkts) }
-}
-
-/// b(W) in Q40, of W's logarithm.
-#[must_use]
-pub fn hstcp_decrease_q40(line: &HstcpLine, log_q40: u64) -> u64 {
-    // SAFETY: reads the struct that it is given.
-    unsafe { bindings::hstcp_decrease_q40(line, log_q40) }
-}
-
-/// The table of a response function.
-#[must_use]
-pub fn hstcp_table(response: &HstcpResponse) -> HstcpTable {
-    let mut table = HstcpTable { rows: 0, cwnd_pkts: [0; HSTCP_ROWS as usize], decrease_q8: [0; HSTCP_ROWS as usize] };
-    // SAFETY: writes the table, whose rows it keeps below HSTCP_ROWS, and reads the response.
-    unsafe { bindings::hstcp_fill_table(&raw mut table, response) };
-    table
+pub fn hstcp_even2006() -> &'static HstcpTable {
+    // SAFETY: as above.
+    unsafe { &*bindings::cc_hstcp_even2006() }
 }
 
 /// The row of a window.
 #[must_use]
-pub fn hstcp_row(table: &HstcpTable, cwnd_pkts: u32) -> u32 {
+pub fn hstcp_row_of(table: &HstcpTable, cwnd_pkts: u32) -> u32 {
     // SAFETY: reads the table, at indices below HSTCP_ROWS.
-    unsafe { bindings::hstcp_row(table, cwnd_pkts) }
+    unsafe { bindings::hstcp_row_of(table, cwnd_pkts) }
 }

@@ -13,6 +13,7 @@ mod repair;
 use std::ffi::{c_void, CStr};
 use std::sync::{LazyLock, OnceLock};
 
+use ccctl_catalog::kernel::ICSK_CA_PRIV_SIZE;
 use ccctl_catalog::{Layout, ParameterSet};
 
 pub(crate) use prefetch::prefetch;
@@ -28,9 +29,7 @@ use bindings::{sock, tcp_congestion_ops};
 include!(concat!(env!("OUT_DIR"), "/algorithms.rs"));
 
 /// Bytes that a socket keeps for its algorithm.
-pub const STATE_BYTES: usize = bindings::CC_STATE_BYTES as usize;
-/// The window up to which the algorithms' arithmetic is exact.
-pub const CWND_MAX_PKTS: u32 = bindings::CC_CWND_MAX_PKTS;
+pub const STATE_BYTES: usize = ICSK_CA_PRIV_SIZE as usize;
 
 /// Why no instance could be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -55,9 +54,7 @@ struct NativeAlgorithm {
     name: &'static str,
     ops: tcp_congestion_ops,
     default_parameters: Vec<u32>,
-    derived_bytes: usize,
-    prepare: Option<unsafe extern "C" fn(*const c_void, *mut c_void)>,
-    put_in_force: unsafe extern "C" fn(*const c_void, *const c_void),
+    put_in_force: unsafe extern "C" fn(*const c_void),
     layout: OnceLock<Layout>, // reading it out of BTF takes longer than many a simulation
 }
 
@@ -89,8 +86,6 @@ unsafe fn describe(native: *const bindings::cc_native_algorithm) -> NativeAlgori
         // SAFETY: `ops` is a constant of the C file.
         ops: unsafe { *native.ops },
         default_parameters: defaults.to_vec(),
-        derived_bytes: native.derived_bytes as usize,
-        prepare: native.prepare,
         put_in_force: native.use_.expect("CC_REGISTER sets it"),
         layout: OnceLock::new(),
     }
@@ -100,7 +95,6 @@ unsafe fn describe(native: *const bindings::cc_native_algorithm) -> NativeAlgori
 pub struct Instance {
     native: &'static NativeAlgorithm,
     parameters: Vec<u32>,
-    derived: Vec<u64>, // u64: aligned for any table
 }
 
 impl Instance {
@@ -116,12 +110,7 @@ impl Instance {
                 given: values.len(),
             });
         }
-        let mut derived = vec![0_u64; native.derived_bytes.div_ceil(size_of::<u64>())];
-        if let Some(prepare) = native.prepare {
-            // SAFETY: both buffers have the sizes that the C file states, and are aligned for their structs.
-            unsafe { prepare(values.as_ptr().cast(), derived.as_mut_ptr().cast()) };
-        }
-        Ok(Self { native, parameters: values, derived })
+        Ok(Self { native, parameters: values })
     }
 
     /// An instance with the parameters' defaults.
@@ -153,13 +142,13 @@ impl Instance {
     fn put_in_force(&self) -> &tcp_congestion_ops {
         // SAFETY: only the pointers are kept, for this thread, and only hooks read them. Hooks are called in this module
         // alone, each time after this call, on an instance that is borrowed for as long as the hook runs.
-        unsafe { (self.native.put_in_force)(self.parameters.as_ptr().cast(), self.derived.as_ptr().cast()) };
+        unsafe { (self.native.put_in_force)(self.parameters.as_ptr().cast()) };
         &self.native.ops
     }
 
     pub(crate) fn init(&self, tp: &mut tcp_sock) {
         if let Some(init) = self.put_in_force().init {
-            // SAFETY: `as_sock` gives a pointer to a whole struct tcp_sock, which the fence limits the hook to.
+            // SAFETY: `as_sock` gives a pointer to a whole struct tcp_sock, which bpf/include/kernel limits the hook to.
             unsafe { init(as_sock(tp)) }
         }
     }

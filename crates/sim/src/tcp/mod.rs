@@ -20,7 +20,9 @@ mod undo;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::flow::{Flow, SSTHRESH_INFINITE_PKTS};
+use ccctl_catalog::kernel::TCP_INFINITE_SSTHRESH;
+
+use crate::flow::Flow;
 use crate::native::{prefetch, tcp_sock, Instance, SK_PACING_NEEDED, SK_PACING_NONE};
 use crate::random::{Purpose, Random};
 use crate::ranges::RangeSet;
@@ -98,7 +100,7 @@ pub(crate) struct Sender {
 impl Sender {
     pub(crate) fn new(instance: Arc<Instance>, spec: TcpSpec, index: u32, seed: u64, now: Duration) -> Self {
         let needs_ecn = instance.needs_ecn();
-        let ssthresh_pkts = spec.initial_ssthresh_pkts.unwrap_or(SSTHRESH_INFINITE_PKTS);
+        let ssthresh_pkts = spec.initial_ssthresh_pkts.unwrap_or(TCP_INFINITE_SSTHRESH);
         let mut flow = Flow::new(instance, spec.initial_window_pkts, ssthresh_pkts, now);
         flow.socket.random_state = Random::new(seed, Purpose::Algorithm, index).next_u64();
         flow.socket.mss_cache = u32::from(spec.mss_bytes);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::native::CWND_MAX_PKTS;
+use ccctl_catalog::kernel::CC_CWND_MAX_PKTS;
 
 /// How a connection's two ends are set. The default is Linux's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Default for TcpSpec {
             header_bytes: 52,
             initial_window_pkts: 10,
             initial_ssthresh_pkts: None,
-            max_window_pkts: CWND_MAX_PKTS,
+            max_window_pkts: CC_CWND_MAX_PKTS,
             sack: true,
             ecn: false,
             time_stamps: true,
@@ -69,7 +69,7 @@ impl TcpSpec {
             () if self.mss_bytes == 0 => Some("mss_bytes is 0"),
             () if self.mss_bytes.checked_add(self.header_bytes).is_none() => Some("a packet has at most 65535 bytes"),
             () if self.initial_window_pkts == 0 => Some("initial_window_pkts is 0"),
-            () if !(1..=CWND_MAX_PKTS).contains(&self.max_window_pkts) => Some("max_window_pkts is not 1 to 2^20"),
+            () if !(1..=CC_CWND_MAX_PKTS).contains(&self.max_window_pkts) => Some("max_window_pkts is not 1 to 2^20"),
             () if self.initial_ssthresh_pkts.is_some_and(|pkts| pkts < 2) => Some("initial_ssthresh_pkts is below 2"),
             () if self.min_timeout.is_zero() || self.min_timeout.as_secs() > 60 => {
                 Some("min_timeout is not up to 60 s")

@@ -9,6 +9,7 @@ mod low_priority;
 mod path;
 mod queues;
 mod random;
+mod random_network;
 mod recovery;
 
 use std::sync::Arc;

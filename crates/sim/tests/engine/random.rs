@@ -1,8 +1,5 @@
 //! Random scenarios: none may crash, hang, lose or make packets. The fuzzer looks further (`scripts/fuzz simulation`).
 
-#[path = "../../fuzz/scenario.rs"]
-mod scenario;
-
 use std::sync::Arc;
 
 use ccctl_sim::Instance;
@@ -14,6 +11,6 @@ proptest! {
     fn no_scenario_is_inconsistent(bytes in prop::collection::vec(any::<u8>(), 50..600)) {
         let instances: Vec<Arc<Instance>> =
             ccctl_catalog::algorithms().iter().map(|algorithm| crate::instance(algorithm.name())).collect();
-        scenario::run(&bytes, &instances);
+        super::random_network::run(&bytes, &instances);
     }
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ccctl_catalog::kernel::CC_CWND_MAX_PKTS;
 use ccctl_catalog::{Algorithm, Parameter, ParameterSet};
-use ccctl_sim::native::CWND_MAX_PKTS;
-use ccctl_sim::{Ack, Flow, Instance, SSTHRESH_INFINITE_PKTS};
+use ccctl_sim::{Ack, Flow, Instance, TCP_INFINITE_SSTHRESH};
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseResult, TestRunner};
 
@@ -52,7 +52,7 @@ impl History {
     pub fn flow(&self, instance: Arc<Instance>) -> Flow {
         let start = Duration::from_micros(self.start_us);
         let mut flow = Flow::new(instance, self.cwnd_pkts, self.ssthresh_pkts, start);
-        flow.set_cwnd_clamp(CWND_MAX_PKTS);
+        flow.set_cwnd_clamp(CC_CWND_MAX_PKTS);
         flow
     }
 
@@ -106,7 +106,7 @@ pub fn for_algorithm(algorithm: &'static Algorithm, cases: u32, property: impl F
 
 fn any_history(algorithm: &'static Algorithm) -> impl Strategy<Value = History> {
     let parameters: Vec<_> = algorithm.layout().parameters.iter().map(any_value).collect();
-    let ssthresh = prop_oneof![Just(SSTHRESH_INFINITE_PKTS), (2_u32..=CWND_MAX_PKTS)];
+    let ssthresh = prop_oneof![Just(TCP_INFINITE_SSTHRESH), (2_u32..=CC_CWND_MAX_PKTS)];
     let events = prop::collection::vec(any_event(), 1..150);
     (parameters, any_window(), ssthresh, any_rtt_us(), any_start_us(), events).prop_map(
         |(parameters, cwnd_pkts, ssthresh_pkts, rtt_us, start_us, events)| History {
@@ -129,7 +129,7 @@ fn any_value(parameter: &Parameter) -> impl Strategy<Value = u32> {
 
 /// 1 to 2^20, each magnitude as likely as another.
 pub fn any_window() -> impl Strategy<Value = u32> {
-    (0_u32..=20).prop_flat_map(|power| (1 << power)..=(1_u32 << power).saturating_mul(2).min(CWND_MAX_PKTS))
+    (0_u32..=20).prop_flat_map(|power| (1 << power)..=(1_u32 << power).saturating_mul(2).min(CC_CWND_MAX_PKTS))
 }
 
 /// 10 us to 10 s, each magnitude as likely as another.

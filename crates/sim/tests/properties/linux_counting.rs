@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ccctl_catalog::ParameterSet;
-use ccctl_sim::{Ack, Flow, Instance, SSTHRESH_INFINITE_PKTS};
+use ccctl_sim::{Ack, Flow, Instance, TCP_INFINITE_SSTHRESH};
 
 use crate::laws::field;
 
@@ -57,7 +57,7 @@ fn hystart_leaves_slow_start_at_the_ninth_sample() {
     for rtt_ms in [40, 60] {
         flow.end_round();
         for sample in 1..=9_u32 {
-            assert_eq!(flow.ssthresh_pkts(), SSTHRESH_INFINITE_PKTS, "RTT {rtt_ms} ms, before sample {sample}");
+            assert_eq!(flow.ssthresh_pkts(), TCP_INFINITE_SSTHRESH, "RTT {rtt_ms} ms, before sample {sample}");
             flow.advance(Duration::from_millis(3)); // no train of ACKs
             flow.acked(&Ack::of(1, Some(Duration::from_millis(rtt_ms))));
         }

@@ -14,8 +14,9 @@ mod low_priority;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ccctl_catalog::kernel::CC_CWND_MAX_PKTS;
 use ccctl_catalog::Algorithm;
-use ccctl_sim::native::{CWND_MAX_PKTS, STATE_BYTES};
+use ccctl_sim::native::STATE_BYTES;
 use ccctl_sim::{Ack, Flow, Instance};
 use proptest::prelude::*;
 
@@ -39,7 +40,7 @@ fn windows_stay_in_their_bounds_and_unused_ones_do_not_grow() {
         for event in &history.events {
             let before = flow.cwnd_pkts();
             history.apply(&mut flow, *event);
-            prop_assert!((1..=CWND_MAX_PKTS).contains(&flow.cwnd_pkts()), "{event:?}: cwnd {}", flow.cwnd_pkts());
+            prop_assert!((1..=CC_CWND_MAX_PKTS).contains(&flow.cwnd_pkts()), "{event:?}: cwnd {}", flow.cwnd_pkts());
             prop_assert!(flow.ssthresh_pkts() >= 2, "{event:?}: ssthresh {}", flow.ssthresh_pkts());
             let unused = matches!(event, Event::Ack { cwnd_limited: false, .. });
             if unused && !flow.controls_cwnd() {

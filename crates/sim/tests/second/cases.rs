@@ -278,7 +278,7 @@ pub const SUBJECTS: [Subject; 12] = [
             ("loss", 200),
             ("timeout", 10),
         ],
-        planted: &[(0, "low_window_pkts", 38), (1, "high_decrease_pct", 12), (0, "response_line", 0), (3, "per_ack", 0)],
+        planted: &[(0, "table", 0), (1, "table", 1), (3, "per_ack", 0)],
     },
     Subject {
         algorithm: "reno",

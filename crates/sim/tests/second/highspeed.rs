@@ -18,18 +18,12 @@ pub struct Response {
 }
 
 impl Response {
+    /// Of the parameter `table`: the RFC's numbers, or those of Even et al., Table II, with the exact line.
     pub fn new(values: &Values) -> Self {
-        let low_window = values.get("low_window_pkts");
-        Self {
-            low_window,
-            high_window: values.get("high_window_pkts"),
-            high_decrease: values.get("high_decrease_pct") / 100.0,
-            low_loss: 1.5 / (low_window * low_window),
-            high_loss: values.get("high_loss_ppb") * 1e-9,
-            exact: values.is_on("response_line"),
-            rows: Rc::default(),
+        if !values.is_on("table") {
+            return Self::of_rfc();
         }
-        .with_rows()
+        Self { low_window: 31.0, low_loss: 1.5 / (31.0 * 31.0), exact: true, ..Self::of_rfc() }.with_rows()
     }
 
     /// The RFC's own numbers.

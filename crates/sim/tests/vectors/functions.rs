@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use ccctl_catalog::ParameterSet;
 use ccctl_sim::native::arithmetic::{
-    cc_bdp_pkts, cc_exp_neg_q16, cc_log2_q40, hstcp_decrease_q40, hstcp_increase_q32, hstcp_line, hstcp_row,
-    hstcp_table, hystart_threshold_us, HstcpLine, HstcpResponse,
+    cc_bdp_pkts, cc_exp_neg_q16, hstcp_even2006, hstcp_rfc3649, hstcp_row_of, hystart_threshold_us, HstcpTable,
 };
 use ccctl_sim::{Ack, Flow, Instance};
 use serde::Deserialize;
 
+use crate::hstcp_response::Response;
 use crate::{trace, Differences};
 
 #[derive(Deserialize)]
@@ -54,12 +54,10 @@ impl Function {
 
     fn evaluate(&self) -> Result<Vec<f64>, String> {
         Ok(match self.name.as_str() {
-            "table lookup (a,md_q8)" => table_lookup(&rfc_response(), self.input("w")?),
-            "table lookup, Low_Window=31 (Even et al. Table II)" => {
-                table_lookup(&even2006_response(), self.input("w")?)
-            }
-            "a(w) real, rounded response function" => vec![increase(&hstcp_line(&rfc_response()), self.input("w")?)],
-            "b(w) real" => vec![decrease(&hstcp_line(&rfc_response()), self.input("w")?)],
+            "table lookup (a,md_q8)" => table_lookup(hstcp_rfc3649(), self.input("w")?),
+            "table lookup, Low_Window=31 (Even et al. Table II)" => table_lookup(hstcp_even2006(), self.input("w")?),
+            "a(w) real, rounded response function" => vec![Response::RFC3649.increase(self.input("w")?)],
+            "b(w) real" => vec![Response::RFC3649.decrease(self.input("w")?)],
             "W(p)=0.12/p^0.835 for p<1e-3, else 1.22/sqrt(p)" => vec![response_window(self.input("p")?)?],
             "smooth_part = ln(1/Smin)/ln(B/(B-1))+B" => vec![smooth_part(self.input("B")?, self.input("Smin")?)?],
             "K in 2^-10 s = icbrt(((Wmax-cwnd_epoch)<<40)/410)" => {
@@ -117,42 +115,19 @@ impl Function {
     }
 }
 
-fn rfc_response() -> HstcpResponse {
-    HstcpResponse {
-        low_window_pkts: 38,
-        high_window_pkts: 83000,
-        high_loss_ppb: 100,
-        high_decrease_pct: 10,
-        rfc_line: true,
-    }
+fn table_lookup(table: &HstcpTable, cwnd: f64) -> Vec<f64> {
+    let row = hstcp_row_of(table, cwnd as u32);
+    vec![f64::from(row + 1), f64::from(table.row[row as usize].decrease_q8)]
 }
 
-fn even2006_response() -> HstcpResponse {
-    HstcpResponse { low_window_pkts: 31, rfc_line: false, ..rfc_response() }
-}
-
-fn table_lookup(response: &HstcpResponse, cwnd: f64) -> Vec<f64> {
-    let table = hstcp_table(response);
-    let row = hstcp_row(&table, cwnd as u32);
-    vec![f64::from(row + 1), f64::from(table.decrease_q8[row as usize])]
-}
-
-fn increase(line: &HstcpLine, cwnd: f64) -> f64 {
-    hstcp_increase_q32(line, cwnd as u32) as f64 / 2_f64.powi(32)
-}
-
-fn decrease(line: &HstcpLine, cwnd: f64) -> f64 {
-    hstcp_decrease_q40(line, cc_log2_q40(cwnd as u64)) as f64 / 2_f64.powi(40)
-}
-
-/// The C code has no W(p): it has a and b, which at a loss rate of p = a (2 - b) / (2 b W^2) hold the window at W. The
-/// RFC rounds its one line twice, to W = 0.12 / p^0.835 and to the p = 0.078 / W^1.2 of its table and our code: over
-/// this range the two are up to 5 % in p apart. Below that both are Reno, 0.4 % apart (1.22 for the root of 1.5).
+/// The C code has no W(p), but rows of a and b. Their formulas, at a loss rate of p = a (2 - b) / (2 b W^2), hold the window at W. The
+/// RFC rounds its one line twice, to W = 0.12 / p^0.835 and to the p = 0.078 / W^1.2 of its table: over
+/// this range the two are up to 5 % in p apart. Below that both are Reno, 0.4 % apart (1.22 for the root of 1.5). tests/hstcp.rs compares the rows with the formulas.
 fn response_window(p: f64) -> Result<f64, String> {
     let reno = p >= 1e-3;
     let window = if reno { 1.22 / p.sqrt() } else { 0.12 / p.powf(0.835) };
-    let line = hstcp_line(&rfc_response());
-    let (a, b) = if reno { (1.0, 0.5) } else { (increase(&line, window), decrease(&line, window)) };
+    let (a, b) =
+        if reno { (1.0, 0.5) } else { (Response::RFC3649.increase(window), Response::RFC3649.decrease(window)) };
     let held_at = a * (2.0 - b) / (2.0 * b * window.floor().powi(2));
     if !reno && (held_at / p - 1.0).abs() > 0.05 {
         return Err(format!("a = {a} and b = {b} hold W = {window} at p = {held_at}, the RFC has {p}"));

@@ -5,6 +5,8 @@
 //! unknown name, event or function is a failure.
 
 mod functions;
+#[path = "../hstcp_response/mod.rs"]
+mod hstcp_response;
 mod sequences;
 mod trace;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ccctl_catalog::ParameterSet;
-use ccctl_sim::{Ack, Flow, Instance, SSTHRESH_INFINITE_PKTS};
+use ccctl_sim::{Ack, Flow, Instance, TCP_INFINITE_SSTHRESH};
 use serde::Deserialize;
 
 use crate::{trace, Differences};
@@ -59,7 +59,7 @@ impl Sequence {
         if left_at_pkts.map(|(round, _)| round) != done {
             differences.push(format!("slow start left at {left_at_pkts:?}, expected at the start of round {done:?}"));
         }
-        if left_at_pkts.is_some_and(|(_, ssthresh)| ssthresh == SSTHRESH_INFINITE_PKTS) {
+        if left_at_pkts.is_some_and(|(_, ssthresh)| ssthresh == TCP_INFINITE_SSTHRESH) {
             differences.push("ssthresh was not lowered".to_owned());
         }
         differences

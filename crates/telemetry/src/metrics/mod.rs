@@ -17,6 +17,8 @@ use crate::error::{Error, Result};
 
 /// Label of cgroups that no rule names, and of algorithms that found no room.
 pub const OTHER: &str = "other";
+/// Cgroups for which the programs have room.
+pub const CGROUPS: usize = crate::wire::METRIC_CGROUPS as usize;
 
 /// While this lives, the kernel counts the run time of BPF programs. Dropped, it stops, unless somebody else wants it.
 #[derive(Debug)]

@@ -7,9 +7,11 @@ use aya::Ebpf;
 
 use super::looker::taken;
 use super::OTHER;
+use ccctl_catalog::kernel::c_text;
+
 use crate::error::{Error, Result};
 use crate::kernel_types::KernelTypes;
-use crate::wire::{metric_histogram, series_counts, series_key, series_present, text, METRIC_BUCKETS};
+use crate::wire::{metric_histogram, series_counts, series_key, series_present, METRIC_BUCKETS};
 
 /// The series of what found no room: [`OTHER`] in both labels.
 pub(super) const OVERFLOW: u32 = 0;
@@ -120,7 +122,7 @@ impl Reader {
         let mut found = vec![(OVERFLOW, Series { instance: OTHER.to_owned(), cgroup: 0 })];
         for entry in &self.series {
             let (key, number) = entry.map_err(Error::map("series"))?;
-            found.push((number, Series { instance: text(&key.instance), cgroup: key.cgroup }));
+            found.push((number, Series { instance: c_text(&key.instance), cgroup: key.cgroup }));
         }
         Ok(found)
     }

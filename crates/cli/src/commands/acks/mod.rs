@@ -1,22 +1,19 @@
 //! `ccctl acks`
 
 mod rate;
-pub mod stop;
 mod text;
 
 use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
+use ccctl_console::{output, Exit, Stop};
 use ccctl_loader::Namespace;
 use ccctl_telemetry::{Clock, PointChoice, Settings};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::arguments::{Acks as Arguments, StampPlace};
-use crate::engine::acks::Acks;
-use crate::exit::Exit;
-use crate::output;
+use ccctl_core::operations::acks::Acks;
 use rate::Rate;
-use stop::Stop;
 
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
 /// Between two looks at the backlogs.

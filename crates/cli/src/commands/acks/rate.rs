@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::exit::UsageError;
+use ccctl_console::UsageError;
 
 const PACKET_BYTES: f64 = 1500.0;
 /// As tc has them, in bits per second.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::Rate;
-use crate::engine::acks::{Acks, Algorithm, Drops, Histogram, Interface};
+use ccctl_core::operations::acks::{Acks, Algorithm, Drops, Histogram, Interface};
 
 const BAR_COLUMNS: u64 = 40;
 
@@ -13,17 +13,17 @@ pub fn report(acks: &Acks, rate: Option<&Rate>) -> String {
     for interface in &acks.interfaces {
         text += &arrivals(interface);
     }
-    if acks.algorithms.is_empty() {
+    if acks.acks_by_congestion_control.is_empty() {
         text += "\nno ACKs were processed in this network namespace\n";
     }
-    for (name, algorithm) in &acks.algorithms {
+    for (name, algorithm) in &acks.acks_by_congestion_control {
         text += &of_algorithm(name, algorithm, rate);
     }
     text + "\n" + &drops(&acks.drops) + &softnet(acks)
 }
 
 fn arrivals(interface: &Interface) -> String {
-    let mut text = format!("{}: {} ACKs at {}", interface.name, interface.acks, interface.place);
+    let mut text = format!("{}: {} ACKs at {}", interface.name, interface.acks, interface.attached_to);
     let sacks = sack_blocks(&interface.sack_blocks);
     if !sacks.is_empty() {
         let _ = write!(text, "; SACK blocks {sacks}"); // a String takes everything
@@ -130,7 +130,7 @@ fn drops(drops: &[Drops]) -> String {
     for drops in here {
         let cpus = drops.by_cpu.iter().enumerate().filter(|(_, count)| **count > 0);
         let cpus: Vec<String> = cpus.map(|(cpu, count)| format!("cpu{cpu}: {count}")).collect();
-        let algorithms = drops.by_algorithm.iter().map(|(name, count)| format!("; {name}: {count}"));
+        let algorithms = drops.by_congestion_control.iter().map(|(name, count)| format!("; {name}: {count}"));
         let algorithms: String = algorithms.collect();
         let _ = writeln!(text, "  {:<28} {:>9}  {}{algorithms}", drops.reason, drops.here, cpus.join(", "));
     }
@@ -160,7 +160,7 @@ fn softnet(acks: &Acks) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::acks::Bucket;
+    use ccctl_core::operations::acks::Bucket;
 
     #[test]
     fn octaves_between_are_kept_and_buckets_added() {

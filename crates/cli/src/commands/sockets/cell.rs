@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use ccctl_catalog::is_impossible_window;
 
-use crate::engine::{state_text, Column, Socket, Transport};
+use ccctl_core::operations::{state_text, Column, Socket, Transport};
 
 const NOTHING: &str = "-";
 
@@ -42,7 +42,7 @@ pub fn write(column: Column, socket: &Socket, text: &mut String) {
         Column::Cgroup => text.push_str(socket.cgroup.as_deref().unwrap_or(NOTHING)),
         Column::Cookie => integer(text, socket.cookie),
         Column::Algorithm => {
-            text.push_str(&socket.algorithm);
+            text.push_str(&socket.congestion_control);
             if socket.is_on_old_program {
                 text.push_str(" (old program)");
             }

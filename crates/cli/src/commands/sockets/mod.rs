@@ -6,9 +6,10 @@ mod table;
 use std::io::{self, BufWriter, Write as _};
 
 use crate::arguments::Sockets;
-use crate::engine::{self, Column, Socket};
-use crate::exit::Exit;
-use crate::output;
+use ccctl_core::operations::{self, Column, Socket};
+
+use crate::client;
+use ccctl_console::{output, Exit};
 use table::StreamedTable;
 
 const USUAL: [Column; 11] = [
@@ -28,7 +29,7 @@ const USUAL: [Column; 11] = [
 pub fn run(arguments: &Sockets) -> anyhow::Result<Exit> {
     let columns = columns(arguments);
     let shows = |column| arguments.output.json || columns.contains(&column) || arguments.sort == Some(column);
-    let request = engine::Sockets {
+    let request = operations::Sockets {
         filter: arguments.selection.filter(arguments.instance.as_deref()),
         sort: arguments.sort,
         limit: arguments.limit,
@@ -38,10 +39,10 @@ pub fn run(arguments: &Sockets) -> anyhow::Result<Exit> {
     let streams = request.sort.is_none() && nix::unistd::geteuid().is_root();
     match (arguments.output.json, streams) {
         (true, true) => stream_json(&request)?,
-        (true, false) => output::json(&engine::ask(&request)?)?,
+        (true, false) => output::json(&client::ask(&request)?)?,
         (false, true) => stream_table(&request, columns)?,
         (false, false) => {
-            let answer = engine::ask(&request)?;
+            let answer = client::ask(&request)?;
             let mut table = StreamedTable::new(BufWriter::new(io::stdout()), columns, output::terminal_columns());
             answer.sockets.iter().try_for_each(|socket| table.add(socket))?;
             table.end()?;
@@ -62,7 +63,7 @@ fn columns(arguments: &Sockets) -> Vec<Column> {
 }
 
 /// Prints each socket as it comes: nothing is kept, however many there are.
-fn stream_table(request: &engine::Sockets, columns: Vec<Column>) -> anyhow::Result<()> {
+fn stream_table(request: &operations::Sockets, columns: Vec<Column>) -> anyhow::Result<()> {
     let mut table =
         StreamedTable::new(BufWriter::with_capacity(1 << 16, io::stdout()), columns, output::terminal_columns());
     let unreadable = request.each(|socket| table.add(&socket))?;
@@ -75,7 +76,7 @@ fn print_unreadable(unreadable: &[String]) -> anyhow::Result<()> {
 }
 
 /// The same JSON as that of the whole answer, written as it comes.
-fn stream_json(request: &engine::Sockets) -> anyhow::Result<()> {
+fn stream_json(request: &operations::Sockets) -> anyhow::Result<()> {
     let mut out = output::JsonWriter(BufWriter::with_capacity(1 << 16, io::stdout()));
     let mut is_begun = false;
     let unreadable = request.each(|socket| {

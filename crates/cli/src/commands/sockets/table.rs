@@ -2,9 +2,10 @@
 
 use std::io::Write;
 
+use ccctl_console::output::{cut, narrow, printable, GAP};
+
 use super::cell;
-use crate::engine::{Column, Socket};
-use crate::output::{cut, narrow, printable, GAP};
+use ccctl_core::operations::{Column, Socket};
 
 /// Rows that decide how wide the columns are. A later cell that is wider moves the rest of its row.
 const MEASURED_ROWS: usize = 1000;

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use ccctl_console::cause;
 use ccctl_telemetry::{AlgorithmCounts, Clock, Settings};
 
 use super::sample::ClockState;
 use crate::commands::acks::enter;
-use crate::exit;
 
 const TICK: Duration = Duration::from_millis(50);
 
@@ -46,7 +46,7 @@ impl RunningClock {
         let (ours, choice) = (Arc::clone(&shared), choice.clone());
         let thread = std::thread::spawn(move || {
             if let Err(error) = run(&ours, &choice) {
-                *ours.latest.lock().unwrap_or_else(PoisonError::into_inner) = Err(exit::cause(&error));
+                *ours.latest.lock().unwrap_or_else(PoisonError::into_inner) = Err(cause(&error));
             }
         });
         Self { shared, thread: Some(thread), before: Sums::new() }

@@ -7,12 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ccctl_console::{Exit, Stop};
 use nix::sys::signal::Signal;
 
 use super::taken;
 use super::tty::{Ready, Tty};
-use crate::commands::acks::stop::Stop;
-use crate::exit::Exit;
 
 /// For the screen to end by itself: more than its farewell to the worker.
 const GRACE: Duration = Duration::from_secs(4);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::sample::{Counters, InstanceSample, Instances, Kind};
-use crate::engine::Listing;
+use ccctl_core::operations::Listing;
 
 /// What the names stand for.
 #[derive(Debug, Default)]

@@ -23,8 +23,11 @@ mod worker;
 use std::io::IsTerminal as _;
 use std::time::Duration;
 
+#[cfg(test)]
+pub use once::Answer;
+
 use crate::arguments::Top;
-use crate::exit::{Exit, UsageError};
+use ccctl_console::{Exit, UsageError};
 use clock::ClockChoice;
 use sample::Wish;
 use screen::Look;

@@ -1,5 +1,7 @@
 //! `ccctl top --once`: one sample, for scripts.
 
+use ccctl_console::{output, Exit};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::clock::{ClockChoice, RunningClock};
@@ -8,31 +10,32 @@ use super::sample::{ClockState, Kind, Wish};
 use super::screen::{bit_per_s_text, ms_text, pct_text};
 use super::{source, worker};
 use crate::arguments::Top;
-use crate::exit::Exit;
-use crate::output;
 
 /// What was seen.
-#[derive(Debug, Serialize)]
-struct Answer {
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Answer {
     /// Between the two looks.
     elapsed_s: f64,
-    instances: Vec<Row>,
+    /// One row for each kernel name that is loaded or in use.
+    usage: Vec<Row>,
+    /// All of them together.
     total: Row,
     /// Network namespaces that could not be looked into.
-    unreadable: usize,
+    unreadable_count: usize,
     /// Why the ACK clock does not run, if it was asked for.
     acks_failed: Option<String>,
 }
 
-/// One algorithm.
-#[derive(Debug, Serialize)]
+/// What sockets use.
+#[derive(Debug, Serialize, JsonSchema)]
 struct Row {
-    name: String,
-    /// None: built-in, of something else, or unloaded.
+    /// Kernel name, as in `net.ipv4.tcp_congestion_control`; none for the total.
+    congestion_control: Option<String>,
+    /// Algorithm, as `ccctl algorithms` lists it; none: built-in, of something else, or unloaded.
     algorithm: Option<String>,
     /// Id of the `struct_ops` map of its program.
     map_id: Option<u32>,
-    sockets: u64,
+    socket_count: u64,
     sockets_on_old_program: u64,
     throughput_bit_per_s: Option<f64>,
     retransmits_pct: Option<f64>,
@@ -59,9 +62,9 @@ pub fn run(arguments: &Top, choice: &ClockChoice) -> anyhow::Result<Exit> {
     table.take(instances);
     let answer = Answer {
         elapsed_s: elapsed.unwrap_or_default().as_secs_f64(),
-        instances: table.rows.iter().map(row).collect(),
-        total: row(&table.total),
-        unreadable,
+        usage: table.rows.iter().map(row).collect(),
+        total: Row { congestion_control: None, ..row(&table.total) },
+        unreadable_count: unreadable,
         acks_failed: match state {
             ClockState::Failed(why) => Some(why),
             ClockState::On | ClockState::Off => None,
@@ -78,13 +81,13 @@ pub fn run(arguments: &Top, choice: &ClockChoice) -> anyhow::Result<Exit> {
 fn row(row: &InstanceRow) -> Row {
     let sample = &row.sample;
     Row {
-        name: sample.name.clone(),
+        congestion_control: Some(sample.name.clone()),
         algorithm: match &sample.kind {
             Kind::Instance(algorithm) => Some(algorithm.clone()),
             Kind::Other | Kind::BuiltIn | Kind::Unloaded => None,
         },
         map_id: sample.program,
-        sockets: sample.sockets,
+        socket_count: sample.sockets,
         sockets_on_old_program: sample.on_old_program,
         throughput_bit_per_s: row.bit_per_s,
         retransmits_pct: row.retransmits_pct,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::engine;
+use ccctl_core::operations;
 
 /// What the screen wants to be told.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -156,5 +156,5 @@ pub struct OneSocket {
     /// When it was read.
     pub at: Instant,
     /// None: it is closed.
-    pub socket: Option<engine::Socket>,
+    pub socket: Option<operations::Socket>,
 }

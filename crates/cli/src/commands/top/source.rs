@@ -10,8 +10,8 @@ use ccctl_loader::{SocketFilter, SocketReader, SocketRecord};
 use super::listing::{instances, Found, Known};
 use super::rates::Before;
 use super::sample::{Counters, Instances, OneSocket, Sample, SocketList, SocketRow, Wish};
-use crate::api;
-use crate::engine::{self, Operation};
+use crate::client;
+use ccctl_core::{operations, Operation};
 
 /// Owners are asked for anew only so often: it is a walk over all open files of the host.
 const OWNERS_EVERY: Duration = Duration::from_secs(3);
@@ -32,10 +32,10 @@ pub fn open() -> anyhow::Result<Box<dyn Source>> {
 
 /// Asks the daemon, or does it here. Nothing is written to stderr, which may be the screen.
 pub fn ask<O: Operation>(operation: &O) -> anyhow::Result<O::Answer> {
-    match api::connect() {
-        api::Found::Daemon(mut daemon) => daemon.ask(operation),
-        api::Found::Busy(fault) => Err(fault.into()),
-        api::Found::None | api::Found::Unusable(_) => operation.run(),
+    match client::connect() {
+        client::Found::Daemon(mut daemon) => daemon.ask(operation),
+        client::Found::Busy(fault) => Err(fault.into()),
+        client::Found::None | client::Found::Unusable(_) => operation.run(),
     }
 }
 
@@ -67,7 +67,7 @@ impl Kernel {
     fn refresh_names(&mut self) -> anyhow::Result<()> {
         let (seen, available) = (look(&self.seen)?, available_algorithms()?);
         if self.known.is_empty() || seen != self.seen || available != self.available {
-            self.known = Known::of(&engine::List {}.run()?);
+            self.known = Known::of(&operations::List {}.run()?);
             (self.seen, self.available) = (seen, available);
         }
         Ok(())
@@ -131,12 +131,12 @@ impl Source for Kernel {
     }
 }
 
-fn request_for(cookie: u64) -> engine::Sockets {
-    let filter = engine::SocketFilter { cookie: Some(cookie), ..engine::SocketFilter::default() };
-    engine::Sockets { filter, ..engine::Sockets::default() }
+fn request_for(cookie: u64) -> operations::Sockets {
+    let filter = operations::SocketFilter { cookie: Some(cookie), ..operations::SocketFilter::default() };
+    operations::Sockets { filter, ..operations::Sockets::default() }
 }
 
-fn one_socket(cookie: u64, answer: &<engine::Sockets as Operation>::Answer) -> OneSocket {
+fn one_socket(cookie: u64, answer: &<operations::Sockets as Operation>::Answer) -> OneSocket {
     OneSocket { cookie, at: Instant::now(), socket: answer.sockets.first().cloned() }
 }
 
@@ -234,21 +234,21 @@ impl Source for Asked {
         if !with_instances && wanted.is_none() {
             return Ok(sample);
         }
-        let request = engine::Sockets {
+        let request = operations::Sockets {
             without_owners: wanted.is_none(),
             without_algorithm_state: true,
-            ..engine::Sockets::default()
+            ..operations::Sockets::default()
         };
         let answer = ask(&request)?;
         if with_instances {
-            let known = Known::of(&ask(&engine::List {})?);
+            let known = Known::of(&ask(&operations::List {})?);
             let now = Instant::now();
             let elapsed = self.looked.replace(now).map(|before| now - before);
             let found = self.add_up(&answer.sockets);
             sample.instances = Some(instances(&known, &found, elapsed, answer.unreadable.len()));
         }
         sample.sockets = wanted.map(|instance| {
-            let own = answer.sockets.iter().filter(|socket| socket.algorithm == instance);
+            let own = answer.sockets.iter().filter(|socket| socket.congestion_control == instance);
             SocketList { instance: instance.to_owned(), at: Some(Instant::now()), rows: own.map(row).collect() }
         });
         Ok(sample)
@@ -256,11 +256,11 @@ impl Source for Asked {
 }
 
 impl Asked {
-    fn add_up(&mut self, sockets: &[engine::Socket]) -> BTreeMap<(String, u32), Found> {
+    fn add_up(&mut self, sockets: &[operations::Socket]) -> BTreeMap<(String, u32), Found> {
         let mut look = self.before.begin();
         let mut sums: BTreeMap<(String, u32), Found> = BTreeMap::new();
         for socket in sockets {
-            let sum = sums.entry((socket.algorithm.clone(), socket.map_id.unwrap_or_default())).or_default();
+            let sum = sums.entry((socket.congestion_control.clone(), socket.map_id.unwrap_or_default())).or_default();
             sum.sockets += 1;
             let Some(transport) = &socket.transport else { continue };
             sum.connections += 1;
@@ -280,7 +280,7 @@ impl Asked {
     }
 }
 
-fn row(socket: &engine::Socket) -> SocketRow {
+fn row(socket: &operations::Socket) -> SocketRow {
     let owners = socket.owners.iter().flatten().map(|owner| (owner.pid, owner.command.as_str()));
     let transport = socket.transport.as_ref();
     SocketRow {

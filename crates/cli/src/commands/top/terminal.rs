@@ -4,6 +4,7 @@ use std::sync::mpsc::{sync_channel, Receiver, Sender, SyncSender, TryRecvError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use ccctl_console::Exit;
 use ratatui::crossterm::event::{self, Event};
 
 use super::ending::Ending;
@@ -14,7 +15,6 @@ use super::screen::{self, Look};
 use super::taken::{self, Screen};
 use super::tty::{Ready, Tty};
 use super::worker::{migrate, News, Order, Worker};
-use crate::exit::Exit;
 
 /// Between two looks at signals and news.
 const TURN: Duration = Duration::from_millis(50);

@@ -3,13 +3,14 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
+use ccctl_console::{cause, output};
+
 use super::clock::{ClockChoice, RunningClock};
 use super::model::Migration;
 use super::sample::{ClockState, Sample, Wish};
 use super::source::{ask, Source};
-use crate::engine::Migrated;
-use crate::exit;
-use crate::output;
+use ccctl_core::error;
+use ccctl_core::operations::Migrated;
 
 /// What the worker is told.
 #[derive(Debug)]
@@ -90,7 +91,7 @@ impl Worker {
                 add_ack_times(&mut sample, self.clock.as_mut());
                 News::Sample(Box::new(sample))
             }
-            Err(error) => News::Failed(exit::cause(&error)),
+            Err(error) => News::Failed(cause(&error)),
         }
     }
 }
@@ -127,6 +128,6 @@ pub fn migrate(migration: &Migration) -> Result<String, String> {
 
 fn refusal(error: &anyhow::Error, moved: usize) -> String {
     let before = if moved > 0 { format!("moved {moved}, then: ") } else { String::new() };
-    let remedy = exit::remedy(error).map_or(String::new(), |remedy| format!("; try: {remedy}"));
-    format!("{before}{}{remedy}", exit::cause(error))
+    let remedy = error::remedy(error).map_or(String::new(), |remedy| format!("; try: {remedy}"));
+    format!("{before}{}{remedy}", cause(error))
 }

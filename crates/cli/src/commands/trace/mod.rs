@@ -7,15 +7,13 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use ccctl_console::{output, Exit, Stop, UsageError};
 use ccctl_series::Table;
 
-use super::acks::stop::Stop;
 use super::plot;
 use crate::arguments::Trace as Arguments;
-use crate::engine::plot::Choice;
-use crate::engine::trace::{Settings, Summary, Tracer};
-use crate::exit::{Exit, UsageError};
-use crate::output;
+use ccctl_core::operations::plot::Choice;
+use ccctl_core::operations::trace::{Settings, Summary, Tracer};
 use sink::Sink;
 
 /// What was traced is in the file after so long, whatever happens then.
@@ -88,7 +86,7 @@ fn draw(arguments: &Arguments, table: Option<Table>, summary: &Summary, picture:
         (None, Some(file)) => plot::read(file)?,
         (None, None) => return Ok(()),
     };
-    if summary.sockets == 0 {
+    if summary.socket_count == 0 {
         return Err(UsageError::new(
             "there is nothing to draw: no socket has matched",
             "other filters, or a longer --for",
@@ -116,7 +114,7 @@ fn report(arguments: &Arguments, summary: &Summary) -> anyhow::Result<()> {
     }
     let mut text = format!(
         "{} traced for {:.1} s: {}, {} lost",
-        output::count(summary.sockets as usize, "socket"),
+        output::count(summary.socket_count as usize, "socket"),
         summary.elapsed_s,
         output::count(summary.rows as usize, "row"),
         output::count(summary.lost_events as usize, "event"),

@@ -3,14 +3,14 @@
 use std::io::{self, BufWriter, Stdout, Write as _};
 use std::time::Instant;
 
+use ccctl_console::output::JsonWriter;
 use ccctl_series::{Column, Table, Value, Values, Writer};
 use serde_json::{Map, Value as Json};
 
 use super::FLUSH_EVERY;
 use crate::arguments::Trace as Arguments;
 use crate::commands::plot::wrong_file;
-use crate::engine::trace::{Row, Summary};
-use crate::output::JsonWriter;
+use ccctl_core::operations::trace::{Row, Summary};
 
 /// Takes rows.
 pub struct Sink {

@@ -5,13 +5,15 @@ mod verdict;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Instant, SystemTime};
 
+use ccctl_console::output;
 use ccctl_loader::guard::{divert, set, Diverted, Trip};
 use ccctl_loader::{AlgorithmWindow, Instance, SocketWindow, SocketWindows};
 
-use crate::engine::{request, GuardEvent, GuardReport, GuardedInstance};
-use crate::metrics::counters::COUNTERS;
-use crate::output;
-use crate::policy::{sort_trips, Guard as Guarding, Policy};
+use ccctl_core::configuration::{Configuration, Guard as Guarding};
+use ccctl_core::counters::COUNTERS;
+use ccctl_core::daemon::{GuardEvent, GuardReport, GuardedInstance};
+use ccctl_core::plan::sort_trips;
+use ccctl_core::request;
 use verdict::{complaints, judge, of_few, Measures, Verdict, Window};
 
 /// So many of the latest are told.
@@ -53,9 +55,9 @@ impl Guard {
     }
 
     /// Ends a window; true where an instance was taken out of use.
-    pub fn look(&mut self, policy: &Policy) -> anyhow::Result<bool> {
+    pub fn look(&mut self, configuration: &Configuration) -> anyhow::Result<bool> {
         self.due = Instant::now() + self.guarding.limits.every();
-        let (trips, _) = sort_trips(policy)?;
+        let (trips, _) = sort_trips(configuration)?;
         for trip in &trips {
             self.hold(trip)?;
         }
@@ -178,7 +180,7 @@ impl Guard {
         GuardReport {
             limits: limits.clone(),
             left_out: self.guarding.left_out.clone(),
-            fallback: fallback.map(Into::into),
+            fallback_window: fallback.map(Into::into),
             watched: self.histories.iter().map(one).collect(),
             events: self.events.iter().cloned().collect(),
         }

@@ -2,7 +2,7 @@
 
 use ccctl_loader::{AlgorithmWindow, SocketWindow};
 
-use crate::policy::Limits;
+use ccctl_core::configuration::Limits;
 
 /// So many peers together make no window bad: some of an instance's peers may be out of order, or mean harm.
 const PEERS: usize = 4;

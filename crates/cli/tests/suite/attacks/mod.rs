@@ -7,7 +7,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use ccctl_lab::testbed::{run, run_ok, Output};
+use ccctl_testbed::{run, run_ok, Output};
 
 use crate::kernel::{Folder, CCCTL};
 

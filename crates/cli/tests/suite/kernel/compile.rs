@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use ccctl_lab::testbed::run_ok;
+use ccctl_testbed::run_ok;
 
 use super::{Folder, CCCTL};
 

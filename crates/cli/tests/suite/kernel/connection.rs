@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-use ccctl_lab::testbed::{connect, Network};
+use ccctl_testbed::{connect, Network};
 
 const LIMIT: Duration = Duration::from_secs(30);
 

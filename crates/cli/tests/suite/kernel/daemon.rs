@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use ccctl_lab::testbed::{eventually, run, Output};
+use ccctl_testbed::{eventually, run, Output};
 use serde_json::Value;
 
 use super::{claim, parsed, Folder, CCCTL};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 use std::time::Duration;
 
-use ccctl_lab::testbed::Namespace;
+use ccctl_testbed::Namespace;
 use serde_json::{Map, Value};
 
 use super::{ccctl, json};

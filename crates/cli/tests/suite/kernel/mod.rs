@@ -1,25 +1,23 @@
 //! What the kernel tests share: the built `ccctl`, a host that must be left as it was, and the shape of a refusal.
 //!
-//! They change what the whole machine shares: `--test-threads=1` within a binary, and a lock between binaries. Others on
-//! the machine may use ccctl meanwhile: a test unloads only names that it has loaded itself, or that a killed run has
-//! noted in the lock file, and stops before a command that would touch any other.
+//! They change what the whole machine shares: `--test-threads=1` within a binary, and a lock between binaries. Each removes only
+//! what it has loaded itself: see `kernel_test` of the testbed.
 #![allow(dead_code)] // each benchmark uses its part
 
 pub mod compile;
 pub mod connection;
-pub mod counts;
 pub mod daemon;
+pub mod host;
 pub mod listing;
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use ccctl_lab::testbed::{
-    assert_same, mount_bpffs, run, settled, sockets, within, Amount, Exclusive, HostState, Namespace, Output, Receiver,
-    Sending,
+pub use ccctl_testbed::claim;
+use ccctl_testbed::{
+    kernel_test, require_no_others, run, settled, sockets, Amount, HostState, Namespace, Output, Receiver, Sending,
+    RULES,
 };
 use serde_json::Value;
 
@@ -28,9 +26,6 @@ pub const CCCTL: &str = env!("CARGO_BIN_EXE_ccctl");
 
 /// Longest time that any one command may take on a loaded machine.
 const COMMAND_LIMIT: Duration = Duration::from_secs(60);
-
-/// The default of the host's network namespace.
-const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
 /// Exit codes as the manual has them.
 pub mod code {
@@ -56,60 +51,21 @@ pub fn times(seldom: usize, often: usize) -> usize {
 /// Runs `body` with the kernel to itself, within `limit_s` (on a busy host within three times that), and expects the host
 /// to be as before afterwards.
 pub fn test(what: &str, limit_s: u64, body: impl FnOnce()) {
-    let exclusive = Exclusive::acquire().unwrap();
-    mount_bpffs().unwrap();
-    Namespace::remove_abandoned();
-    within(Duration::from_secs(3 * limit_s), what, || {
-        OWN.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        unload_own(exclusive.left_behind());
-        require_no_others("start a test");
-        let before = HostState::read().unwrap();
-        let leftovers = Leftovers { default: std::fs::read_to_string(DEFAULT).unwrap() };
-        body();
-        std::mem::forget(leftovers);
-        assert_same(&before);
+    kernel_test(what, limit_s, remove, body);
+}
+
+/// The same, of what can be told only where the kernel calls every hook: elsewhere the test is skipped.
+pub fn exact(what: &str, limit_s: u64, body: impl FnOnce()) {
+    test(what, limit_s, || match host::leaves_hooks_out() {
+        Some(reason) => host::skip(what, reason),
+        None => body(),
     });
 }
 
-/// Names that this test has asked ccctl to load.
-static OWN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-
-fn own() -> Vec<String> {
-    OWN.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
-}
-
-/// Names of all instances, from their pins: for safety checks, which must not rest on what is under test.
-fn pinned() -> Vec<String> {
-    let pins = std::fs::read_dir("/sys/fs/bpf/ccctl/instances").into_iter().flatten().flatten();
-    let names = pins.map(|pin| pin.file_name().to_string_lossy().into_owned());
-    names.chain(Path::new(RULES_PIN).exists().then(|| RULES.to_owned())).collect()
-}
-
-/// Stands for all rules among the names that tests claim; no instance can have this name.
-const RULES: &str = "(rules)";
-/// There while there are rules.
-pub const RULES_PIN: &str = "/sys/fs/bpf/ccctl/rules";
-
-/// Stops before something that would touch instances of others.
-#[track_caller]
-fn require_no_others(what: &str) {
-    let own = own();
-    let others: Vec<_> = pinned().into_iter().filter(|name| !own.contains(name)).collect();
-    assert!(
-        others.is_empty(),
-        "cannot {what}: {others:?} on this host are not this test's, and it will not touch them"
-    );
-}
-
-/// Notes that an instance of this name will be the test's; stops if there is one that is not.
-#[track_caller]
-pub fn claim(name: &str) {
-    if own().iter().any(|known| known == name) {
-        return;
-    }
-    assert!(!pinned().iter().any(|known| known == name), "{name} on this host is not this test's");
-    OWN.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
-    Exclusive::note(name).unwrap();
+/// Takes out an instance, or all rules.
+fn remove(name: &str) -> Result<(), String> {
+    let words: &[&str] = if name == RULES { &["unassign", "--all"] } else { &["unload", name, "--force"] };
+    run(Command::new(CCCTL).args(words), COMMAND_LIMIT).map(|_| ()).map_err(|error| error.to_string())
 }
 
 /// Notes that all rules will be the test's; stops if there are some that are not.
@@ -133,34 +89,6 @@ pub fn prepare(words: &[&str]) {
         ["down", ..] => require_no_others("take everything down"),
         ["assign", ..] => claim_rules(),
         _ => {}
-    }
-}
-
-/// Takes out those of `names` that are loaded.
-fn unload_own(names: &[String]) {
-    for name in pinned().iter().filter(|name| names.contains(name)) {
-        let words: &[&str] = if name == RULES { &["unassign", "--all"] } else { &["unload", name, "--force"] };
-        if let Err(error) = run(Command::new(CCCTL).args(words), COMMAND_LIMIT) {
-            eprintln!("{name} is left: {error}");
-        }
-    }
-}
-
-/// Takes out what a failing test has loaded, and restores the default.
-struct Leftovers {
-    default: String,
-}
-
-impl Drop for Leftovers {
-    fn drop(&mut self) {
-        unload_own(&own());
-        if std::fs::read_to_string(DEFAULT).is_ok_and(|now| now == self.default) {
-            return;
-        }
-        eprintln!("after a failed test: the default becomes {} again", self.default.trim());
-        if let Err(error) = std::fs::write(DEFAULT, &self.default) {
-            eprintln!("{DEFAULT}: {error}");
-        }
     }
 }
 
@@ -271,7 +199,12 @@ pub fn parameter(name: &str, key: &str) -> Value {
 #[track_caller]
 pub fn catalogue() -> Vec<String> {
     let all = json(&["algorithms", "--json"]);
-    all.as_array().unwrap().iter().map(|algorithm| algorithm["name"].as_str().unwrap().to_owned()).collect()
+    all["algorithms"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|algorithm| algorithm["name"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 /// A connection to `receiver` that sends until stopped, at no more than about 30 Mbit/s.

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::process::Command;
 use std::time::Duration;
 
-use ccctl_lab::testbed::{eventually, run};
+use ccctl_testbed::{eventually, run};
 
 use super::kernel::daemon::Daemon;
 

@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use ccctl_lab::testbed::{algorithm_of, connect, cookie_of, Cgroup, Namespace, Network};
+use ccctl_testbed::{algorithm_of, connect, cookie_of, Cgroup, Namespace, Network};
 use serde_json::Value;
 
 use crate::kernel::json;
@@ -54,8 +54,8 @@ pub fn cookie(socket: &impl AsFd) -> String {
 #[track_caller]
 pub fn why(socket: &impl AsFd) -> Value {
     let answer = json(&["why", "--cookie", &cookie(socket), "--json"]);
-    assert_eq!(answer["sockets"].as_array().map(Vec::len), Some(1), "{answer}");
-    answer["sockets"][0].clone()
+    assert_eq!(answer["explanations"].as_array().map(Vec::len), Some(1), "{answer}");
+    answer["explanations"][0].clone()
 }
 
 /// The findings of `ccctl why`, in one word each.

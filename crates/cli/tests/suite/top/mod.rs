@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use ccctl_lab::testbed::{eventually, run, run_ok};
+use ccctl_testbed::{eventually, run, run_ok};
 
 use crate::kernel::{Folder, CCCTL};
 

@@ -1,6 +1,6 @@
 //! What flows carry: bytes that tell where in the stream they belong, so that the receiver sees what is missing, doubled or damaged.
 
-use crate::testbed::Payload;
+use ccctl_testbed::Payload;
 
 /// The content begins again after so many bytes: a prime, so that no number of packets or buffers is a period.
 const PERIOD_BYTES: usize = 65_521;

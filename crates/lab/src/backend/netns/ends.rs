@@ -17,7 +17,7 @@ use socket2::SockRef;
 
 use super::content::{Content, CHUNK_BYTES};
 use super::tcp_info::tcp_info;
-use crate::testbed::{algorithm_of, connect, Namespace, TestbedError};
+use ccctl_testbed::{algorithm_of, connect, Namespace, TestbedError};
 
 const CONNECTING: Duration = Duration::from_secs(20);
 const NAP: Duration = Duration::from_millis(1);

@@ -6,15 +6,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
+use ccctl_catalog::kernel::{TCP_CA_Recovery, TCP_CA_CWR};
+
 use super::super::outcome::FlowSample;
 use super::super::windows;
 use super::ends::{Ends, Load};
 use super::tcp_info::{tcp_info, TcpInfo};
-use crate::testbed::{close_with_reset, Namespace, TestbedError};
-
-/// `TCP_CA_CWR`, `TCP_CA_Recovery`
-const CWR: u8 = 2;
-const RECOVERY: u8 = 3;
+use ccctl_testbed::{close_with_reset, Namespace, TestbedError};
 
 /// What the threads of a flow and its owner share.
 #[derive(Default)]
@@ -111,8 +109,8 @@ impl RunningFlow {
 
     fn take_up(&mut self, sender: &TcpInfo) {
         let is_new = self.last_state != sender.ca_state || sender.acked_bytes > self.reduced_until_bytes;
-        let enters = |state: u8| u64::from(sender.ca_state == state && is_new);
-        if is_new && (sender.ca_state == CWR || sender.ca_state == RECOVERY) {
+        let enters = |state: u32| u64::from(u32::from(sender.ca_state) == state && is_new);
+        if is_new && [TCP_CA_CWR, TCP_CA_Recovery].contains(&sender.ca_state.into()) {
             self.reduced_until_bytes = sender.new_bytes;
         }
         self.last = FlowSample {
@@ -125,8 +123,8 @@ impl RunningFlow {
             delivered_pkts: u64::from(sender.delivered_pkts),
             sent_pkts: u64::from(sender.sent_pkts),
             retransmitted_pkts: u64::from(sender.retransmitted_pkts),
-            recoveries: self.last.recoveries + enters(RECOVERY),
-            mark_reductions: self.last.mark_reductions + enters(CWR),
+            recoveries: self.last.recoveries + enters(TCP_CA_Recovery),
+            mark_reductions: self.last.mark_reductions + enters(TCP_CA_CWR),
             timeouts: u64::from(sender.timeouts),
         };
         self.last_state = sender.ca_state;

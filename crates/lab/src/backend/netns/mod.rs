@@ -16,8 +16,8 @@ mod threshold;
 use ccctl_catalog::ParameterSet;
 
 use super::{Backend, BackendError, Outcome, Watch};
-use crate::path::{Bounds, Waiting};
-use crate::scenario::Setup;
+use crate::experiment::Setup;
+use ccctl_path::{Bounds, Waiting};
 pub use road::PathKind;
 
 /// An algorithm that sockets can ask for, as long as this is there.

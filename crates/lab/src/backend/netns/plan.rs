@@ -7,9 +7,9 @@ use ccctl_sim::TcpSpec;
 use super::super::sim::link_spec;
 use super::super::BackendError;
 use super::NAME;
-use crate::path::{NetemPath, PathSpec, SenderSpec};
-use crate::scenario::setup::{Application, Group, Queue};
-use crate::scenario::Setup;
+use crate::experiment::setup::{Application, Group, Queue};
+use crate::experiment::Setup;
+use ccctl_path::{NetemPath, PathSpec, SenderSpec};
 
 /// IPv4, TCP, and time stamps.
 const HEADERS_BYTES: u16 = 20 + 20 + 12;

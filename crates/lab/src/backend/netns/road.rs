@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::path::{NetemPath, Path, PathSpec, Placement, QueueSample};
-use crate::testbed::{Namespace, TestbedError};
+use ccctl_path::{NetemPath, Path, PathSpec, Placement, QueueSample};
+use ccctl_testbed::{Namespace, TestbedError};
 
 /// Which path carries packets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

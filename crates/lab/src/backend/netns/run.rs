@@ -13,11 +13,11 @@ use super::flow::{FlowPlan, RunningFlow};
 use super::plan::{path_spec, route, sysctls};
 use super::road::Road;
 use super::{threshold, KernelAlgorithm, Netns};
-use crate::path::{sender_v4, Bounds, DirectionSample, PathSpec, Placement, QueueSample, RECEIVER_V4};
-use crate::scenario::setup::{Application, Group, Schedule};
-use crate::scenario::Setup;
+use crate::experiment::setup::{Application, Group, Schedule};
+use crate::experiment::Setup;
 use crate::seed;
-use crate::testbed::{TcpState, TcpStates, TestbedError};
+use ccctl_path::{sender_v4, Bounds, DirectionSample, PathSpec, Placement, QueueSample, RECEIVER_V4};
+use ccctl_testbed::{TcpState, TcpStates, TestbedError};
 
 /// Between two looks at a flow.
 const LOOK: Duration = Duration::from_millis(10);

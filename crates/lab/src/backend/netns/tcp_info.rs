@@ -5,16 +5,13 @@ use std::io;
 use std::net::TcpStream;
 use std::os::fd::AsRawFd as _;
 
+use ccctl_catalog::kernel::{TCP_CLOSE, TCP_INFINITE_SSTHRESH};
 use nix::libc;
 
 /// `struct tcp_info` of linux/tcp.h as of Linux 6.7; older kernels fill less of it.
 const BYTES: usize = 248;
-/// `TCP_CLOSE`
-const CLOSED: u8 = 7;
 /// `TCP_CLOSE_WAIT`: the other side has ended, and the kernel has counted its FIN as a byte.
 const ENDED: u8 = 8;
-/// `TCP_INFINITE_SSTHRESH`
-const SSTHRESH_INFINITE_PKTS: u32 = 0x7fff_ffff;
 
 /// A connection at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -66,10 +63,10 @@ fn parse(bytes: &[u8; BYTES]) -> TcpInfo {
     let (unacked_pkts, sacked_pkts, lost_pkts, repeated_pkts) = (u32_at(24), u32_at(28), u32_at(32), u32_at(36));
     let ssthresh_pkts = u32_at(76);
     TcpInfo {
-        is_closed: bytes[0] == CLOSED,
+        is_closed: u32::from(bytes[0]) == TCP_CLOSE,
         ca_state: bytes[1],
         cwnd_pkts: u32_at(80),
-        ssthresh_pkts: (ssthresh_pkts < SSTHRESH_INFINITE_PKTS).then_some(ssthresh_pkts),
+        ssthresh_pkts: (ssthresh_pkts < TCP_INFINITE_SSTHRESH).then_some(ssthresh_pkts),
         srtt_us: u32_at(68),
         in_flight_pkts: (unacked_pkts + repeated_pkts).saturating_sub(sacked_pkts + lost_pkts), // tcp_packets_in_flight
         unacked_pkts,

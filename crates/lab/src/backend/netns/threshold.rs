@@ -7,9 +7,9 @@ use std::net::{Shutdown, TcpListener};
 use std::time::Duration;
 
 use super::road::Road;
-use crate::path::RECEIVER_V4;
-use crate::scenario::Setup;
-use crate::testbed::{connect, Namespace, TestbedError};
+use crate::experiment::Setup;
+use ccctl_path::RECEIVER_V4;
+use ccctl_testbed::{connect, Namespace, TestbedError};
 
 const CONNECTING: Duration = Duration::from_secs(20);
 /// Algorithms that set the threshold themselves would hide it; this one is in every kernel.

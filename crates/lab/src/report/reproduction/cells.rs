@@ -1,7 +1,7 @@
 //! What a summary says of statements and of the papers' values, in words and numbers of the page.
 
 use super::entry::Results;
-use super::record::{Found, Outcome};
+use super::known::{Found, Outcome};
 use crate::report::number::estimate;
 use crate::run::PaperRow;
 use crate::statements::{Judged, JudgedPlace, Verdict};

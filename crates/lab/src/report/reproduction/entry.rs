@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::changes::changes;
-use super::record::Record;
+use crate::experiment::Axis;
 use crate::run::{load, summarise, RunError, Summary};
-use crate::scenario::{Axis, Scenario};
+use crate::scenario::Scenario;
 use crate::shipped::shipped;
 
 /// Backend of the results that all others stand beside.
@@ -52,8 +52,8 @@ impl Loaded {
     }
 }
 
-/// All scenarios of these folders, by name. A record knows of simulated results that have no folder.
-pub(super) fn entries(folders: &[PathBuf], record: &Record) -> Result<Vec<Entry>, RunError> {
+/// All scenarios of these folders, by name. `is_known` says whether there are simulated results without a folder.
+pub(super) fn entries(folders: &[PathBuf], is_known: impl Fn(&str) -> bool) -> Result<Vec<Entry>, RunError> {
     let all = folders.iter().map(|folder| Loaded::of(folder)).collect::<Result<Vec<_>, _>>()?;
     let (sims, kernels): (Vec<_>, Vec<_>) = all.into_iter().partition(|it| it.summary.versions.backend == SIMULATOR);
     let (mut sims, mut kernels) = (by_name(sims), by_name(kernels));
@@ -61,7 +61,7 @@ pub(super) fn entries(folders: &[PathBuf], record: &Record) -> Result<Vec<Entry>
     let entry = |name: String| {
         let sim = only(sims.remove(&name).unwrap_or_default())?;
         let kernels = kernels.remove(&name).unwrap_or_default();
-        let shipped = || if record.knows(&name) { shipped_scenario(&name) } else { None };
+        let shipped = || if is_known(&name) { shipped_scenario(&name) } else { None };
         let scenario = sim.as_ref().map(|sim| sim.scenario.clone()).or_else(shipped);
         let kernel = all_kernel_results(&kernels, scenario.as_ref())?;
         Ok(Entry { name, sim: sim.map(sim_results), kernel })

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::cells::{holds_where_run, places_text};
-use super::record::{Found, Known, Outcome, PaperValue, Side};
+use super::known::{Found, Known, Outcome, PaperValue, Side};
 use crate::run::Summary;
 use crate::statements::{Judged, JudgedPlace, Verdict};
 

@@ -4,6 +4,7 @@ mod cells;
 mod changes;
 mod entry;
 mod kernel;
+mod known;
 mod notes;
 mod record;
 
@@ -15,7 +16,8 @@ use crate::scenario::Scenario;
 use crate::shipped::shipped;
 pub use notes::{read_notes, Note, NotesError};
 pub use record::Record;
-use record::{Found, Known, Outcome, Stated};
+
+use known::{Found, Known, Outcome, Stated};
 
 /// The ids of all statements of the shipped scenarios.
 #[must_use]

@@ -63,7 +63,7 @@ pub fn read_notes(file: &Path, known: &BTreeSet<String>) -> Result<BTreeMap<Stri
         Some(id) => Err(NotesError::Unknown {
             file: file.to_owned(),
             id: id.clone(),
-            remedy: crate::scenario::did_you_mean(id, known.iter().map(String::as_str)),
+            remedy: crate::experiment::did_you_mean(id, known.iter().map(String::as_str)),
         }),
     }
 }

@@ -1,9 +1,10 @@
 //! Moving sockets: where to, and whether really.
 
+use ccctl_console::output;
+
 use super::{Model, View};
 use crate::commands::top::keys::Action;
-use crate::engine::{Migrate, SocketFilter};
-use crate::output;
+use ccctl_core::operations::{Migrate, SocketFilter};
 
 /// What is to be moved, and where to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,7 +120,7 @@ impl Question {
             View::Socket(_, cookie) => {
                 let socket = model.socket.latest.as_ref().ok_or("nothing is known of this socket yet")?;
                 let addresses = format!("{} -> {}", socket.source, socket.destination);
-                Chosen::Socket(socket.algorithm.clone(), *cookie, addresses)
+                Chosen::Socket(socket.congestion_control.clone(), *cookie, addresses)
             }
         };
         if what.is_empty() {

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::StateField;
 use crate::commands::top::sample::OneSocket;
-use crate::engine;
+use ccctl_core::operations;
 
 /// Samples kept: five minutes of seconds.
 pub const SAMPLES: usize = 300;
@@ -31,7 +31,7 @@ pub struct SocketHistory {
     /// The latest last.
     pub points: VecDeque<Point>,
     /// As it was last seen.
-    pub latest: Option<engine::Socket>,
+    pub latest: Option<operations::Socket>,
     /// It was looked for and not found.
     pub is_closed: bool,
     cookie: u64,

@@ -1,5 +1,6 @@
 //! The table of algorithms.
 
+use ccctl_console::output::printable;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -8,7 +9,6 @@ use super::columns::{fit, Column};
 use super::{format, line, put, Look, SELECTED, STRONG};
 use crate::commands::top::model::{InstanceColumn, InstanceRow, Model};
 use crate::commands::top::sample::{ClockState, Kind};
-use crate::output::printable;
 
 fn columns() -> Vec<Column<InstanceColumn>> {
     use InstanceColumn as C;

@@ -10,13 +10,13 @@ mod sockets;
 #[cfg(test)]
 mod tests;
 
+use ccctl_console::output::printable;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 
 use super::model::{Mode, Model, View};
 use super::sample::ClockState;
-use crate::output::printable;
 
 pub use format::{bit_per_s as bit_per_s_text, ms as ms_text, pct as pct_text};
 

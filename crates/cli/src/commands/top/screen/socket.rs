@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use ccctl_catalog::is_impossible_window;
+use ccctl_console::output::printable;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style};
@@ -12,8 +13,7 @@ use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType, Widget as _};
 
 use super::{format, line, put, Look, STRONG};
 use crate::commands::top::model::{Model, Point, SocketHistory};
-use crate::engine::{Socket, Transport};
-use crate::output::printable;
+use ccctl_core::operations::{Socket, Transport};
 
 /// Of the table of values.
 const VALUES_WIDTH: u16 = 34;
@@ -127,8 +127,8 @@ fn draw_values(history: &SocketHistory, socket: &Socket, look: Look, area: Rect,
         rows.extend(transport_values(transport));
     }
     if !history.fields().is_empty() {
-        let program = socket.program.as_deref().unwrap_or_default();
-        rows.push((format!("- {program} keeps -"), String::new()));
+        let algorithm = socket.algorithm.as_deref().unwrap_or_default();
+        rows.push((format!("- {algorithm} keeps -"), String::new()));
     }
     rows.extend(history.fields().iter().map(|field| (field.name.clone(), field.text())));
     for ((name, value), y) in rows.into_iter().zip(area.y..area.bottom()) {
@@ -147,7 +147,7 @@ fn known_values(socket: &Socket) -> Vec<(String, String)> {
     let process = owner.map_or(format::NOTHING.to_owned(), |owner| format!("{}/{}", owner.pid, owner.command));
     let old = if socket.is_on_old_program { " (old program)" } else { "" };
     let rows = [
-        ("algorithm", format!("{}{old}", socket.algorithm)),
+        ("algorithm", format!("{}{old}", socket.congestion_control)),
         ("state", socket.state.clone()),
         ("process", process),
         ("cgroup", socket.cgroup.clone().unwrap_or(format::NOTHING.to_owned())),

@@ -10,7 +10,7 @@ use crate::commands::top::keys::Action;
 use crate::commands::top::sample::{
     Counters, InstanceSample, Instances, Kind, OneSocket, Sample, SocketList, SocketRow,
 };
-use crate::engine::{Socket, Transport};
+use ccctl_core::operations::{Socket, Transport};
 
 const PLAIN: Look = Look { has_colour: false, has_unicode: true };
 
@@ -106,8 +106,8 @@ fn with_one_socket() -> Model {
             state: "established".to_owned(),
             source: "10.77.0.1:40001".to_owned(),
             destination: "10.77.0.2:443".to_owned(),
-            algorithm: "bpf_cubic".to_owned(),
-            program: Some("cubic".to_owned()),
+            congestion_control: "bpf_cubic".to_owned(),
+            algorithm: Some("cubic".to_owned()),
             map_id: Some(4711),
             is_on_old_program: false,
             cgroup: None,

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Constants of the kernel's TCP, with its names and values. Rust has them from here (ccctl_catalog::kernel), and records
+ * that C and Rust share include this file, so it defines no types.
+ */
+#ifndef CCCTL_KERNEL_CONSTANTS_H
+#define CCCTL_KERNEL_CONSTANTS_H
+
+#define ICSK_CA_PRIV_SIZE 104 /* bytes that a socket keeps for its algorithm */
+#define TCP_CA_NAME_MAX 16 /* bytes of an algorithm's name, with the closing zero */
+#define TASK_COMM_LEN 16 /* bytes of a process's name, with the closing zero */
+
+#define TCP_INIT_CWND 10
+#define TCP_INFINITE_SSTHRESH 0x7fffffff /* no threshold is set yet */
+#define TCP_CONG_NON_RESTRICTED 0x1 /* every user may choose it, and every network namespace may default to it */
+#define TCP_CONG_NEEDS_ECN 0x2 /* the core negotiates ECN and sends with ECT */
+
+#define TCP_ECN_OK 1 /* both sides agreed to RFC 3168 */
+#define TCP_ECN_DEMAND_CWR 4 /* our ACKs carry ECE */
+#define TCP_ECN_MODE_ACCECN 16 /* or to RFC 9768, whose ACKs count the marks: tcp_ecn = 3 of newer kernels */
+
+#define AF_INET 2
+#define SOL_TCP 6
+#define TCP_CONGESTION 13
+#define ENOENT 2
+
+/* Of a connection. A closed socket, one in TIME_WAIT and one in SYN_RECV have no congestion control. */
+enum tcp_state {
+	TCP_ESTABLISHED = 1,
+	TCP_SYN_SENT = 2,
+	TCP_SYN_RECV = 3,
+	TCP_CLOSE = 7,
+	TCP_LISTEN = 10,
+};
+
+/* Of loss recovery */
+enum tcp_ca_state { TCP_CA_Open, TCP_CA_Disorder, TCP_CA_CWR, TCP_CA_Recovery, TCP_CA_Loss };
+
+enum tcp_ca_event {
+	CA_EVENT_TX_START, /* first send with nothing in flight; has a hook of its own since 7.1 */
+	CA_EVENT_CWND_RESTART,
+	CA_EVENT_COMPLETE_CWR,
+	CA_EVENT_LOSS,
+	CA_EVENT_ECN_NO_CE,
+	CA_EVENT_ECN_IS_CE,
+};
+
+enum sk_pacing { SK_PACING_NONE, SK_PACING_NEEDED, SK_PACING_FQ };
+
+enum inet_csk_ack_state_t { ICSK_ACK_TIMER = 2, ICSK_ACK_NOW = 16 }; /* an ACK waits for its timer; send one at once */
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Limits of this project that C and Rust share (ccctl_catalog::kernel). */
+#ifndef CCCTL_LIMITS_H
+#define CCCTL_LIMITS_H
+
+/*
+ * No congestion window is larger, and no threshold but an infinite one: 12 Gbit in packets of 1500 bytes, 100 Gbit/s over
+ * 120 ms. The algorithms' arithmetic is exact up to here; a larger window in a socket is a fault.
+ */
+#define CC_CWND_MAX_PKTS (1U << 20)
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the frame's macros become when an algorithm is compiled for the kernel. */
+#ifndef CCCTL_TARGET_BPF_H
+#define CCCTL_TARGET_BPF_H
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#define CC_SECTION(name) __attribute__((section(name), used))
+#define CC_TAG(text) __attribute__((btf_decl_tag(text)))
+
+/* The kernel's side of a socket */
+#define CC_BITFIELD(ptr, field) BPF_CORE_READ_BITFIELD(ptr, field)
+#define CC_FIELD_EXISTS(ptr, field) bpf_core_field_exists((ptr)->field)
+#define CC_RANDOM_U32(sk) ((void)(sk), bpf_get_prandom_u32())
+#define CC_SEND_ACK(sk, rcv_nxt) bpf_tcp_send_ack(sk, rcv_nxt)
+
+/* Long work: a function that the verifier checks once; step(i, context) for i = 0 ... count-1, or until it returns 1 */
+#define CC_SUBPROGRAM(name, args...) __attribute__((noinline)) name(args)
+#define CC_LOOP(count, step, context) bpf_loop(count, step, context, 0)
+
+/* A hook: libbpf's BPF_PROG that repairs the window first (repair.h). Its first argument is the socket. */
+#define CC_PROGRAM(name, args...)                                                                                      \
+	name(unsigned long long *ctx);                                                                                 \
+	CC_INLINE typeof(name(0)) name##_body(unsigned long long *ctx);                                                \
+	typeof(name(0)) name(unsigned long long *ctx)                                                                  \
+	{                                                                                                              \
+		cc_repair_window(tcp_sk((struct sock *)ctx[0]));                                                       \
+		return name##_body(ctx);                                                                               \
+	}                                                                                                              \
+	CC_INLINE typeof(name(0)) BPF_PROG(name##_body, ##args)
+
+#define CC_HOOK(name, args...) CC_SECTION("struct_ops") CC_PROGRAM(name, ##args)
+#define CC_SHARED_HOOK(name, args...) CC_SECTION("?struct_ops") CC_PROGRAM(name, ##args) /* dropped where not named */
+#define CC_FN(name) ((void *)name)
+
+/*
+ * The hook cong_control has four arguments since 6.10, sample the last; before, two. ccctl writes how many before it loads
+ * the object, and the verifier drops the branch not taken. The empty assembly keeps clang from loading from one computed
+ * address, which the verifier refuses.
+ */
+#define CC_ARGUMENT(ctx, index)                                                                                        \
+	({                                                                                                             \
+		u64 cc_argument = (ctx)[index];                                                                        \
+		__asm__ volatile("" : "+r"(cc_argument));                                                              \
+		(const struct rate_sample *)cc_argument;                                                               \
+	})
+#define CC_CONG_CONTROL(name, sk, sample)                                                                              \
+	const volatile u32 cc_cong_control_arguments CC_SECTION(".rodata.kernel") = 4;                                 \
+	CC_INLINE void name##_step(struct sock *sk, const struct rate_sample *sample);                                 \
+	CC_SECTION("struct_ops") void name(u64 *ctx)                                                                   \
+	{                                                                                                              \
+		const struct rate_sample *cc_sample;                                                                   \
+                                                                                                                       \
+		if (cc_cong_control_arguments == 4)                                                                    \
+			cc_sample = CC_ARGUMENT(ctx, 3);                                                               \
+		else                                                                                                   \
+			cc_sample = CC_ARGUMENT(ctx, 1);                                                               \
+		cc_repair_window(tcp_sk((struct sock *)ctx[0]));                                                       \
+		name##_step((struct sock *)ctx[0], cc_sample);                                                         \
+	}                                                                                                              \
+	CC_INLINE void name##_step(struct sock *sk, const struct rate_sample *sample)
+
+/* In CC_CONG_CONTROL: kernels with four arguments allow writes to app_limited (since 6.4). */
+#define CC_MAY_WRITE_APP_LIMITED (cc_cong_control_arguments == 4)
+
+/* The two sets of parameters: one map, ".data.params" */
+#define CC_PARAMS_STORE(algorithm, ...)                                                                                \
+	struct algorithm##_params_store {                                                                              \
+		u32 active;                                                                                            \
+		struct algorithm##_params set[2];                                                                      \
+	};                                                                                                             \
+	struct algorithm##_params_store params CC_SECTION(".data.params") = { .set = { __VA_ARGS__, __VA_ARGS__ } };   \
+	CC_INLINE const struct algorithm##_params *algorithm##_params(void)                                            \
+	{                                                                                                              \
+		return &params.set[*(volatile u32 *)&params.active & 1];                                               \
+	}
+
+/* clang writes into BTF only those types that a function or a variable refers to. */
+#define CC_KEEP_IN_BTF(type) const struct type *const cc_keep_##type CC_SECTION(".rodata.ccctl")
+
+/* What an instance says of itself; filled by ccctl */
+struct cc_identity {
+	char algorithm[32];
+	char profile[32];
+	char ccctl_version[16];
+	u8 object_sha256[32];
+};
+
+/* An algorithm that names no pkts_acked gets one that only repairs the window: once per ACK, in recovery too. */
+#pragma clang diagnostic ignored "-Winitializer-overrides"
+#define CC_REGISTER(law, kernel_name, more_flags, ...)                                                                 \
+	_Static_assert(sizeof(kernel_name) <= TCP_CA_NAME_MAX, "the kernel's names have at most 15 characters");       \
+	const volatile struct cc_identity cc_identity CC_SECTION(".rodata.ccctl") = {                                  \
+		.algorithm = #law,                                                                                     \
+	};                                                                                                             \
+	char _license[] CC_SECTION("license") = "GPL";                                                                 \
+	CC_SECTION(".struct_ops.link")                                                                                 \
+	struct tcp_congestion_ops law = { .name = kernel_name,                                                         \
+					  .flags = TCP_CONG_NON_RESTRICTED | (more_flags),                             \
+					  .pkts_acked = CC_FN(cc_repair_per_ack),                                      \
+					  __VA_ARGS__ }
+
+#endif

@@ -1,0 +1,79 @@
+//! A key of the JSON that `ccctl` prints, and of the API's answers, has one shape wherever it stands, and every answer is
+//! an object. `docs/json.md` says what the keys mean.
+
+use ccctl_core::operations::{acks, trace};
+use ccctl_series::Values;
+use ccctl_testbed::json_keys::{commands_with_json, Answers, Keys};
+use clap::CommandFactory as _;
+
+use crate::api::{operations, ErrorAnswer};
+use crate::arguments::Arguments;
+use crate::commands::{metrics, plot, top};
+
+fn answers() -> Answers {
+    let mut answers = Answers::new();
+    for entry in operations() {
+        let schema = (entry.answer)(&mut answers.generator).to_value();
+        answers.by_command.insert(entry.name.to_owned(), schema);
+    }
+    answers.add::<ErrorAnswer>("any command that fails");
+    answers.add::<acks::Acks>("acks");
+    answers.add::<trace::Summary>("trace");
+    answers.add::<plot::Answer>("plot");
+    answers.add::<top::Answer>("top");
+    answers.add::<metrics::Answer>("metrics");
+    answers
+}
+
+/// Those of all answers, and of a trace's rows.
+fn keys() -> Keys {
+    let mut keys = answers().walk();
+    for column in trace::fixed_columns(true).unwrap().columns() {
+        let shape = match column.values {
+            Values::Text(_) => "string",
+            Values::Integer(_) | Values::Real(_) => "number",
+        };
+        keys.note(&column.name, shape.to_owned());
+    }
+    keys
+}
+
+#[test]
+fn every_command_with_json_has_its_answer_here() {
+    let known = answers().by_command;
+    let mut missing = commands_with_json(Arguments::command());
+    missing.retain(|name| !known.contains_key(name));
+    missing.retain(|name| !["guard rearm", "daemon"].contains(&name.as_str())); // the answer of guard, and a log
+    assert_eq!(missing, Vec::<String>::new(), "commands whose answer has no schema here");
+}
+
+#[test]
+fn every_answer_is_an_object() {
+    assert_eq!(keys().not_objects, Vec::<String>::new());
+}
+
+#[test]
+fn every_key_has_one_shape() {
+    assert_eq!(keys().changing(), Vec::<String>::new());
+}
+
+/// What a key of this name says, in all places: the beginning of its description.
+const MEANINGS: [(&str, &str); 3] = [
+    ("algorithm", "Algorithm, as `ccctl algorithms` lists it"),
+    ("congestion_control", "Kernel name, as in `net.ipv4.tcp_congestion_control`"),
+    ("parameters", "Parameters, in the order of their declaration"),
+];
+
+#[test]
+fn keys_of_names_have_one_meaning() {
+    let keys = keys();
+    for (key, meaning) in MEANINGS {
+        let said = &keys.descriptions[key];
+        assert!(said.len() > 3, "{key} is not walked: {said:?}");
+        let others: Vec<_> = said.iter().filter(|(text, _)| !text.starts_with(meaning)).collect();
+        assert!(others.is_empty(), "{key} also means: {others:?}");
+    }
+    for gone in ["program", "kernel_name", "by_algorithm"] {
+        assert!(!keys.by_key.contains_key(gone), "{gone} is algorithm or congestion_control");
+    }
+}

@@ -1,0 +1,139 @@
+//! How a program ends.
+
+use std::io;
+use std::process::ExitCode;
+
+use crate::output;
+use crate::{Fault, UsageError};
+
+/// Exit codes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Done, or nothing to do.
+    Done = 0,
+    /// Something that should not happen.
+    Unexpected = 1,
+    /// Unknown name or parameter, bad value, wrong usage.
+    Usage = 2,
+    /// In use, or the name is taken.
+    Refused = 3,
+    /// The host lacks privileges, a file system or a kernel feature.
+    Host = 4,
+    /// The verifier refused the program.
+    Program = 5,
+    /// Some of it could not be done.
+    Partly = 6,
+    /// Another ccctl holds the lock.
+    Locked = 7,
+    /// Of the process that looks at object files: it has not looked.
+    NotLooked = 70,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+impl Exit {
+    /// The code of this number.
+    fn numbered(code: u8) -> Self {
+        let all = [Self::Done, Self::Usage, Self::Refused, Self::Host, Self::Program, Self::Partly, Self::Locked];
+        all.into_iter().find(|exit| *exit as u8 == code).unwrap_or(Self::Unexpected)
+    }
+}
+
+/// What an error means for the program that has met it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ending {
+    /// How the program ends.
+    pub exit: Exit,
+    /// What to try, where anything is known.
+    pub remedy: Option<String>,
+}
+
+impl Ending {
+    /// The ending that an error itself carries, which [`Fault`] and [`UsageError`] do; of any other error it is what
+    /// `of_library` says, which knows the errors of the libraries that the program uses.
+    pub fn of(error: &anyhow::Error, of_library: impl FnOnce(&anyhow::Error) -> Self) -> Self {
+        if let Some(fault) = error.downcast_ref::<Fault>() {
+            return Self { exit: Exit::numbered(fault.exit), remedy: fault.remedy.clone() };
+        }
+        if let Some(usage) = error.downcast_ref::<UsageError>() {
+            return Self { exit: Exit::Usage, remedy: Some(usage.remedy.clone()) };
+        }
+        of_library(error)
+    }
+}
+
+/// The error on one line.
+#[must_use]
+pub fn cause(error: &anyhow::Error) -> String {
+    format!("{error:#}").lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
+}
+
+/// Did the reader of our output go away?
+#[must_use]
+pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let io = error.downcast_ref::<io::Error>().map(io::Error::kind);
+    let json = error.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);
+    io.or(json) == Some(io::ErrorKind::BrokenPipe)
+}
+
+/// Help and version go to stdout; a wrong command line of `program` gets one line and the usage of the command.
+#[must_use]
+pub fn usage(program: &str, error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        // Nothing can be said where stdout is closed.
+        let _ = error.print();
+        return Exit::Done.into();
+    }
+    let text = error.to_string();
+    let after = |head: &str| text.lines().find_map(|line| line.trim().strip_prefix(head)).map(str::trim);
+    let remedy = after("tip:").or_else(|| after("Usage:")).map_or_else(|| format!("{program} --help"), str::to_owned);
+    output::failure(program, &cause_of_usage(error), Some(&remedy));
+    Exit::Usage.into()
+}
+
+/// What is wrong with a command line, in one line: clap's first, and the arguments that it names below.
+#[must_use]
+pub fn cause_of_usage(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or("wrong usage").trim_start_matches("error: ").to_owned();
+    let named = lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("tip:"));
+    let named: Vec<&str> = named.filter(|line| !line.starts_with("For more")).collect();
+    if named.is_empty() {
+        first
+    } else {
+        format!("{first} {}", named.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_that_says_how_it_ends_is_believed() {
+        let asked = |_: &anyhow::Error| -> Ending { unreachable!("no library made it") };
+        let fault = Fault::new(Exit::Locked, "held", "wait").into();
+        assert_eq!(Ending::of(&fault, asked), Ending { exit: Exit::Locked, remedy: Some("wait".to_owned()) });
+        let usage = UsageError::new("wrong", "right").into();
+        assert_eq!(Ending::of(&usage, asked), Ending { exit: Exit::Usage, remedy: Some("right".to_owned()) });
+        let foreign = Fault { exit: 99, cause: "of another version".to_owned(), remedy: None }.into();
+        assert_eq!(Ending::of(&foreign, asked).exit, Exit::Unexpected);
+    }
+
+    #[test]
+    fn other_errors_are_the_librarys() {
+        let host = Ending { exit: Exit::Host, remedy: None };
+        assert_eq!(Ending::of(&anyhow::anyhow!("any"), |_| host.clone()), host);
+    }
+
+    #[test]
+    fn an_error_of_several_lines_is_one() {
+        let error = anyhow::anyhow!("first\n\n  second").context("why");
+        assert_eq!(cause(&error), "why: first; second");
+    }
+}

@@ -1,0 +1,21 @@
+//! How the programs speak: exit codes and errors, tables, JSON, printable text, and options that they share.
+//!
+//! It knows none of the other crates. What an error of a library means for a program, the program tells: see [`Ending`].
+
+pub mod arguments;
+mod exit;
+mod fault;
+mod limits;
+pub mod output;
+mod stop;
+
+/// Exit codes for the end of `--help`.
+pub const EXIT_CODES: &str =
+    "Exit codes: 0 done, 1 unexpected failure, 2 wrong name, parameter or usage, 3 refused (in use, \
+name taken, a file that others can write), 4 the host cannot (privileges, bpffs, kernel), 5 the kernel refused the program, \
+6 partly done, 7 another ccctl is at work, or the daemon is busy.";
+
+pub use exit::{cause, cause_of_usage, is_broken_pipe, usage, Ending, Exit};
+pub use fault::{Fault, UsageError};
+pub use limits::raise_file_limit;
+pub use stop::Stop;

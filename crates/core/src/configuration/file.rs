@@ -1,0 +1,215 @@
+//! `ccctl.toml`: types only, each value with its place for messages.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use ccctl_console::UsageError;
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::daemon;
+use crate::settings::Setting;
+
+/// The whole file.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct File {
+    /// Default of the network namespace that the daemon runs in.
+    pub default: Option<Spanned<String>>,
+    /// Instances by kernel name.
+    pub instance: BTreeMap<Spanned<String>, Instance>,
+    /// Which instance new connections get.
+    pub rule: Vec<Rule>,
+    /// The API.
+    pub api: Api,
+    /// What is written to the log.
+    pub log: Log,
+    /// Moves connections away from an instance that harms them.
+    pub guard: Option<Spanned<Guard>>,
+    /// What Prometheus gets.
+    pub metrics: Metrics,
+}
+
+/// `[instance.NAME]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    /// An algorithm, or the absolute path of an object file.
+    pub algorithm: Spanned<String>,
+    /// Profile to take parameters from.
+    pub profile: Option<Spanned<String>>,
+    /// Single parameters; they count more than the profile.
+    #[serde(default)]
+    pub set: BTreeMap<Spanned<String>, Spanned<Setting>>,
+    /// Is it watched, where there is a guard?
+    #[serde(default = "yes")]
+    pub guard: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// `[[rule]]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// Path of a cgroup, from the root of the hierarchy.
+    pub cgroup: Option<Spanned<String>>,
+    /// Or the name of a systemd unit.
+    pub unit: Option<Spanned<String>>,
+    /// Only connections to this prefix.
+    pub to: Option<Spanned<String>>,
+    /// Only connections to this port.
+    pub to_port: Option<Spanned<u16>>,
+    /// An instance, a fallback list or a weighted split.
+    #[serde(rename = "use")]
+    pub uses: Spanned<String>,
+    /// Move the connections that are there already.
+    #[serde(default)]
+    pub existing: bool,
+}
+
+/// `[api]`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Api {
+    /// Where to listen.
+    pub socket: PathBuf,
+    /// Group whose members may ask what changes nothing.
+    pub read_group: String,
+}
+
+impl Default for Api {
+    fn default() -> Self {
+        Self { socket: daemon::SOCKET.into(), read_group: "ccctl".to_owned() }
+    }
+}
+
+/// `[log]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Log {
+    /// The least important that is written.
+    pub level: Level,
+}
+
+/// How much is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// What does not work.
+    Error,
+    /// What will not work, and who was refused.
+    Warn,
+    /// What was changed.
+    #[default]
+    Info,
+    /// Each request.
+    Debug,
+}
+
+/// `[guard]`; [`super::Limits`] has the defaults and says what each means.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Guard {
+    pub fallback: Option<Spanned<String>>,
+    pub every: Option<Spanned<String>>,
+    pub windows: Option<Spanned<u32>>,
+    pub min_connections: Option<Spanned<u32>>,
+    pub stalled_pct: Option<Spanned<u32>>,
+    pub retransmit_pct: Option<Spanned<u32>>,
+    pub timeouts_pct: Option<Spanned<u32>>,
+    pub impossible_pct: Option<Spanned<u32>>,
+    pub times_fallback: Option<Spanned<u32>>,
+}
+
+/// `[metrics]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Metrics {
+    /// Without, nothing counts.
+    pub enabled: bool,
+    /// Address and port of this host's loopback; the unix socket has them in any case.
+    pub listen: Option<Spanned<String>>,
+    /// Interfaces on which the ACK clock runs.
+    pub acks: Vec<Spanned<String>>,
+    /// Have the kernel count the run time of programs.
+    pub bpf_stats: bool,
+}
+
+impl File {
+    /// Reads the text of a file; `name` is how messages call it.
+    pub fn of_text(name: &str, text: &str) -> anyhow::Result<Self> {
+        toml::from_str(text).map_err(|error| {
+            let message = error.message().lines().collect::<Vec<_>>().join(" ");
+            let remedy = suggestion(&message).unwrap_or_else(|| "docs/daemon.md describes every key".to_owned());
+            wrong(&Place { file: name, text }, error.span().map_or(0, |span| span.start), message, remedy)
+        })
+    }
+}
+
+/// A text, for the line of what is wrong in it.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// How messages call the file.
+    pub file: &'a str,
+    /// All of it.
+    pub text: &'a str,
+}
+
+/// What is wrong, with file and line.
+pub fn wrong(
+    place: &Place<'_>,
+    offset: usize,
+    cause: impl std::fmt::Display,
+    remedy: impl Into<String>,
+) -> anyhow::Error {
+    let before = place.text.get(..offset).unwrap_or(place.text);
+    let line = before.matches('\n').count() + 1;
+    UsageError::new(format!("{}:{line}: {cause}", place.file), remedy).into()
+}
+
+/// Out of "unknown field `x`, expected one of `y`, `z`": the one most like it.
+fn suggestion(message: &str) -> Option<String> {
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    let unknown = message.starts_with("unknown ").then(|| quoted.next()).flatten()?;
+    let similar = ccctl_catalog::closest(unknown, quoted)?;
+    Some(format!("did you mean {similar}?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> (String, String) {
+        let error = File::of_text("f.toml", text).expect_err("it is wrong");
+        (ccctl_console::cause(&error), crate::error::remedy(&error).unwrap_or_default())
+    }
+
+    #[test]
+    fn an_empty_file_asks_for_nothing() {
+        let file = File::of_text("f.toml", "").expect("it is right");
+        assert!(file.default.is_none() && file.instance.is_empty() && file.rule.is_empty());
+        assert_eq!((file.api, file.log, file.guard), (Api::default(), Log::default(), None));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line_and_what_was_meant() {
+        for (text, place, hint) in [
+            ("\ndefualt = \"web\"", "f.toml:2: unknown field `defualt`", "did you mean default?"),
+            ("[instance.web]\nalgorithm = \"cubic\"\nprofil = 1", "f.toml:3: unknown field `profil`", "profile?"),
+            ("[api]\nsocket = \"/x\"\nread_grup = \"x\"", "f.toml:3:", "did you mean read_group?"),
+            ("[log]\nlevel = \"inof\"", "f.toml:2: unknown variant `inof`", "did you mean info?"),
+            ("[[rule]]\nuse = \"x\"\nto_port = 70000", "f.toml:3:", "docs/daemon.md"),
+            ("[instance.web]\n", "f.toml:1: missing field `algorithm`", "docs/daemon.md"),
+            ("default = 1", "f.toml:1: invalid type", "docs/daemon.md"),
+            ("[api]\n[api]\n", "f.toml:2: duplicate key", "docs/daemon.md"),
+            ("x", "f.toml:1:", "docs/daemon.md"),
+        ] {
+            let (cause, remedy) = error(text);
+            assert!(cause.starts_with(place), "{text:?}: {cause}");
+            assert!(remedy.contains(hint), "{text:?}: {remedy}");
+        }
+    }
+}

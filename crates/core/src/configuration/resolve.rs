@@ -1,0 +1,409 @@
+//! What the file means: algorithms, parameters and rules that exist, or what is wrong with it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::path::Path;
+
+use ccctl_catalog::ParameterSet;
+use ccctl_console::cause;
+use ccctl_loader::{
+    available_algorithms, parse_targets, CgroupPath, CgroupTree, Prefix, Program, Selector, MOST_RULES,
+};
+use toml::Spanned;
+
+use super::file::{self, wrong, File, Place};
+use super::limits::Limits;
+use crate::error::remedy;
+use crate::request;
+use crate::rule_target::RuleTarget;
+use crate::settings::{Setting, Settings};
+use crate::trust::Trust;
+
+/// An instance that is to be there.
+#[derive(Debug, Clone)]
+pub struct WantedInstance {
+    /// Kernel name.
+    pub name: String,
+    /// The algorithm.
+    pub program: Program,
+    /// Name of the profile; empty: none.
+    pub profile: String,
+    /// All parameters.
+    pub parameters: ParameterSet,
+}
+
+/// A rule that is to be in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WantedRule {
+    /// Path of the cgroup,
+    pub cgroup: Option<String>,
+    /// or name of a unit.
+    pub unit: Option<String>,
+    /// Prefix of the peer's address.
+    pub to: Option<String>,
+    /// Port of the service.
+    pub to_port: Option<u16>,
+    /// What connections get.
+    pub targets: String,
+    /// Also those that are alive.
+    pub existing: bool,
+}
+
+impl WantedRule {
+    /// For whom. The cgroup may come later.
+    pub fn selector(&self) -> anyhow::Result<Selector> {
+        let (cgroup, unit, to) = (self.cgroup.as_deref(), self.unit.as_deref(), self.to.as_deref());
+        RuleTarget { cgroup, unit, pid: None, to, to_port: self.to_port }.selector(true)
+    }
+
+    /// For messages.
+    #[must_use]
+    pub fn label(&self) -> String {
+        self.cgroup.clone().or(self.unit.clone()).unwrap_or_default()
+    }
+}
+
+/// A file that was understood.
+#[derive(Debug, Clone, Default)]
+pub struct Configuration {
+    /// Default of the daemon's network namespace.
+    pub default: Option<String>,
+    /// Instances, by name.
+    pub instances: Vec<WantedInstance>,
+    /// Rules.
+    pub rules: Vec<WantedRule>,
+    /// The API.
+    pub api: file::Api,
+    /// The log.
+    pub log: file::Log,
+    /// The guard; none: nothing is watched.
+    pub guard: Option<Guard>,
+    /// What Prometheus gets; none: nothing counts.
+    pub metrics: Option<Metrics>,
+}
+
+/// What Prometheus gets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Metrics {
+    /// Where to listen, beside the unix socket.
+    pub listen: Option<SocketAddr>,
+    /// Interfaces on which the ACK clock runs.
+    pub acks: Vec<String>,
+    /// Have the kernel count the run time of programs.
+    pub bpf_stats: bool,
+}
+
+/// What is watched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guard {
+    /// From when on an instance is out of use.
+    pub limits: Limits,
+    /// Instances that the file leaves out.
+    pub left_out: Vec<String>,
+}
+
+impl Guard {
+    /// Is an instance of this name watched?
+    #[must_use]
+    pub fn watches(&self, name: &str) -> bool {
+        name != self.limits.fallback && self.left_out.iter().all(|known| known != name)
+    }
+}
+
+impl Configuration {
+    /// Reads and checks a text; `name` is how messages call it. The kernel is only asked which algorithms it has.
+    /// `trust` is for the object files that it names.
+    pub fn of_text(name: &str, text: &str, trust: Trust) -> anyhow::Result<Self> {
+        let file = File::of_text(name, text)?;
+        let place = Place { file: name, text };
+        let instances = file.instance.iter().map(|(name, instance)| wanted(&place, name, instance, trust));
+        let instances = instances.collect::<anyhow::Result<Vec<_>>>()?;
+        let names: Vec<String> = instances.iter().map(|wanted| wanted.name.clone()).collect();
+        let rules = check_rules(&place, &file.rule, &names)?;
+        if let Some(default) = &file.default {
+            check_known(&place, default.get_ref(), default.span().start, &names)?;
+        }
+        let guard = file.guard.as_ref().map(|guard| check_guard(&place, guard, &file.instance, &names)).transpose()?;
+        let default = file.default.map(Spanned::into_inner);
+        let metrics = check_metrics(&place, file.metrics)?;
+        Ok(Self { default, instances, rules, api: file.api, log: file.log, guard, metrics })
+    }
+}
+
+fn wanted(
+    place: &Place<'_>,
+    name: &Spanned<String>,
+    instance: &file::Instance,
+    trust: Trust,
+) -> anyhow::Result<WantedInstance> {
+    ccctl_loader::check_name(name.get_ref()).map_err(|error| at(place, name, &error.into()))?;
+    let word = instance.algorithm.get_ref();
+    if Program::is_file(word) && !Path::new(word).is_absolute() {
+        let cause = format!("{word:?} is no absolute path");
+        return Err(wrong(place, instance.algorithm.span().start, cause, "an object file goes by its absolute path"));
+    }
+    let program = request::program(word, trust).map_err(|error| at(place, &instance.algorithm, &error))?;
+    let profile = instance.profile.as_ref();
+    let parameters = match profile {
+        None => Ok(program.defaults()),
+        Some(profile) => request::parameters(&program, program.defaults(), Some(profile.get_ref()), &Settings::new())
+            .map_err(|error| at(place, profile, &error)),
+    };
+    let mut parameters = parameters?;
+    for (key, value) in &instance.set {
+        set(&mut parameters, key, value).map_err(|error| at(place, key, &error))?;
+    }
+    let profile = profile.map_or_else(String::new, |profile| profile.get_ref().clone());
+    Ok(WantedInstance { name: name.get_ref().clone(), program, profile, parameters })
+}
+
+fn set(parameters: &mut ParameterSet, key: &Spanned<String>, value: &Spanned<Setting>) -> anyhow::Result<()> {
+    Ok(parameters.set(key.get_ref(), &value.get_ref().to_string()).map_err(ccctl_loader::Error::from)?)
+}
+
+fn check_rules(place: &Place<'_>, rules: &[file::Rule], names: &[String]) -> anyhow::Result<Vec<WantedRule>> {
+    let mut wanted: Vec<WantedRule> = Vec::new();
+    let mut seen = BTreeSet::new();
+    let tree = CgroupTree::find().ok();
+    if let Some(first_beyond) = rules.get(MOST_RULES) {
+        let cause = format!("{} rules, and {MOST_RULES} are the most", rules.len());
+        let remedy = "a rule for a cgroup above, instead of many for those below";
+        return Err(wrong(place, first_beyond.uses.span().start, cause, remedy));
+    }
+    for rule in rules {
+        let (new, connections) = check_rule(place, rule, names, tree.as_ref())?;
+        if !seen.insert(connections) {
+            let cause = format!("a second rule for the same connections of {}", new.label());
+            return Err(wrong(
+                place,
+                rule.uses.span().start,
+                cause,
+                "one rule for them, such as use = \"web=90,reno=10\"",
+            ));
+        }
+        wanted.push(new);
+    }
+    Ok(wanted)
+}
+
+/// Which connections a rule is for, in the only form of each name: `/a` and `/a/` are one cgroup.
+type Connections = (Option<CgroupPath>, Option<String>, Option<Prefix>, Option<u16>);
+
+fn check_rule(
+    place: &Place<'_>,
+    rule: &file::Rule,
+    names: &[String],
+    tree: Option<&CgroupTree>,
+) -> anyhow::Result<(WantedRule, Connections)> {
+    let cgroup = check_cgroup(place, rule, tree)?;
+    let prefix = |to: &Spanned<String>| to.get_ref().parse::<Prefix>().map_err(|error| at(place, to, &error.into()));
+    let to = rule.to.as_ref().map(prefix).transpose()?;
+    if let Some(port) = rule.to_port.as_ref().filter(|port| *port.get_ref() == 0) {
+        return Err(wrong(place, port.span().start, "no service has port 0", "1 to 65535, or none for all"));
+    }
+    parse_targets(rule.uses.get_ref(), names).map_err(|error| at(place, &rule.uses, &error.into()))?;
+    let text = |value: &Option<Spanned<String>>| value.as_ref().map(|value| value.get_ref().clone());
+    let wanted = WantedRule {
+        cgroup: text(&rule.cgroup),
+        unit: text(&rule.unit),
+        to: text(&rule.to),
+        to_port: rule.to_port.as_ref().map(|port| *port.get_ref()),
+        targets: rule.uses.get_ref().clone(),
+        existing: rule.existing,
+    };
+    let connections = (cgroup, wanted.unit.clone(), to, wanted.to_port);
+    Ok((wanted, connections))
+}
+
+/// A cgroup or a unit may be missing now, but it must be a name that one could have.
+fn check_cgroup(place: &Place<'_>, rule: &file::Rule, tree: Option<&CgroupTree>) -> anyhow::Result<Option<CgroupPath>> {
+    match (&rule.cgroup, &rule.unit) {
+        (Some(path), None) => {
+            let text = path.get_ref();
+            let parsed = tree.map_or_else(|| CgroupPath::parse(text), |tree| tree.path(text));
+            parsed.map(Some).map_err(|error| at(place, path, &error.into()))
+        }
+        (None, Some(unit)) if unit.get_ref().is_empty() || unit.get_ref().contains('/') => {
+            let cause = format!("{:?} is no unit's name", unit.get_ref());
+            Err(wrong(place, unit.span().start, cause, "unit = \"backup.service\", or cgroup = \"/PATH\""))
+        }
+        (None, Some(_)) => Ok(None),
+        _ => {
+            let remedy = "cgroup = \"/system.slice/backup.service\", or unit = \"backup.service\"";
+            Err(wrong(place, rule.uses.span().start, "a rule has either a cgroup or a unit", remedy))
+        }
+    }
+}
+
+fn check_guard(
+    place: &Place<'_>,
+    guard: &Spanned<file::Guard>,
+    instances: &BTreeMap<Spanned<String>, file::Instance>,
+    names: &[String],
+) -> anyhow::Result<Guard> {
+    let limits = Limits::of_file(place, guard.get_ref())?;
+    let offset = guard.get_ref().fallback.as_ref().map_or(guard.span().start, |fallback| fallback.span().start);
+    check_known(place, &limits.fallback, offset, names)?;
+    let left_out = instances.iter().filter(|(_, instance)| !instance.guard);
+    Ok(Guard { limits, left_out: left_out.map(|(name, _)| name.get_ref().clone()).collect() })
+}
+
+/// What is wrong is told also where it is off. Whether there are such interfaces is known when they are needed.
+fn check_metrics(place: &Place<'_>, metrics: file::Metrics) -> anyhow::Result<Option<Metrics>> {
+    let listen = metrics.listen.as_ref().map(|listen| loopback(place, listen)).transpose()?;
+    for interface in &metrics.acks {
+        let name = interface.get_ref();
+        if name.is_empty() || name.len() > 15 || name.contains(|letter: char| letter == '/' || letter.is_whitespace()) {
+            let cause = format!("{name:?} is no interface's name");
+            return Err(wrong(place, interface.span().start, cause, "ip link shows them: acks = [\"eth0\"]"));
+        }
+    }
+    let acks = metrics.acks.into_iter().map(Spanned::into_inner).collect();
+    let meant = Metrics { listen, acks, bpf_stats: metrics.bpf_stats };
+    Ok(metrics.enabled.then_some(meant))
+}
+
+/// Metrics tell of cgroups and what they do: that is not for the network.
+fn loopback(place: &Place<'_>, listen: &Spanned<String>) -> anyhow::Result<SocketAddr> {
+    let text = listen.get_ref();
+    let address = text.parse::<SocketAddr>().ok().filter(|address| address.ip().is_loopback() && address.port() > 0);
+    address.ok_or_else(|| {
+        let cause = format!("{text:?} is no address and port of the loopback");
+        let remedy =
+            "listen = \"127.0.0.1:9877\", or \"[::1]:9877\"; from elsewhere through a proxy or tunnel of this host";
+        wrong(place, listen.span().start, cause, remedy)
+    })
+}
+
+/// A default and a fallback are an instance of the file, or something that the kernel has.
+fn check_known(place: &Place<'_>, name: &str, offset: usize, names: &[String]) -> anyhow::Result<()> {
+    let mut known = available_algorithms()?;
+    known.extend_from_slice(names);
+    if known.iter().any(|known| known == name) {
+        return Ok(());
+    }
+    let remedy = match ccctl_catalog::closest(name, known.iter().map(String::as_str)) {
+        Some(similar) => format!("did you mean {similar}?"),
+        None => format!("there are {}", known.join(", ")),
+    };
+    Err(wrong(place, offset, format!("neither the file nor the kernel has {name:?}"), remedy))
+}
+
+/// An error, at the place of the value that it is about.
+fn at<T>(place: &Place<'_>, value: &Spanned<T>, error: &anyhow::Error) -> anyhow::Error {
+    wrong(place, value.span().start, cause(error), remedy(error).unwrap_or_else(|| "docs/daemon.md".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instances_have_their_profiles_and_their_own_values() {
+        let text = "[instance.web]\nalgorithm = \"cubic\"\nprofile = \"linux\"\nset = { beta_q10 = 800 }\n";
+        let configuration = Configuration::of_text("f.toml", text, Trust::Checked).expect("it is right");
+        let web = &configuration.instances[0];
+        assert_eq!(
+            (web.name.as_str(), web.program.algorithm.as_str(), web.profile.as_str()),
+            ("web", "cubic", "linux")
+        );
+        assert_eq!(web.parameters.get("beta_q10"), Some(800));
+    }
+
+    /// Without the comment signs of what is no sentence.
+    fn uncommented(shipped: &str) -> String {
+        let value = |line: &str| line.starts_with('[') || line.contains(" = ");
+        let lines = shipped.lines().filter_map(|line| line.strip_prefix("# ")).filter(|line| value(line));
+        lines.filter(|line| !line.ends_with('.')).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn the_shipped_file_is_all_comments_and_these_have_the_defaults() {
+        let shipped = include_str!("../../../../configs/ccctl.toml");
+        let as_it_is = Configuration::of_text("ccctl.toml", shipped, Trust::Checked).expect("it is right");
+        assert!(as_it_is.instances.is_empty() && as_it_is.rules.is_empty() && as_it_is.default.is_none());
+        assert_eq!((as_it_is.guard, as_it_is.metrics), (None, None));
+        let text = uncommented(shipped);
+        // the default stands after tables, where TOML has no place for it
+        let (default, rest): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with("default"));
+        let configuration = Configuration::of_text("ccctl.toml", &[default, rest].concat().join("\n"), Trust::Checked)
+            .expect("the examples are right");
+        assert_eq!((configuration.api, configuration.log), (file::Api::default(), file::Log::default()));
+        assert_eq!(
+            (configuration.instances.len(), configuration.rules.len(), configuration.default.as_deref()),
+            (2, 1, Some("web"))
+        );
+        let web = configuration.instances.iter().find(|wanted| wanted.name == "web").expect("it is an example");
+        assert_eq!(web.parameters.get("beta_q10"), web.program.defaults().get("beta_q10"));
+        assert!(configuration.rules[0].existing);
+        let metrics =
+            Metrics { listen: Some(([127, 0, 0, 1], 9877).into()), acks: vec!["eth0".to_owned()], bpf_stats: false };
+        assert_eq!(configuration.metrics, Some(metrics));
+        let guard = configuration.guard.expect("it is in the file");
+        assert_eq!((guard.limits, guard.left_out), (Limits::default(), vec!["backup".to_owned()]));
+    }
+
+    #[test]
+    fn names_that_do_not_exist_are_errors_with_line_and_suggestion() {
+        for (text, place, hint) in [
+            (
+                "[instance.web]\nalgorithm = \"cubci\"",
+                "f.toml:2: there is no algorithm \"cubci\"",
+                "did you mean cubic",
+            ),
+            ("[instance.web]\nalgorithm = \"cubic\"\nprofile = \"linxu\"", "f.toml:3:", "linux"),
+            ("[instance.web]\nalgorithm = \"cubic\"\nset = { beta_q1 = 1 }", "f.toml:3:", "beta_q10"),
+            ("[instance.web]\nalgorithm = \"cubic\"\nset = { beta_q10 = 1 }", "f.toml:3:", "512"),
+            ("[instance.much_too_long_name]\nalgorithm = \"cubic\"", "f.toml:1:", "1 to 15"),
+            ("[instance.web]\nalgorithm = \"x.o\"", "f.toml:2:", "absolute"),
+            ("[instance.web]\nalgorithm = \"/none.o\"", "f.toml:2:", "none.o"),
+            ("default = \"wweb\"\n[instance.web]\nalgorithm = \"cubic\"", "f.toml:1: neither", "did you mean web"),
+            ("[[rule]]\nuse = \"reno\"", "f.toml:2: a rule has either", "cgroup = "),
+            ("[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\nunit = \"a\"", "f.toml:2: a rule has either", "cgroup = "),
+            ("[[rule]]\nuse = \"reno\"\ncgroup = \"a\"", "f.toml:3:", "a path from the root"),
+            ("[[rule]]\nuse = \"reno\"\nunit = \"a/b\"", "f.toml:3:", "no unit's name"),
+            ("[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\nto = \"10.0.0.0/33\"", "f.toml:4:", "33"),
+            ("[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\nto_port = 0", "f.toml:4:", "65535"),
+            ("[[rule]]\ncgroup = \"/a\"\nuse = \"rneo\"", "f.toml:3:", "did you mean reno"),
+            ("[[rule]]\ncgroup = \"/a\"\nuse = \"reno=x\"", "f.toml:3:", "a weight of 1"),
+            (
+                "[[rule]]\ncgroup = \"/a\"\nuse = \"reno\"\n[[rule]]\ncgroup = \"/a\"\nuse = \"reno\"",
+                "f.toml:6:",
+                "second",
+            ),
+            (
+                "[[rule]]\ncgroup = \"/a/b\"\nuse = \"reno\"\n[[rule]]\ncgroup = \"/a//b/\"\nuse = \"cubic\"",
+                "f.toml:6:",
+                "second",
+            ),
+            (
+                "[[rule]]\nunit = \"a\"\nto = \"10.0.0.1\"\nuse = \"reno\"\n\
+                 [[rule]]\nunit = \"a\"\nto = \"::ffff:10.0.0.1/128\"\nuse = \"cubic\"",
+                "f.toml:8:",
+                "second",
+            ),
+            ("[guard]\nfallback = \"rneo\"", "f.toml:2: neither", "did you mean reno"),
+            ("[guard]\nfalback = \"reno\"", "f.toml:2:", "did you mean fallback"),
+            ("[guard]\nevery = \"5\"", "f.toml:2:", "\"1s\" to \"1h\""),
+            ("[guard]\nevery = \"999ms\"", "f.toml:2:", "\"1s\" to \"1h\""),
+            ("[guard]\n\nwindows = 0", "f.toml:3: windows = 0", "1 to 60"),
+            ("[guard]\nstalled_pct = 101", "f.toml:2: stalled_pct = 101", "1 to 100"),
+            ("[guard]\nretransmit_pct = 0", "f.toml:2:", "1 to 100"),
+            ("[guard]\ntimes_fallback = 1001", "f.toml:2:", "1 to 1000"),
+            ("[guard]\nmin_connections = -1", "f.toml:2:", "docs/daemon.md"),
+            ("[instance.web]\nalgorithm = \"cubic\"\ngaurd = false", "f.toml:3:", "did you mean guard"),
+            ("[metrics]\nlisten = \"0.0.0.0:9877\"", "f.toml:2: \"0.0.0.0:9877\"", "127.0.0.1:9877"),
+            ("[metrics]\nlisten = \"192.0.2.1:9877\"", "f.toml:2:", "127.0.0.1:9877"),
+            ("[metrics]\nlisten = \"127.0.0.1\"", "f.toml:2:", "127.0.0.1:9877"),
+            ("[metrics]\nlisten = \"127.0.0.1:0\"", "f.toml:2:", "127.0.0.1:9877"),
+            ("[metrics]\nlisten = \"localhost:9877\"", "f.toml:2:", "127.0.0.1:9877"),
+            ("[metrics]\nenabeld = true", "f.toml:2:", "did you mean enabled"),
+            ("[metrics]\n\nacks = [\"\"]", "f.toml:3:", "acks = [\"eth0\"]"),
+            ("[metrics]\nacks = [\"eth 0\"]", "f.toml:2:", "acks = [\"eth0\"]"),
+        ] {
+            let error = Configuration::of_text("f.toml", text, Trust::Checked).expect_err("it is wrong");
+            let said = format!("{} {}", cause(&error), remedy(&error).unwrap_or_default());
+            assert!(said.starts_with(place) && said.contains(hint), "{text:?}: {said}");
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! A first look at an object file, by a process of its own: libbpf trusts what it reads, and a damaged file can crash it or
+//! keep it for ever. The process gets the bytes that are loaded afterwards, not the file.
+
+use std::fs::{self, File};
+use std::io::{Read as _, Seek as _, Write as _};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use ccctl_console::{Exit, UsageError};
+use ccctl_loader::Program;
+use nix::fcntl::{fcntl, FcntlArg, SealFlag};
+use nix::sys::memfd::{memfd_create, MFdFlags};
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::Signal;
+use nix::unistd::getppid;
+
+use crate::error;
+use crate::sys;
+
+/// The command, which is not for people, that looks.
+pub const COMMAND: &str = "look-at-object";
+/// Longest time that a look takes. Those of the algorithms that are built in take a tenth of a second.
+const LONGEST: Duration = Duration::from_secs(10);
+/// Between two looks at whether it has ended.
+const POLL: Duration = Duration::from_millis(5);
+/// Address space of the process: itself, the kernel's types and the object.
+const MEMORY_BYTES: u64 = 1 << 30;
+/// Whom the kernel ends first where memory is short; the daemon's own value would be inherited.
+const OOM_SCORE: &str = "1000";
+
+/// Has these bytes looked at. What is wrong with an object that can be read is told where it is loaded.
+pub fn look(label: &str, object: &[u8]) -> anyhow::Result<()> {
+    let damaged = |how: &str| {
+        let cause = format!("{label} is damaged: reading it {how}");
+        Err(UsageError::new(cause, "compile it again").into())
+    };
+    match ended(start(object).context("look at an object file")?)? {
+        None => {
+            let cause = format!(
+                "{label} is damaged, or has an endless loop: reading it takes longer than {} s",
+                LONGEST.as_secs()
+            );
+            Err(UsageError::new(cause, "give each loop a constant bound, or compile it again").into())
+        }
+        Some(status) if status.code().is_none() => damaged("crashes"),
+        Some(status) if status.code() == Some((Exit::NotLooked as u8).into()) => {
+            anyhow::bail!("{label} cannot be looked at: the process that does it cannot limit itself")
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+fn start(object: &[u8]) -> anyhow::Result<Child> {
+    // The link leads to the running program also where its file was replaced.
+    let mut command = Command::new("/proc/self/exe");
+    command.arg(COMMAND).arg(std::process::id().to_string()).env_clear();
+    command.stdin(sealed(object)?).stdout(Stdio::null()).stderr(Stdio::null());
+    Ok(command.spawn()?)
+}
+
+/// The bytes as a file that nobody can change any more.
+fn sealed(object: &[u8]) -> anyhow::Result<File> {
+    let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
+    let mut file = File::from(memfd_create(c"ccctl-object", flags)?);
+    file.write_all(object)?;
+    file.rewind()?;
+    let seals = SealFlag::F_SEAL_WRITE | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_SEAL;
+    fcntl(&file, FcntlArg::F_ADD_SEALS(seals))?;
+    Ok(file)
+}
+
+/// None where it has not ended in time; it is ended then.
+fn ended(mut child: Child) -> anyhow::Result<Option<ExitStatus>> {
+    let started = Instant::now();
+    while started.elapsed() < LONGEST {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        std::thread::sleep(POLL);
+    }
+    child.kill()?;
+    child.wait()?;
+    Ok(None)
+}
+
+/// The process's side: limits itself, and then reads what stdin has, as `load` does it.
+pub fn run(parent: u32) -> Exit {
+    if confine(parent).is_err() {
+        return Exit::NotLooked;
+    }
+    ccctl_loader::keep_no_verifier_logs();
+    let mut object = Vec::new();
+    let read = std::io::stdin().read_to_end(&mut object).map_err(anyhow::Error::from);
+    let looked = read.and_then(|_| {
+        let program = Program::of_object("the object", object)?;
+        Ok(ccctl_loader::check(&program)?)
+    });
+    looked.map_or_else(|error| error::ending(&error).exit, |_| Exit::Done)
+}
+
+fn confine(parent: u32) -> anyhow::Result<()> {
+    set_pdeathsig(Signal::SIGKILL)?;
+    anyhow::ensure!(u32::try_from(getppid().as_raw()) == Ok(parent), "the parent has ended");
+    fs::write("/proc/self/oom_score_adj", OOM_SCORE)?;
+    sys::limit_address_space(MEMORY_BYTES)?;
+    sys::limit_processor_time(LONGEST)?;
+    Ok(())
+}

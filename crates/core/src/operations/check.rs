@@ -1,0 +1,61 @@
+//! Whether the kernel accepts an algorithm.
+
+use ccctl_loader::Program;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::request;
+use crate::trust::Trust;
+use crate::Operation;
+
+/// Ask the kernel whether it accepts an algorithm, without registering it.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    /// An algorithm, or the absolute path of an object file.
+    pub algorithm: String,
+    /// Take an object file although others than root can write it.
+    #[serde(default)]
+    pub trust_writable: bool,
+}
+
+/// What the verifier did.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Checked {
+    /// Algorithm, as `ccctl algorithms` lists it; of an object file, the one in it.
+    pub algorithm: String,
+    /// Always true: a refusal is an error.
+    pub accepted: bool,
+    /// What the verifier looked at, by hook.
+    pub verified: Vec<CheckedProgram>,
+}
+
+/// One hook.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct CheckedProgram {
+    /// Name of the C function.
+    pub name: String,
+    /// What the verifier looked at.
+    pub verified_instructions: u32,
+}
+
+impl Operation for Check {
+    type Answer = Checked;
+    const NAME: &'static str = "check";
+    const TITLE: &'static str = "Ask the kernel whether it accepts an algorithm or object file, without registering it";
+
+    /// Nothing is changed, but a file is read with the daemon's rights: that is for root alone.
+    fn changes(&self) -> bool {
+        Program::is_file(&self.algorithm)
+    }
+
+    fn run(&self) -> anyhow::Result<Checked> {
+        let program = request::program(&self.algorithm, Trust::of_option(self.trust_writable))?;
+        let verified = ccctl_loader::check(&program)?;
+        let verified = verified
+            .into_iter()
+            .map(|(name, verified_instructions)| CheckedProgram { name, verified_instructions })
+            .collect();
+        Ok(Checked { algorithm: program.algorithm, accepted: true, verified })
+    }
+}

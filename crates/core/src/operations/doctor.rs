@@ -1,0 +1,44 @@
+//! What this host can do.
+
+use ccctl_loader::{check_all, check_calls, Check, Status, REGISTRATION};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Operation;
+
+/// Check what this host can do.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Doctor {}
+
+/// What was found.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Diagnosis {
+    /// The kernel's version.
+    pub kernel: Option<String>,
+    /// Can algorithms be loaded here?
+    pub ok: bool,
+    /// Everything that was looked at.
+    pub checks: Vec<Check>,
+}
+
+impl Operation for Doctor {
+    type Answer = Diagnosis;
+    const NAME: &'static str = "doctor";
+    const TITLE: &'static str = "Check what this host can do";
+
+    fn changes(&self) -> bool {
+        false
+    }
+
+    fn run(&self) -> anyhow::Result<Diagnosis> {
+        let mut checks = check_all();
+        let ok = checks.iter().all(|check| check.status != Status::Fail);
+        let is_wedged = checks.iter().any(|check| check.name == REGISTRATION && check.status != Status::Ok);
+        if !is_wedged {
+            checks.push(check_calls());
+        }
+        let kernel = checks.iter().find(|check| check.name == "kernel").map(|check| check.detail.clone());
+        Ok(Diagnosis { kernel, ok, checks })
+    }
+}

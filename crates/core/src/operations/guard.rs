@@ -1,0 +1,92 @@
+//! The guard.
+
+use ccctl_console::output;
+use ccctl_loader::guard::{rearm, trips, Trip};
+use ccctl_loader::Error;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::daemon::{self, GuardReport};
+use crate::request;
+use crate::Operation;
+
+/// Show what the guard watches and what it has taken out of use, or arm it again for an instance.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Guard {
+    /// Instance to use and watch again; without, nothing is changed.
+    pub rearm: Option<String>,
+}
+
+/// What is watched and out of use.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct GuardAnswer {
+    /// What is watched; none where no daemon runs, or its file has no `[guard]`.
+    pub guard: Option<GuardReport>,
+    /// Instances that are out of use, as the kernel has them marked.
+    pub tripped: Vec<Tripped>,
+    /// The instance that is used and watched again.
+    pub rearmed: Option<String>,
+}
+
+/// An instance that is out of use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tripped {
+    /// Kernel name.
+    pub name: String,
+    /// What connections get instead.
+    pub fallback: String,
+    /// Since when, RFC 3339.
+    pub since: String,
+    /// Why.
+    pub why: String,
+}
+
+impl From<Trip> for Tripped {
+    fn from(trip: Trip) -> Self {
+        let Trip { name, fallback, since, why } = trip;
+        Self { name, fallback, since: output::time(since), why }
+    }
+}
+
+/// Instances that are out of use, as the kernel has them marked.
+pub fn tripped() -> anyhow::Result<Vec<Tripped>> {
+    Ok(trips()?.into_iter().map(Tripped::from).collect())
+}
+
+impl Operation for Guard {
+    type Answer = GuardAnswer;
+    const NAME: &'static str = "guard";
+    const TITLE: &'static str = "Show what the guard watches and has taken out of use, or arm it again";
+
+    fn changes(&self) -> bool {
+        self.rearm.is_some()
+    }
+
+    fn run(&self) -> anyhow::Result<GuardAnswer> {
+        if let Some(name) = &self.rearm {
+            require_tripped(name)?;
+            if let Some(daemon) = daemon::here() {
+                daemon.rearm(name)?;
+            } else {
+                daemon::require_none("arm the guard")?;
+                rearm(&request::lock()?, name)?;
+            }
+        }
+        let guard = daemon::here().and_then(daemon::RunningDaemon::guard);
+        Ok(GuardAnswer { guard, tripped: tripped()?, rearmed: self.rearm.clone() })
+    }
+}
+
+fn require_tripped(name: &str) -> anyhow::Result<()> {
+    let trips = trips()?;
+    if trips.iter().any(|trip| trip.name == name) {
+        return Ok(());
+    }
+    let names: Vec<String> = trips.into_iter().map(|trip| trip.name).collect();
+    let hint = match names.as_slice() {
+        [] => "the guard has taken nothing out of use".to_owned(),
+        names => format!("there is {}", names.join(", ")),
+    };
+    Err(Error::Unknown { kind: "instance out of use called", name: name.to_owned(), hint }.into())
+}

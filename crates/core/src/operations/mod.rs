@@ -1,0 +1,49 @@
+//! What ccctl does, as operations: a request goes in, an answer comes out, both plain data.
+//!
+//! A command makes a request from its arguments, has it executed by the daemon or in its own process, and prints the answer;
+//! `--json` is the answer itself. The same operation is a path of the daemon's API, so that both ways give the same.
+
+pub mod acks;
+mod algorithms;
+mod apply;
+mod assign;
+mod check;
+mod default;
+mod doctor;
+mod down;
+mod guard;
+mod list;
+mod load;
+mod migrate;
+pub mod plot;
+mod rules;
+mod show;
+mod sockets;
+mod status;
+mod swap;
+pub mod trace;
+mod tune;
+mod unassign;
+mod unload;
+mod why;
+
+pub use algorithms::Algorithms;
+pub use apply::{Applied, Apply};
+pub use assign::{Assign, Assigned};
+pub use check::Check;
+pub use default::Default;
+pub use doctor::Doctor;
+pub use down::Down;
+pub use guard::{tripped, Guard, GuardAnswer, Tripped};
+pub use list::{List, Listing};
+pub use load::Load;
+pub use migrate::{Migrate, Migrated};
+pub use rules::{RuleInfo, Rules};
+pub use show::{Show, Shown, ShownAlgorithm, ShownInstance};
+pub use sockets::{state_text, Column, Socket, SocketFilter, Sockets, Transport};
+pub use status::Status;
+pub use swap::Swap;
+pub use tune::Tune;
+pub use unassign::Unassign;
+pub use unload::Unload;
+pub use why::{ExplainedSocket, MetRule, Why};

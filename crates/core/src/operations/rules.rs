@@ -1,0 +1,95 @@
+//! The rules in force.
+
+use ccctl_loader::{format_choices, read_rules, rule_usage, CgroupTree, Rule};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Operation;
+
+/// List the rules.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rules {}
+
+/// All rules, by id.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct RuleList {
+    /// Each of them.
+    pub rules: Vec<ListedRule>,
+}
+
+/// A rule and its use.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct ListedRule {
+    /// The rule.
+    #[serde(flatten)]
+    pub rule: RuleInfo,
+    /// Is there a cgroup of this path now?
+    pub cgroup_exists: bool,
+    /// Live sockets that have met it, listening ones included.
+    pub socket_count: usize,
+}
+
+/// A rule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RuleInfo {
+    /// Its number, which stays the same as long as it is there.
+    pub id: u32,
+    /// Path of its cgroup.
+    pub cgroup: String,
+    /// Prefix of the peer's address; none: any peer.
+    pub to: Option<String>,
+    /// Port of the service; none: any.
+    pub to_port: Option<u16>,
+    /// What connections get, as one types it.
+    pub targets: String,
+    /// The same, apart.
+    pub choices: Vec<ChoiceInfo>,
+}
+
+/// One alternative of a rule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ChoiceInfo {
+    /// Kernel names: the first that the kernel has is given.
+    pub congestion_controls: Vec<String>,
+    /// Its share, relative to the other weights.
+    pub weight: u32,
+}
+
+impl From<&Rule> for RuleInfo {
+    fn from(rule: &Rule) -> Self {
+        let choices = rule.choices.iter();
+        Self {
+            id: rule.id,
+            cgroup: rule.selector.cgroup.to_string(),
+            to: rule.selector.to.map(|prefix| prefix.to_string()),
+            to_port: rule.selector.to_port,
+            targets: format_choices(&rule.choices),
+            choices: choices
+                .map(|choice| ChoiceInfo { congestion_controls: choice.names.clone(), weight: choice.weight })
+                .collect(),
+        }
+    }
+}
+
+impl Operation for Rules {
+    type Answer = RuleList;
+    const NAME: &'static str = "rules";
+    const TITLE: &'static str = "List the rules, and how many sockets have met each";
+
+    fn changes(&self) -> bool {
+        false
+    }
+
+    fn run(&self) -> anyhow::Result<RuleList> {
+        let table = read_rules()?;
+        let usage = rule_usage()?;
+        let tree = CgroupTree::find().ok();
+        let listed = |rule: &Rule| ListedRule {
+            rule: rule.into(),
+            cgroup_exists: tree.as_ref().is_some_and(|tree| tree.has(&rule.selector.cgroup)),
+            socket_count: usage.get(&rule.id).copied().unwrap_or(0),
+        };
+        Ok(RuleList { rules: table.rules().iter().map(listed).collect() })
+    }
+}

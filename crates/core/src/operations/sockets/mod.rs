@@ -1,0 +1,103 @@
+//! TCP sockets, their algorithms and how they fare.
+
+mod column;
+mod filter;
+mod socket;
+
+pub use column::Column;
+pub use filter::SocketFilter;
+pub use socket::{Socket, Transport};
+
+pub(super) use socket::LookUp;
+
+use ccctl_loader::{Owners, SocketReader};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Operation;
+/// List TCP sockets of all network namespaces that may be entered. Those in TIME-WAIT and SYN-RECV have no algorithm and
+/// are left out.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Sockets {
+    /// Which.
+    pub filter: SocketFilter,
+    /// In the order of this; without, as the kernel has them.
+    pub sort: Option<Column>,
+    /// At most so many.
+    pub limit: Option<usize>,
+    /// Do not look for the processes that have them open, which costs as much again.
+    pub without_owners: bool,
+    /// Do not decode what algorithms keep for them.
+    pub without_algorithm_state: bool,
+}
+
+/// Sockets.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct SocketsAnswer {
+    /// Each once.
+    pub sockets: Vec<Socket>,
+    /// Network namespaces that could not be looked into, and why.
+    pub unreadable: Vec<String>,
+}
+
+impl Operation for Sockets {
+    type Answer = SocketsAnswer;
+    const NAME: &'static str = "sockets";
+    const TITLE: &'static str = "List TCP sockets, their algorithms and what these keep for them";
+
+    fn changes(&self) -> bool {
+        false
+    }
+
+    fn opens_paths(&self) -> bool {
+        self.filter.opens_paths()
+    }
+
+    fn run(&self) -> anyhow::Result<SocketsAnswer> {
+        let mut sockets = Vec::new();
+        let limit = if self.sort.is_some() { None } else { self.limit };
+        let unreadable = Self { limit, ..self.clone() }.each(|socket| {
+            sockets.push(socket);
+            Ok(())
+        })?;
+        if let Some(column) = self.sort {
+            column.sort(&mut sockets);
+            sockets.truncate(self.limit.unwrap_or(usize::MAX));
+        }
+        Ok(SocketsAnswer { sockets, unreadable })
+    }
+}
+
+impl Sockets {
+    /// Tells one socket after the other, unsorted, as soon as the kernel shows it; returns the namespaces that could not
+    /// be looked into. What `tell` complains of first is the result.
+    pub fn each(&self, mut tell: impl FnMut(Socket) -> anyhow::Result<()> + Send) -> anyhow::Result<Vec<String>> {
+        let filter = self.filter.resolve()?;
+        let reader = SocketReader::new(&filter)?;
+        let owners = if self.without_owners { None } else { Some(Owners::read()?) };
+        let mut look_up = LookUp::new(owners, !self.without_algorithm_state);
+        let (mut found, mut told, mut failure) = (0_usize, 0_usize, None);
+        let unreadable = reader.each(|namespace, record| {
+            found += 1;
+            if failure.is_some() || self.limit.is_some_and(|limit| told >= limit) {
+                return;
+            }
+            match look_up.describe(namespace, record).and_then(&mut tell) {
+                Ok(()) => told += 1,
+                Err(error) => failure = Some(error),
+            }
+        })?;
+        if let (0, Some(name)) = (found, &self.filter.instance) {
+            ccctl_loader::require_available(name)?;
+        }
+        failure.map_or(Ok(unreadable), Err)
+    }
+}
+
+/// What the algorithm keeps, in words.
+#[must_use]
+pub fn state_text(socket: &Socket) -> String {
+    let fields = socket.algorithm_state.iter().flatten();
+    fields.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,40 @@
+//! How the daemon is.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{tripped, Tripped};
+use crate::daemon::{self, DaemonStatus};
+use crate::Operation;
+
+/// Show the daemon, its file, and what does not work.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Status {}
+
+/// How it is.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct StatusAnswer {
+    /// None: no daemon runs. What is in the kernel stays as it is.
+    pub daemon: Option<DaemonStatus>,
+    /// Instances that the guard has taken out of use.
+    #[serde(default)]
+    pub tripped: Vec<Tripped>,
+}
+
+impl Operation for Status {
+    type Answer = StatusAnswer;
+    const NAME: &'static str = "status";
+    const TITLE: &'static str = "Show the daemon, its file, and what does not work";
+
+    fn changes(&self) -> bool {
+        false
+    }
+
+    fn run(&self) -> anyhow::Result<StatusAnswer> {
+        if daemon::here().is_none() {
+            daemon::require_none("tell how the daemon is")?;
+        }
+        Ok(StatusAnswer { daemon: daemon::here().map(daemon::RunningDaemon::status), tripped: tripped()? })
+    }
+}

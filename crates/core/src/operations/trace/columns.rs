@@ -1,0 +1,259 @@
+//! The columns of a trace, and its rows.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use ccctl_catalog::{Field, Layout};
+use ccctl_loader::{Instance, ProgramLayouts};
+use ccctl_series::{unit_of, Column, Table, Value, Values as ColumnValues};
+use ccctl_telemetry::Softnet;
+
+use super::sample::Sample;
+use crate::operations::Socket;
+
+/// Before the names of state fields.
+pub const STATE_PREFIX: &str = "state.";
+/// State of algorithms that came when the columns were settled.
+const OTHER_STATE: &str = "other_state";
+/// The event of a row about the host.
+pub const HOST: &str = "host";
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Integer,
+    Real,
+    Text,
+}
+
+/// Which socket, and why there is a row.
+const IDENTITY: [(&str, &str, Kind); 11] = [
+    ("time_s", "s", Kind::Real),
+    ("event", "", Kind::Text),
+    ("cookie", "", Kind::Integer),
+    ("source", "", Kind::Text),
+    ("destination", "", Kind::Text),
+    ("namespace", "", Kind::Text),
+    ("pid", "", Kind::Integer),
+    ("command", "", Kind::Text),
+    ("congestion_control", "", Kind::Text),
+    ("algorithm", "", Kind::Text),
+    ("recovery", "", Kind::Text),
+];
+/// What TCP knows, in the order of [`values`].
+const VALUES: [(&str, &str, Kind); 17] = [
+    ("cwnd_pkts", "packets", Kind::Integer),
+    ("ssthresh_pkts", "packets", Kind::Integer),
+    ("srtt_us", "us", Kind::Integer),
+    ("rttvar_us", "us", Kind::Integer),
+    ("min_rtt_us", "us", Kind::Integer),
+    ("in_flight_pkts", "packets", Kind::Integer),
+    ("in_flight_bytes", "bytes", Kind::Integer),
+    ("delivered_pkts", "packets", Kind::Integer),
+    ("lost_pkts", "packets", Kind::Integer),
+    ("retransmits_pkts", "packets", Kind::Integer),
+    ("retransmits_in_flight_pkts", "packets", Kind::Integer),
+    ("rto_backoffs", "", Kind::Integer),
+    ("snd_una", "", Kind::Integer),
+    ("acked_bytes", "bytes", Kind::Integer),
+    ("delivery_rate_bytes_per_s", "bytes/s", Kind::Integer),
+    ("pacing_rate_bytes_per_s", "bytes/s", Kind::Integer),
+    ("mss_bytes", "bytes", Kind::Integer),
+];
+const BACKLOG: [(&str, &str, Kind); 2] =
+    [("host_backlog_pkts", "packets", Kind::Integer), ("host_backlog_drops", "packets", Kind::Integer)];
+/// The first one of [`IDENTITY`] that says what the socket runs on.
+const ALGORITHM_AT: usize = 8;
+
+/// A row: a value or nothing for each column.
+pub type Row = Vec<Option<Value>>;
+
+/// Where the state fields of a program go.
+struct Decoder {
+    algorithm: String,
+    fields: Vec<(Field, Option<usize>)>,
+}
+
+/// The columns that each trace has, without rows; with the host's backlogs, if asked for.
+pub fn fixed_columns(backlog: bool) -> anyhow::Result<Table> {
+    let mut table = Table::default();
+    let of_host: &[_] = if backlog { &BACKLOG } else { &[] };
+    for (name, unit, kind) in IDENTITY.iter().chain(&VALUES).chain(of_host) {
+        add(&mut table, name, unit, *kind)?;
+    }
+    Ok(table)
+}
+
+fn add(table: &mut Table, name: &str, unit: &str, kind: Kind) -> anyhow::Result<()> {
+    let values = match kind {
+        Kind::Integer => ColumnValues::Integer(Vec::new()),
+        Kind::Real => ColumnValues::Real(Vec::new()),
+        Kind::Text => ColumnValues::Text(Vec::new()),
+    };
+    let column = Column { name: name.to_owned(), unit: unit.to_owned(), values };
+    table.add(column).context("name the columns")
+}
+
+/// The columns of one trace. They are settled when it begins, since files name them first.
+pub struct Columns {
+    header: Table,
+    state_at: HashMap<String, usize>,
+    programs: ProgramLayouts,
+    decoders: HashMap<u32, Option<Decoder>>,
+    backlog_at: Option<usize>,
+    other_at: usize,
+}
+
+impl Columns {
+    /// Columns for the state of all instances that there are, and of the programs of these sockets.
+    pub fn settle(sockets: &[&Socket], backlog: bool) -> anyhow::Result<Self> {
+        let mut columns = Self {
+            header: fixed_columns(backlog)?,
+            state_at: HashMap::new(),
+            programs: ProgramLayouts::default(),
+            decoders: HashMap::new(),
+            backlog_at: backlog.then_some(IDENTITY.len() + VALUES.len()),
+            other_at: 0,
+        };
+        for instance in Instance::all()? {
+            columns.add_state(&instance.layout)?;
+        }
+        for socket in sockets {
+            let program = columns.programs.of(&socket.congestion_control, socket.map_id.unwrap_or_default())?;
+            let layout = program.and_then(|program| program.contents.as_ref()).map(|(_, layout)| layout.clone());
+            layout.map_or(Ok(()), |layout| columns.add_state(&layout))?;
+        }
+        columns.other_at = columns.header.columns().len();
+        add(&mut columns.header, OTHER_STATE, "", Kind::Text)?;
+        Ok(columns)
+    }
+
+    /// Fields of one name, in several algorithms, share a column: the suffix is the unit in all of them.
+    fn add_state(&mut self, layout: &Layout) -> anyhow::Result<()> {
+        for field in &layout.state {
+            if !self.state_at.contains_key(&field.name) {
+                self.state_at.insert(field.name.clone(), self.header.columns().len());
+                let name = format!("{STATE_PREFIX}{}", field.name);
+                add(&mut self.header, &name, &unit_of(&field.name), Kind::Integer)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The columns without rows, and what is known of all rows.
+    pub fn header(&mut self) -> &mut Table {
+        &mut self.header
+    }
+
+    /// The row of a sample.
+    pub fn row(&mut self, sample: &Sample, socket: &Socket, since_start: f64) -> anyhow::Result<Row> {
+        let mut row: Row = vec![None; self.header.columns().len()];
+        identity(&mut row, socket, sample, since_start);
+        for (at, value) in (IDENTITY.len()..).zip(values(sample)) {
+            row[at] = value.map(Value::Integer);
+        }
+        self.state(sample, &mut row)?;
+        Ok(row)
+    }
+
+    fn state(&mut self, sample: &Sample, row: &mut Row) -> anyhow::Result<()> {
+        let other_at = self.other_at;
+        let Some(decoder) = self.decoder(sample)? else { return Ok(()) };
+        row[ALGORITHM_AT + 1] = Some(text(&decoder.algorithm));
+        let mut others = Vec::new();
+        for (field, at) in &decoder.fields {
+            let Some(value) = field.read(&sample.algorithm_state) else { continue };
+            match (at, i64::try_from(value)) {
+                (Some(at), Ok(value)) => row[*at] = Some(Value::Integer(value)),
+                _ => others.push(format!("{}={value}", field.name)), // no column, or it does not fit into one
+            }
+        }
+        if !others.is_empty() {
+            row[other_at] = Some(text(&others.join(" ")));
+        }
+        Ok(())
+    }
+
+    fn decoder(&mut self, sample: &Sample) -> anyhow::Result<Option<&Decoder>> {
+        if !self.decoders.contains_key(&sample.map_id) {
+            let program = self.programs.of(&sample.algorithm, sample.map_id)?;
+            let contents = program.and_then(|program| program.contents.clone());
+            let place = |field: Field| {
+                let at = self.state_at.get(&field.name).copied();
+                (field, at)
+            };
+            let decoder = contents.map(|(algorithm, layout)| Decoder {
+                algorithm,
+                fields: layout.state.into_iter().map(place).collect(),
+            });
+            self.decoders.insert(sample.map_id, decoder);
+        }
+        Ok(self.decoders.get(&sample.map_id).and_then(Option::as_ref))
+    }
+
+    /// The row of the host: all processors together.
+    pub fn host_row(&self, now: &[Softnet], before: &[Softnet], since_start: f64) -> Option<Row> {
+        let at = self.backlog_at?;
+        let dropped = |of: &[Softnet]| of.iter().map(|softnet| softnet.dropped).sum::<u64>();
+        let length: u64 = now.iter().filter_map(|softnet| softnet.backlog_pkts).sum();
+        let mut row: Row = vec![None; self.header.columns().len()];
+        row[0] = Some(Value::Real(since_start));
+        row[1] = Some(text(HOST));
+        row[at] = whole(length);
+        row[at + 1] = whole(dropped(now).saturating_sub(dropped(before)));
+        Some(row)
+    }
+}
+
+/// Seconds from one moment to another, which may be earlier.
+pub fn seconds_between(from: Duration, to: Duration) -> f64 {
+    let ns = to.as_nanos() as i128 - from.as_nanos() as i128;
+    ns as f64 / 1e9
+}
+
+fn identity(row: &mut Row, socket: &Socket, sample: &Sample, since_start: f64) {
+    let owner = socket.owners.iter().flatten().next();
+    row[0] = Some(Value::Real(since_start));
+    row[1] = Some(text(sample.event.name()));
+    row[2] = whole(sample.cookie);
+    row[3] = Some(text(&socket.source));
+    row[4] = Some(text(&socket.destination));
+    row[5] = Some(text(&socket.namespace));
+    row[6] = owner.and_then(|owner| whole(owner.pid.into()));
+    row[7] = owner.map(|owner| text(&owner.command));
+    row[ALGORITHM_AT] = Some(text(&sample.algorithm));
+    row[10] = Some(text(sample.recovery));
+}
+
+/// In the order of [`VALUES`].
+fn values(sample: &Sample) -> [Option<i64>; VALUES.len()] {
+    let values = &sample.values;
+    let rate = |rate: Option<u64>| rate.and_then(|rate| i64::try_from(rate).ok());
+    [
+        Some(values.cwnd_pkts.into()),
+        values.ssthresh_pkts.map(i64::from),
+        values.srtt_us.map(i64::from),
+        values.rttvar_us.map(i64::from),
+        values.min_rtt_us.map(i64::from),
+        Some(values.in_flight_pkts.into()),
+        Some(values.in_flight_bytes.into()),
+        Some(values.delivered_pkts.into()),
+        Some(values.lost_pkts.into()),
+        Some(values.retransmits_pkts.into()),
+        Some(values.retransmits_in_flight_pkts.into()),
+        Some(values.rto_backoffs.into()),
+        Some(values.snd_una.into()),
+        rate(Some(values.acked_bytes)),
+        rate(values.delivery_rate_bytes_per_s),
+        rate(values.pacing_rate_bytes_per_s),
+        Some(values.mss_bytes.into()),
+    ]
+}
+
+fn text(text: &str) -> Value {
+    Value::Text(text.to_owned())
+}
+
+fn whole(number: u64) -> Option<Value> {
+    i64::try_from(number).ok().map(Value::Integer)
+}

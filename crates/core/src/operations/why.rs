@@ -1,0 +1,161 @@
+//! Why a socket uses what it uses.
+
+use std::net::SocketAddr;
+
+use ccctl_console::UsageError;
+use ccctl_loader::{why, Event, Explanation, Finding, Selector, SocketQuery, Verdict};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Operation;
+
+/// Tell why sockets use the algorithm that they use: one by its cookie, those with an address, or those of a process.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Why {
+    /// The socket's `SO_COOKIE`.
+    pub cookie: Option<u64>,
+    /// Own address and port.
+    pub src: Option<SocketAddr>,
+    /// The peer's address and port, beside `src`.
+    pub dst: Option<SocketAddr>,
+    /// All TCP sockets of this process.
+    pub pid: Option<u32>,
+}
+
+/// What there is to say of each.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Explained {
+    /// Each of the sockets.
+    pub explanations: Vec<ExplainedSocket>,
+}
+
+/// All about one socket.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct ExplainedSocket {
+    /// `SO_COOKIE`.
+    pub cookie: u64,
+    /// Own end.
+    pub source: SocketAddr,
+    /// Other end; none for a listener.
+    pub destination: Option<SocketAddr>,
+    /// Network namespace.
+    pub namespace: String,
+    /// Path of its cgroup.
+    pub cgroup: String,
+    /// Was it accepted, or does it listen?
+    pub passive: bool,
+    /// What there is to say, the most important first.
+    pub findings: Vec<Finding>,
+    /// Id of the rule that is for it now.
+    pub rule_id: Option<u32>,
+    /// Every rule, and what became of it: first the one that won, then those that match, too.
+    pub considered: Vec<ConsideredRule>,
+    /// The rule that it met, and what it was given.
+    pub met: Option<MetRule>,
+    /// What the kernel says that it uses.
+    pub now: UsedNow,
+}
+
+/// A rule, and what became of it.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct ConsideredRule {
+    /// Its id.
+    pub id: u32,
+    /// For whom it is.
+    pub selector: String,
+    /// What it says.
+    pub targets: String,
+    /// What became of it.
+    pub verdict: Verdict,
+}
+
+/// What a socket remembers of its rule.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct MetRule {
+    /// The rule's id.
+    pub rule_id: u32,
+    /// When it met it.
+    pub event: Event,
+    /// How long ago, ms.
+    pub ago_ms: u64,
+    /// First name of the choice that it drew.
+    pub wanted: String,
+    /// What it was given; none where the kernel refused all names.
+    pub given: Option<String>,
+    /// Why it was not given `wanted`.
+    pub cause: Option<String>,
+    /// What it would use without rules.
+    pub congestion_control_before: String,
+}
+
+/// What a socket uses.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct UsedNow {
+    /// Kernel name, as in `net.ipv4.tcp_congestion_control`.
+    pub congestion_control: String,
+    /// `struct_ops` map of its program; none for what is built into the kernel.
+    pub map_id: Option<u32>,
+    /// That of the instance of this name.
+    pub current_map_id: Option<u32>,
+    /// Is its program another one than the instance's, from before a swap or unload?
+    pub is_on_old_program: bool,
+}
+
+impl Operation for Why {
+    type Answer = Explained;
+    const NAME: &'static str = "why";
+    const TITLE: &'static str = "Tell why a socket uses the algorithm that it uses";
+
+    fn changes(&self) -> bool {
+        false
+    }
+
+    fn run(&self) -> anyhow::Result<Explained> {
+        let query = match (self.cookie, self.src, self.pid) {
+            (Some(cookie), None, None) if self.dst.is_none() => SocketQuery::Cookie(cookie),
+            (None, Some(source), None) => SocketQuery::Addresses { source, destination: self.dst },
+            (None, None, Some(pid)) if self.dst.is_none() => SocketQuery::Process(pid),
+            _ => return Err(UsageError::new("which socket?", "--cookie C, --src A:P [--dst A:P], or --pid P").into()),
+        };
+        Ok(Explained { explanations: why(&query)?.into_iter().map(ExplainedSocket::from).collect() })
+    }
+}
+
+impl From<Explanation> for ExplainedSocket {
+    fn from(found: Explanation) -> Self {
+        let considered = found.considered.into_iter().map(|(rule, verdict)| ConsideredRule {
+            id: rule.id,
+            selector: Selector::to_string(&rule.selector),
+            targets: ccctl_loader::format_choices(&rule.choices),
+            verdict,
+        });
+        let met = found.met.map(|met| MetRule {
+            rule_id: met.rule,
+            event: met.event,
+            ago_ms: u64::try_from(met.ago.as_millis()).unwrap_or(u64::MAX),
+            wanted: met.wanted,
+            given: met.given,
+            cause: met.error,
+            congestion_control_before: met.before,
+        });
+        Self {
+            cookie: found.cookie,
+            source: found.source,
+            destination: found.destination,
+            namespace: found.namespace,
+            cgroup: found.cgroup.to_string(),
+            passive: found.passive,
+            findings: found.findings,
+            rule_id: found.rule,
+            considered: considered.collect(),
+            met,
+            now: UsedNow {
+                is_on_old_program: found.now.is_old_program(),
+                congestion_control: found.now.algorithm,
+                map_id: found.now.map_id,
+                current_map_id: found.now.current_map_id,
+            },
+        }
+    }
+}

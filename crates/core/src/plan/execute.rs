@@ -1,0 +1,88 @@
+//! Carries out what differs: each step by itself, so that one that fails does not stop the others.
+
+use ccctl_loader::marks::{self, Mark, Memo};
+use ccctl_loader::{load, retire, set_default, swap, tune, Instance, LoadRequest, Lock, Namespace, SwapRequest};
+
+use super::difference::{memo_of, of_instances, of_the_rest, Act, Planned};
+use super::step::Step;
+use super::{failover, rules};
+use crate::configuration::{Configuration, WantedInstance};
+use crate::counters::COUNTERS;
+use crate::error;
+
+/// Brings the kernel to what the file says, or with `dry_run` only tells how it differs.
+pub fn execute(lock: &Lock, configuration: &Configuration, dry_run: bool) -> anyhow::Result<Vec<Step>> {
+    let (trips, ended) = failover::sort_trips(configuration)?;
+    let diverted = configuration.diverted(&trips);
+    rules::require_room(&diverted)?;
+    let mut steps = failover::end(lock, &ended, dry_run);
+    let configuration = &diverted;
+    steps.extend(one_by_one(lock, of_instances(configuration)?, dry_run)?);
+    steps.extend(rules::apply(lock, configuration, dry_run)?);
+    steps.extend(one_by_one(lock, of_the_rest(configuration)?, dry_run)?);
+    Ok(steps)
+}
+
+fn one_by_one(lock: &Lock, planned: Vec<Planned<'_>>, dry_run: bool) -> anyhow::Result<Vec<Step>> {
+    let mut steps = Vec::new();
+    for (act, step) in planned {
+        let result = if dry_run { Ok(()) } else { run(lock, &act) };
+        match (step, result) {
+            (Some(step), result) => steps.push(Step { error: result.err().map(|error| error::fault(&error)), ..step }),
+            (None, result) => result?,
+        }
+    }
+    Ok(steps)
+}
+
+fn run(lock: &Lock, act: &Act<'_>) -> anyhow::Result<()> {
+    match act {
+        Act::Load(wanted) => load_marked(lock, wanted),
+        Act::Swap(wanted) => {
+            let WantedInstance { name, program, profile, parameters } = wanted;
+            let swapped = COUNTERS.swap(swap(lock, &SwapRequest { name, program, profile, parameters }))?;
+            mark(lock, &swapped.instance)
+        }
+        Act::Tune(wanted) => {
+            let values = wanted.parameters.iter();
+            let values = values.map(|(parameter, value)| (parameter.name.clone(), parameter.format(value)));
+            tune(lock, &wanted.name, &values.collect::<Vec<_>>())?;
+            mark(lock, &Instance::named(&wanted.name)?)
+        }
+        Act::Adopt(wanted, memo) => Ok(marks::set(lock, &Mark::Instance(wanted.name.clone()), memo)?),
+        Act::Default { name, former } => {
+            if let Some(former) = former {
+                marks::set(lock, &Mark::default_of(&Namespace::own()?)?, &Memo(former.clone()))?;
+            }
+            set_default(lock, name)?;
+            Ok(())
+        }
+        Act::RestoreDefault(name) => {
+            set_default(lock, name)?;
+            Ok(marks::remove(lock, &Mark::default_of(&Namespace::own()?)?)?)
+        }
+        Act::Retire(name) => {
+            retire(lock, std::slice::from_ref(name))?;
+            Ok(())
+        }
+        Act::Forget(mark) => Ok(marks::remove(lock, mark)?),
+    }
+}
+
+/// The mark comes first: killed in between, the instance is known to be the file's.
+fn load_marked(lock: &Lock, wanted: &WantedInstance) -> anyhow::Result<()> {
+    let WantedInstance { name, program, profile, parameters } = wanted;
+    let own = Mark::Instance(name.clone());
+    marks::set(lock, &own, &Memo(String::new()))?;
+    match load(lock, &LoadRequest { program, name, profile, parameters }) {
+        Ok(loaded) => mark(lock, &loaded.instance),
+        Err(error) => {
+            marks::remove(lock, &own)?;
+            Err(error.into())
+        }
+    }
+}
+
+fn mark(lock: &Lock, instance: &Instance) -> anyhow::Result<()> {
+    Ok(marks::set(lock, &Mark::Instance(instance.name.clone()), &memo_of(instance))?)
+}

@@ -1,0 +1,236 @@
+//! Rules: how the kernel's differ from the file's, and making them the same at one instant.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ccctl_console::UsageError;
+use ccctl_loader::marks::{self, Mark, Memo};
+use ccctl_loader::{
+    assign, change_rules, format_choices, parse_targets, read_rules, AssignRequest, Choice, Lock, Rule, RuleTable,
+    Selector, MOST_RULES,
+};
+
+use super::step::{Kind, Step};
+use crate::configuration::Configuration;
+use crate::configuration::WantedRule;
+use crate::counters::COUNTERS;
+use crate::error;
+
+/// What has to be done.
+#[derive(Default)]
+struct Difference {
+    /// Rules to set, and how that is told.
+    put: Vec<(Put, Step)>,
+    /// Rules to take out, by id.
+    remove: Vec<(u32, Step)>,
+    /// Rules that are as the file has them, and not marked as its own.
+    adopt: Vec<(Mark, Memo, Step)>,
+    /// Marks of rules that are gone.
+    forget: Vec<Mark>,
+    /// Rules whose cgroup cannot be found, or for which there is another one.
+    failed: Vec<Step>,
+    /// Of all rules of the file.
+    selectors: BTreeSet<Selector>,
+}
+
+struct Put {
+    selector: Selector,
+    targets: String,
+    existing: bool,
+    /// None has this selector.
+    is_new: bool,
+}
+
+/// By what a rule is told from a later one of its id.
+fn memo_of(rule: &Rule) -> Memo {
+    Memo(format!("{:x}", rule.added_ns))
+}
+
+/// Refuses a file with which there would be more rules than there can be, before anything is changed. The file's own were
+/// counted when it was read: this is about those that were made by hand.
+pub fn require_room(configuration: &Configuration) -> anyhow::Result<()> {
+    let present = read_rules()?.rules().len();
+    if present + configuration.rules.len() <= MOST_RULES {
+        return Ok(());
+    }
+    let Difference { put, remove, .. } = difference(configuration)?;
+    let new = put.iter().filter(|(put, _)| put.is_new).count();
+    Ok(RuleTable::require_room(present - remove.len() + new)?)
+}
+
+/// Brings the rules to what the file says, or with `dry_run` only tells how they differ.
+pub fn apply(lock: &Lock, configuration: &Configuration, dry_run: bool) -> anyhow::Result<Vec<Step>> {
+    let difference = difference(configuration)?;
+    if dry_run {
+        return Ok(steps(difference));
+    }
+    run(lock, difference)
+}
+
+/// The steps for a host without rules. The kernel's are not read.
+pub fn for_empty(configuration: &Configuration) -> Vec<Step> {
+    steps(difference_from(configuration, &RuleTable::default(), &BTreeMap::new()))
+}
+
+fn steps(difference: Difference) -> Vec<Step> {
+    let Difference { put, remove, adopt, failed, .. } = difference;
+    let steps = put.into_iter().map(|(_, step)| step).chain(remove.into_iter().map(|(_, step)| step));
+    steps.chain(adopt.into_iter().map(|(_, _, step)| step)).chain(failed).collect()
+}
+
+fn difference(configuration: &Configuration) -> anyhow::Result<Difference> {
+    Ok(difference_from(configuration, &read_rules()?, &marks::all()?))
+}
+
+fn difference_from(configuration: &Configuration, table: &RuleTable, marks: &BTreeMap<Mark, Memo>) -> Difference {
+    let coming: Vec<String> = configuration.instances.iter().map(|wanted| wanted.name.clone()).collect();
+    let mut difference = Difference::default();
+    let mut named = BTreeSet::new();
+    for wanted in &configuration.rules {
+        match of_wanted(wanted, &coming, table, marks, &mut difference) {
+            Ok(id) => named.extend(id),
+            Err(error) => {
+                let step = Step::new(Kind::Assign, wanted.label(), &wanted.targets);
+                difference.failed.push(Step { error: Some(error::fault(&error)), ..step });
+            }
+        }
+    }
+    for (mark, memo) in marks {
+        let Mark::Rule(id) = mark else { continue };
+        match table.rule(*id) {
+            Some(rule) if memo_of(rule) == *memo && !named.contains(id) => {
+                let step = Step::new(Kind::Unassign, rule.selector.to_string(), "the file names it no more");
+                difference.remove.push((*id, step));
+            }
+            Some(rule) if memo_of(rule) == *memo => {}
+            _ => difference.forget.push(mark.clone()),
+        }
+    }
+    difference
+}
+
+/// Gives the id of the rule that is there for these sockets.
+fn of_wanted(
+    wanted: &WantedRule,
+    coming: &[String],
+    table: &RuleTable,
+    marks: &BTreeMap<Mark, Memo>,
+    difference: &mut Difference,
+) -> anyhow::Result<Option<u32>> {
+    let selector = wanted.selector()?;
+    if !difference.selectors.insert(selector.clone()) {
+        // A unit may run in a cgroup that another rule names.
+        let cause = format!("a second rule for the same connections: {selector}");
+        return Err(UsageError::new(cause, "one rule for them; the first of the file is in force").into());
+    }
+    let choices = parse_targets(&wanted.targets, coming)?;
+    let present = table.rule_for(&selector);
+    let step = |kind, detail: String| Step::new(kind, selector.to_string(), detail);
+    match present {
+        Some(rule) if rule.choices == choices => {
+            let mark = Mark::Rule(rule.id);
+            if marks.get(&mark) != Some(&memo_of(rule)) {
+                let step = step(Kind::Adopt, format!("rule {} is the file's from now on", rule.id));
+                difference.adopt.push((mark, memo_of(rule), step));
+            }
+        }
+        _ => {
+            let before = present.map(|rule| format!(" instead of {}", format_choices(&rule.choices)));
+            let detail = format!("{}{}", format_choices(&choices), before.unwrap_or_default());
+            let put = Put {
+                selector: selector.clone(),
+                targets: wanted.targets.clone(),
+                existing: wanted.existing,
+                is_new: present.is_none(),
+            };
+            difference.put.push((put, step(Kind::Assign, detail)));
+        }
+    }
+    Ok(present.map(|rule| rule.id))
+}
+
+/// The marks come first: killed in between, there are marks of nothing, which does no harm.
+fn run(lock: &Lock, difference: Difference) -> anyhow::Result<Vec<Step>> {
+    let Difference { put, remove, adopt, forget, failed, .. } = difference;
+    let mut steps = failed;
+    let mut ready: Vec<(Selector, Vec<Choice>)> = Vec::new();
+    let (mut set, mut moving): (Vec<Step>, Vec<Put>) = (Vec::new(), Vec::new());
+    for (put, step) in put {
+        // An instance that could not be loaded is missing here.
+        match parse_targets(&put.targets, &[]) {
+            Ok(choices) => {
+                ready.push((put.selector.clone(), choices));
+                set.push(step);
+                moving.extend(put.existing.then_some(put));
+            }
+            Err(error) => steps.push(Step { error: Some(error::fault(&error.into())), ..step }),
+        }
+    }
+    let (ids, removed): (Vec<u32>, Vec<Step>) = remove.into_iter().unzip();
+    let mark_all = |table: &RuleTable| {
+        let rules = ready.iter().filter_map(|(selector, _)| table.rule_for(selector));
+        rules.into_iter().try_for_each(|rule| marks::set(lock, &Mark::Rule(rule.id), &memo_of(rule)))
+    };
+    let changed = change_rules(lock, &ready, &ids, mark_all).map_err(anyhow::Error::from);
+    let error = changed.as_ref().err().map(error::fault);
+    steps.extend(set.into_iter().chain(removed).map(|step| Step { error: error.clone(), ..step }));
+    if error.is_none() {
+        move_existing(lock, &moving, &mut steps);
+        let gone = ids.into_iter().map(Mark::Rule).chain(forget);
+        gone.into_iter().try_for_each(|mark| marks::remove(lock, &mark))?;
+    }
+    for (mark, memo, step) in adopt {
+        marks::set(lock, &mark, &memo)?;
+        steps.push(step);
+    }
+    Ok(steps)
+}
+
+/// Live connections of rules that ask for it; those that cannot be moved are told.
+fn move_existing(lock: &Lock, moving: &[Put], steps: &mut Vec<Step>) {
+    for Put { selector, targets, .. } in moving {
+        let moved = assign(lock, &AssignRequest { selector: selector.clone(), targets, existing: true });
+        let error = match moved {
+            Ok(assigned) => {
+                COUNTERS.moved(&assigned.moved);
+                if assigned.moved.failed.is_empty() {
+                    continue;
+                }
+                let (failed, found) = (assigned.moved.failed.len(), assigned.moved.found);
+                tracing::warn!("{selector}: {failed} of {found} live connections could not be moved");
+                continue;
+            }
+            Err(error) => error::fault(&error.into()),
+        };
+        let step = Step::new(Kind::Assign, selector.to_string(), "its live connections");
+        steps.push(Step { error: Some(error), ..step });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(cgroup: &str, targets: &str) -> WantedRule {
+        WantedRule {
+            cgroup: Some(cgroup.to_owned()),
+            unit: None,
+            to: None,
+            to_port: None,
+            targets: targets.to_owned(),
+            existing: false,
+        }
+    }
+
+    /// With both, each reconciliation would find the other one in force and set both again.
+    #[test]
+    fn of_two_rules_for_the_same_connections_the_first_is_set_and_the_second_fails() {
+        let rules = vec![rule("/a", "reno"), rule("/a/", "cubic"), rule("/b", "reno")];
+        let steps = for_empty(&Configuration { rules, ..Configuration::default() });
+        let failed: Vec<_> = steps.iter().filter_map(|step| step.error.as_ref()).map(ToString::to_string).collect();
+        assert_eq!(steps.len(), 3, "{steps:?}");
+        assert!(
+            failed.len() == 1 && failed[0].contains("a second rule for the same connections: cgroup /a"),
+            "{failed:?}"
+        );
+    }
+}

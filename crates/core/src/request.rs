@@ -1,0 +1,71 @@
+//! From the words of a request to programs and parameter sets, and the lock.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use ccctl_catalog::{ParameterSet, Profile};
+use ccctl_loader::{Lock, Program};
+
+use crate::daemon;
+use crate::object_scan;
+use crate::settings::Settings;
+use crate::trust::{self, Trust, Unread};
+
+/// How long to wait for another ccctl. Its longest work, moving 100,000 sockets, takes seconds.
+const LOCK_PATIENCE: Duration = Duration::from_secs(30);
+
+/// Takes the lock of those who change something. What a killed ccctl has left and cannot be finished is told: it keeps
+/// nobody from going on.
+pub fn lock() -> anyhow::Result<Lock> {
+    let lock = Lock::take(LOCK_PATIENCE)?;
+    for left in lock.left() {
+        if daemon::here().is_some() {
+            tracing::warn!("left by a ccctl that was killed: {left}");
+        } else {
+            // With stderr closed there is nobody to tell.
+            let _ = writeln!(std::io::stderr(), "ccctl: left by a ccctl that was killed: {left}");
+        }
+    }
+    Ok(lock)
+}
+
+/// Takes it for what must work whatever others have left, because it is what one tries then.
+pub fn lock_as_it_is() -> anyhow::Result<Lock> {
+    Ok(Lock::take_as_it_is(LOCK_PATIENCE)?)
+}
+
+/// Largest object file. Those that are built in have 16 to 40 kB.
+const MOST_OBJECT_BYTES: u64 = 16 << 20;
+
+/// The program of a word. An object file is read once: what is looked at first is what is loaded then.
+pub fn program(word: &str, trust: Trust) -> anyhow::Result<Program> {
+    if !Program::is_file(word) {
+        return Ok(Program::named(word)?);
+    }
+    let object = trust::read(Path::new(word), MOST_OBJECT_BYTES, trust).map_err(|unread| match unread {
+        Unread::Failed(error) => ccctl_loader::Error::unread(word, error).into(),
+        Unread::Refused(fault) => anyhow::Error::from(fault),
+    })?;
+    object_scan::look(word, &object)?;
+    Ok(Program::of_object(word, object)?)
+}
+
+/// Sets `base` to what profile and single values say, in this order.
+pub fn parameters(
+    program: &Program,
+    base: ParameterSet,
+    profile: Option<&str>,
+    values: &Settings,
+) -> anyhow::Result<ParameterSet> {
+    let mut set = base;
+    if let Some(profile) = profile {
+        Profile::named(profile)
+            .and_then(|profile| profile.apply(&program.algorithm, &mut set))
+            .map_err(ccctl_loader::Error::from)?;
+    }
+    for (key, value) in values {
+        set.set(key, &value.to_string()).map_err(ccctl_loader::Error::from)?;
+    }
+    Ok(set)
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The daemon's configuration file: read, resolved to instances, rules and limits, and planned for a host that has none of them.
+
+use std::collections::BTreeSet;
+
+use ccctl_console::cause;
+use ccctl_core::configuration::Configuration;
+use ccctl_core::plan;
+use ccctl_core::trust::Trust;
+use ccctl_loader::Program;
+
+/// How messages call the file.
+const FILE: &str = "ccctl.toml";
+
+/// Reads a file and plans it.
+///
+/// # Panics
+/// Where an error names no line of the file, two rules are for the same connections, or something that is wanted has no step.
+pub(crate) fn run(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    if names_files(text) {
+        return;
+    }
+    match Configuration::of_text(FILE, text, Trust::Checked) {
+        Err(error) => {
+            let message = cause(&error);
+            let line =
+                message.strip_prefix(FILE).and_then(|rest| rest.strip_prefix(':')?.split(':').next()?.parse().ok());
+            let lines = text.matches('\n').count() + 1;
+            assert!(line.is_some_and(|line| (1..=lines).contains(&line)), "{message}");
+        }
+        Ok(configuration) => {
+            if configuration.rules.iter().any(|rule| rule.unit.is_some()) {
+                return; // systemd would be asked for each
+            }
+            let selectors = configuration.rules.iter().filter_map(|rule| rule.selector().ok());
+            let different: BTreeSet<_> = selectors.collect();
+            assert!(different.is_empty() || different.len() == configuration.rules.len(), "{:?}", configuration.rules);
+            let steps = plan::for_empty(&configuration);
+            assert_eq!(steps.len(), configuration.instances.len() + configuration.rules.len());
+        }
+    }
+}
+
+/// Does it name object files? They would be read, and looked at by another process; the target `objects` has them.
+fn names_files(text: &str) -> bool {
+    let Ok(table) = text.parse::<toml::Table>() else { return false };
+    let instances = table.get("instance").and_then(toml::Value::as_table).into_iter().flatten();
+    instances.filter_map(|(_, instance)| instance.get("algorithm")?.as_str()).any(Program::is_file)
+}

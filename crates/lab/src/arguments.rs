@@ -1,0 +1,269 @@
+//! The command line: types only.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ccctl_console::arguments::{time_within, Output};
+use ccctl_console::{cause_of_usage, EXIT_CODES};
+use clap::{Args, Parser, Subcommand};
+
+use crate::PROGRAM;
+
+/// Experiments with TCP congestion control: in a simulator, and on the running kernel.
+#[derive(Debug, Parser)]
+#[command(name = PROGRAM, version, about, after_help = EXIT_CODES, disable_help_subcommand = true)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Everything that ccctl-lab does.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// List the scenarios that are part of ccctl
+    List(Output),
+    /// Print a scenario's file, to copy and change
+    Show(Show),
+    /// Run scenarios, and draw a page of each; the same command goes on where it was stopped
+    Run(Run),
+    /// Run a scenario over values of your choice
+    Sweep(Sweep),
+    /// Put the folders of shards together
+    Merge(Merge),
+    /// Draw the page of a folder again
+    Report(Report),
+    /// Put two folders of one scenario side by side
+    Compare(Compare),
+    /// Print the table of what papers state and what came out here
+    Reproduction(Reproduction),
+    /// Take away what killed runs on the kernel have left; the next run does so, too
+    Clean(Output),
+}
+
+/// `ccctl lab show`
+#[derive(Debug, Args)]
+pub struct Show {
+    /// A name out of `ccctl lab list`
+    pub name: String,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Which runs of a scenario are made, and what is changed in it.
+#[derive(Debug, Clone, Args)]
+pub struct Part {
+    /// Set a value of the scenario, such as link.bottleneck.rate='"1 Gbit/s"'; may be repeated
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub set: Vec<String>,
+    /// Only these values of an axis: 'buffer=40 packets'; may be repeated
+    #[arg(long, value_name = "AXIS=VALUE")]
+    pub only: Vec<String>,
+    /// Another seed
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// So many repeats of each point
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeats: Option<u32>,
+    /// Leave out the paper's values and statements
+    #[arg(long)]
+    pub no_paper: bool,
+    /// Runs at once [default: processors; netns: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+}
+
+/// How scenarios are run.
+#[derive(Debug, Args)]
+pub struct Choice {
+    /// What runs it
+    #[arg(long, value_enum, default_value_t)]
+    pub backend: BackendChoice,
+    /// On the netns backend: what is later than this is late, and too much of it makes a run invalid [default: a
+    /// twentieth of each path's RTT, 1ms to 10ms]
+    #[arg(long, value_name = "TIME", value_parser = lateness)]
+    pub late: Option<Duration>,
+    /// Tries again of a run that the netns backend calls invalid
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub retries: u32,
+    /// On the netns backend: what carries packets
+    #[arg(long, value_enum, default_value_t)]
+    pub path: PathChoice,
+    /// Only part I of N of all runs; `ccctl lab merge` puts the parts together
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<String>,
+    /// Where folders are made, one a scenario
+    #[arg(long, value_name = "DIR", default_value = "ccctl-lab")]
+    pub out: PathBuf,
+    /// In which files time series are kept
+    #[arg(long, value_enum, default_value_t)]
+    pub series: SeriesChoice,
+    /// Show the page in the browser when it is there
+    #[arg(long)]
+    pub open: bool,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `ccctl lab run`
+#[derive(Debug, Args)]
+pub struct Run {
+    /// Names out of `ccctl lab list`, or files
+    #[arg(required = true, value_name = "SCENARIO")]
+    pub scenarios: Vec<String>,
+    /// Of these.
+    #[command(flatten)]
+    pub part: Part,
+    /// Another scenario at the same time, with runs and jobs of its own, quoted as in a shell: 's4-pairs --only first=bic
+    /// --jobs 3'; may be repeated
+    #[arg(long, value_name = "SCENARIO [OPTIONS]", value_parser = beside)]
+    pub beside: Vec<Beside>,
+    /// All of them.
+    #[command(flatten)]
+    pub choice: Choice,
+}
+
+/// What `--beside` takes.
+#[derive(Debug, Clone, Parser)]
+#[command(no_binary_name = true, disable_help_flag = true)]
+pub struct Beside {
+    /// A name out of `ccctl lab list`, or a file
+    pub scenario: String,
+    /// Of it.
+    #[command(flatten)]
+    pub part: Part,
+}
+
+fn beside(text: &str) -> Result<Beside, String> {
+    let words = shlex::split(text).ok_or("a quote is not closed")?;
+    Beside::try_parse_from(words).map_err(|error| cause_of_usage(&error))
+}
+
+/// `ccctl lab sweep`
+#[derive(Debug, Args)]
+pub struct Sweep {
+    /// A name out of `ccctl lab list`, or a file
+    pub scenario: String,
+    /// An axis of your own: a path and its values, 'link.bottleneck.delay=10 ms,20 ms,40 ms'; may be repeated
+    #[arg(long, value_name = "PATH=V1,V2...")]
+    pub axis: Vec<String>,
+    /// Of it.
+    #[command(flatten)]
+    pub part: Part,
+    /// All of it.
+    #[command(flatten)]
+    pub choice: Choice,
+}
+
+/// `ccctl lab merge`
+#[derive(Debug, Args)]
+pub struct Merge {
+    /// The folder to make
+    pub out: PathBuf,
+    /// Folders of shards of one scenario
+    #[arg(required = true, value_name = "DIR")]
+    pub folders: Vec<PathBuf>,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `ccctl lab report`
+#[derive(Debug, Args)]
+pub struct Report {
+    /// A folder that `ccctl lab run` has made
+    pub folder: PathBuf,
+    /// Show the page in the browser
+    #[arg(long)]
+    pub open: bool,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `ccctl lab compare`
+#[derive(Debug, Args)]
+pub struct Compare {
+    /// A folder that `ccctl lab run` has made
+    pub first: PathBuf,
+    /// Another one of the same scenario
+    pub second: PathBuf,
+    /// Also equal: values that differ by no more than so many percent of the first; may be repeated [default: 0; between
+    /// backends 3 for goodput, 15 for loss epochs, 10 for windows, and so on]
+    #[arg(long, value_name = "[MEASURE=]PCT")]
+    pub tolerance: Vec<String>,
+    /// Only this measure; may be repeated [default: those that the scenario's page shows]
+    #[arg(long, value_name = "MEASURE")]
+    pub measure: Vec<String>,
+    /// Write a page with both on one set of axes
+    #[arg(long, value_name = "FILE")]
+    pub page: Option<PathBuf>,
+    /// Write the pictures of this page into a folder: 1.svg and so on
+    #[arg(long, value_name = "DIR")]
+    pub pictures: Option<PathBuf>,
+    /// Print a Markdown table: a row for each place
+    #[arg(long, conflicts_with = "json")]
+    pub markdown: bool,
+    /// End with code 6 if anything differs
+    #[arg(long)]
+    pub fail: bool,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `ccctl lab reproduction`
+#[derive(Debug, Args)]
+pub struct Reproduction {
+    /// Folders that `ccctl lab run` has made
+    #[arg(required_unless_present = "record", value_name = "DIR")]
+    pub folders: Vec<PathBuf>,
+    /// What earlier runs gave: the page has it, too, but for what the folders have, which is written there
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+    /// What was tried where a statement does not hold, by its id
+    #[arg(long, value_name = "FILE")]
+    pub notes: Option<PathBuf>,
+}
+
+/// What runs a scenario.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum BackendChoice {
+    /// The simulator
+    #[default]
+    Sim,
+    /// The running kernel, over an emulated path between network namespaces; needs root
+    Netns,
+    /// One after the other, and a page with both
+    Both,
+}
+
+/// What carries packets on the netns backend.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum PathChoice {
+    /// The lab's own router, which measures how late it is
+    #[default]
+    Emulator,
+    /// The kernel's netem, where it has one: drop-tail in packets and independent losses
+    Netem,
+}
+
+/// In which files time series are kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum SeriesChoice {
+    /// Parquet, for all runs
+    #[default]
+    Parquet,
+    /// CSV, for all runs
+    Csv,
+    /// Not at all: measures only
+    None,
+}
+
+/// Of 0 all runs would be invalid, and of minutes none.
+fn lateness(text: &str) -> Result<Duration, String> {
+    let bounds = Duration::from_nanos(1)..=Duration::from_secs(60);
+    time_within(text, bounds, "from 1ns to 1min; without it, what the RTT of each path allows for")
+}

@@ -1,0 +1,53 @@
+//! How much work runs are.
+
+use ccctl_lab::experiment::setup::LinkRate;
+use ccctl_lab::experiment::Setup;
+use ccctl_lab::scenario::Scenario;
+
+/// What one processor simulates of packets in a second, roughly: `docs/simulator.md` has measurements.
+const PACKETS_PER_S: f64 = 2e6;
+
+/// What a run takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// Work for a processor: how fast it is shows.
+    Work,
+    /// Its own time on the wall, known before; so many at once.
+    Time {
+        /// Runs at once.
+        jobs: usize,
+    },
+}
+
+impl Effort {
+    /// Of a run: packets, or seconds.
+    pub fn of(self, setup: &Setup) -> f64 {
+        match self {
+            Self::Work => packets(setup),
+            Self::Time { .. } => setup.duration.as_secs_f64(),
+        }
+    }
+}
+
+/// Packets of a run, if its links are always busy.
+pub fn packets(setup: &Setup) -> f64 {
+    let of_link = |link: &ccctl_lab::experiment::setup::Link| {
+        let bit_per_s = match &link.rate {
+            LinkRate::Constant(rate) => *rate as f64,
+            LinkRate::Trace { trace, .. } => trace.mean().as_bits_per_s() as f64,
+        };
+        bit_per_s / 8.0 / f64::from(link.packet_bytes.max(1)) * setup.duration.as_secs_f64()
+    };
+    setup.links.iter().map(of_link).sum()
+}
+
+/// Packets of all runs.
+pub fn packets_of_all(scenario: &Scenario) -> f64 {
+    let of_points: f64 = scenario.points.iter().map(|point| packets(&point.setup)).sum();
+    of_points * f64::from(scenario.repeats)
+}
+
+/// Seconds of one processor.
+pub fn processor_s(packets: f64) -> f64 {
+    packets / PACKETS_PER_S
+}

@@ -1,0 +1,49 @@
+//! Errors of the lab as the program tells them: a cause, what to try, an exit code.
+
+use std::io::ErrorKind;
+
+use ccctl_console::{Exit, Fault, UsageError};
+use ccctl_lab::backend::BackendError;
+use ccctl_lab::experiment::ScenarioError;
+use ccctl_lab::run::RunError;
+
+/// A wrong scenario.
+pub fn of_scenario(error: &ScenarioError) -> anyhow::Error {
+    let cause = format!("{}:{}:{}: {}", error.file, error.line, error.column, error.cause);
+    UsageError::new(cause, error.remedy.clone()).into()
+}
+
+fn of_io(kind: ErrorKind) -> Exit {
+    match kind {
+        ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::AlreadyExists => Exit::Usage,
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::StorageFull => Exit::Host,
+        _ => Exit::Unexpected,
+    }
+}
+
+/// A run or a folder that came to nothing.
+#[allow(clippy::needless_pass_by_value)] // for map_err
+pub fn of_run(error: RunError) -> anyhow::Error {
+    let exit = match &error {
+        RunError::Scenario(error) => return of_scenario(error),
+        RunError::Shard(_)
+        | RunError::Different { .. }
+        | RunError::NoRuns(_)
+        | RunError::Unfit { .. }
+        | RunError::Unit { cause: BackendError::Unsupported { .. }, .. } => Exit::Usage,
+        RunError::Foreign { .. } | RunError::NotAFolder(_) => Exit::Refused,
+        RunError::Memory { .. } => Exit::Host,
+        RunError::Locked(_) => Exit::Locked,
+        RunError::Io { cause, .. } => {
+            let exit = of_io(cause.kind());
+            return Fault::new(exit, error.to_string(), "a folder with room in which you may write").into();
+        }
+        _ => Exit::Unexpected,
+    };
+    // The lab says what to do behind a semicolon.
+    let text = error.to_string();
+    match text.rsplit_once("; ") {
+        Some((cause, remedy)) => Fault::new(exit, cause, remedy).into(),
+        None => Fault { cause: text, remedy: None, exit: exit as u8 }.into(),
+    }
+}

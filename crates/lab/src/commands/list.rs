@@ -1,0 +1,88 @@
+//! `ccctl lab list`
+
+use std::time::Duration;
+
+use ccctl_console::{arguments::Output, output, Exit};
+use ccctl_lab::shipped::shipped;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{effort, load};
+
+/// As much of a title as a table has room for.
+const TITLE_LETTERS: usize = 70;
+
+/// A scenario that is part of ccctl.
+#[derive(Serialize, JsonSchema)]
+struct Row {
+    name: &'static str,
+    title: String,
+    papers: String,
+    points: usize,
+    repeats: u32,
+    runs: usize,
+    statement_count: usize,
+    /// If links are always busy.
+    packets: f64,
+    /// Roughly, on one processor.
+    processor_s: f64,
+}
+
+/// What there is.
+#[derive(Serialize, JsonSchema)]
+pub struct Answer {
+    scenarios: Vec<Row>,
+}
+
+pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
+    let scenarios = shipped().iter().map(row).collect::<anyhow::Result<Vec<_>>>()?;
+    let answer = Answer { scenarios };
+    if arguments.json {
+        output::json(&answer)?;
+        return Ok(Exit::Done);
+    }
+    let cells = |row: Row| {
+        let runs = format!("{} x {}", row.points, row.repeats);
+        let time = rough(row.processor_s);
+        vec![row.name.to_owned(), runs, row.statement_count.to_string(), time, short(&row.title), paper(&row.papers)]
+    };
+    let rows = answer.scenarios.into_iter().map(cells).collect();
+    output::table(&["NAME", "RUNS", "STATEMENTS", "TIME", "TITLE", "SOURCE"], rows)?;
+    Ok(Exit::Done)
+}
+
+fn row(shipped: &ccctl_lab::shipped::Shipped) -> anyhow::Result<Row> {
+    let scenario = load::read_shipped(shipped)?.scenario;
+    let packets = effort::packets_of_all(&scenario);
+    Ok(Row {
+        name: shipped.name,
+        points: scenario.points.len(),
+        repeats: scenario.repeats,
+        runs: scenario.points.len() * scenario.repeats as usize,
+        statement_count: scenario.statements.len(),
+        packets,
+        processor_s: effort::processor_s(packets),
+        title: scenario.title,
+        papers: scenario.source,
+    })
+}
+
+/// One digit is as much as is known.
+fn rough(seconds: f64) -> String {
+    let unit = if seconds >= 3600.0 { 3600.0 } else { 60.0 };
+    let rounded = (seconds / unit).ceil() * unit;
+    output::span(Duration::from_secs(rounded as u64))
+}
+
+fn short(text: &str) -> String {
+    let mut short: String = text.chars().take(TITLE_LETTERS).collect();
+    if short.len() < text.len() {
+        short.push_str(" ...");
+    }
+    short
+}
+
+/// "S4" of "S4: Weigle, ...", or the beginning.
+fn paper(source: &str) -> String {
+    source.split([':', ',']).next().unwrap_or_default().to_owned()
+}

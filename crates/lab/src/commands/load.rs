@@ -1,0 +1,202 @@
+//! Finds scenarios, and changes them as the command line asks.
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use ccctl_console::UsageError;
+use ccctl_lab::experiment::{ScenarioError, SCENARIO_BYTES_MAX};
+use ccctl_lab::scenario::{Override, Scenario};
+use ccctl_lab::shipped::{shipped as all_shipped, Shipped};
+
+use tempfile::TempDir;
+
+use super::fault;
+use super::task::Task;
+use crate::arguments::Part;
+
+/// A scenario that can be run, and the folder of its traces, which is there as long as this is.
+pub struct Loaded {
+    pub scenario: Scenario,
+    _files: Option<TempDir>,
+}
+
+/// A text, and the path that it has or would have.
+struct Source {
+    path: PathBuf,
+    text: String,
+    files: Option<TempDir>,
+}
+
+/// The shipped scenario of this name.
+pub fn shipped(name: &str) -> anyhow::Result<Shipped> {
+    let all = all_shipped();
+    if let Some(found) = all.iter().find(|scenario| scenario.name == name) {
+        return Ok(*found);
+    }
+    let remedy = match ccctl_catalog::closest(name, all.iter().map(|scenario| scenario.name)) {
+        Some(similar) => format!("did you mean {similar}?"),
+        None => "ccctl lab list, or the path of a file".to_owned(),
+    };
+    Err(UsageError::new(format!("there is no scenario {name:?}"), remedy).into())
+}
+
+/// Reads a shipped scenario as it is.
+pub fn read_shipped(scenario: &Shipped) -> anyhow::Result<Loaded> {
+    read(source_of_shipped(*scenario)?, &[])
+}
+
+/// Reads what a command line names, and changes it.
+pub fn load(task: &Task<'_>) -> anyhow::Result<Loaded> {
+    let Task { name, axes, part } = *task;
+    let mut source = source(name)?;
+    if part.no_paper || !axes.is_empty() {
+        source.text = without_paper(&source, axes)?;
+    }
+    let overrides = overrides(part)?;
+    read(source, &overrides)
+}
+
+fn source(name: &str) -> anyhow::Result<Source> {
+    let path = Path::new(name);
+    if !name.contains('/') && path.extension().is_none_or(|extension| extension != "toml") {
+        return source_of_shipped(shipped(name)?);
+    }
+    let text = ccctl_series::read_regular_text(path, SCENARIO_BYTES_MAX).map_err(|error| {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let remedy = match shipped(&stem) {
+            Ok(found) => format!("{} is part of ccctl: name it without path and .toml", found.name),
+            Err(_) => "ccctl lab list has those that are part of ccctl".to_owned(),
+        };
+        UsageError::new(format!("cannot read the scenario {name}: {error}"), remedy)
+    })?;
+    Ok(Source { path: path.to_owned(), text, files: None })
+}
+
+fn source_of_shipped(scenario: Shipped) -> anyhow::Result<Source> {
+    let path = PathBuf::from(scenario.name).with_extension("toml");
+    let (path, files) = if scenario.needs_files() {
+        let files = private_folder()?;
+        (scenario.unpack_files(files.path())?, Some(files))
+    } else {
+        (path, None)
+    };
+    Ok(Source { path, text: scenario.text.to_owned(), files })
+}
+
+/// A folder that was not there before and that only this user can enter: nobody can have put links into it. It goes when
+/// it is no longer needed.
+fn private_folder() -> std::io::Result<TempDir> {
+    tempfile::Builder::new().prefix("ccctl-lab-").permissions(Permissions::from_mode(0o700)).tempdir()
+}
+
+fn read(source: Source, overrides: &[Override]) -> anyhow::Result<Loaded> {
+    let scenario = Scenario::of_text(&source.path, &source.text, overrides);
+    let scenario = scenario.map_err(|error| explained(&source, overrides, error))?;
+    Ok(Loaded { scenario, _files: source.files })
+}
+
+/// What the command line changes has no place in the file; where only the paper's part does not fit to it, that is said.
+fn explained(source: &Source, overrides: &[Override], error: ScenarioError) -> anyhow::Error {
+    let reads = |text: &str, overrides: &[Override]| Scenario::of_text(&source.path, text, overrides).is_ok();
+    if overrides.is_empty() || error.file == "--set" || !reads(&source.text, &[]) {
+        return fault::of_scenario(&error);
+    }
+    if without_paper(source, &[]).is_ok_and(|text| reads(&text, overrides)) {
+        let cause = format!("what is set does not fit to the paper's values or statements: {}", error.cause);
+        return UsageError::new(cause, "--no-paper leaves them out").into();
+    }
+    UsageError::new(error.cause, error.remedy).into()
+}
+
+/// The text without the paper's values and statements, and with these axes: `PATH=V1,V2`.
+fn without_paper(source: &Source, axes: &[String]) -> anyhow::Result<String> {
+    // A text that is no TOML is refused with its place by who reads it next.
+    let Ok(mut table) = source.text.parse::<toml::Table>() else { return Ok(source.text.clone()) };
+    table.remove("paper");
+    table.remove("statement");
+    for axis in axes {
+        let added = toml::Value::Table(self::axis(axis)?);
+        match table.entry("sweep").or_insert_with(|| toml::Value::Array(Vec::new())) {
+            toml::Value::Array(sweep) => sweep.push(added),
+            _ => break,
+        }
+    }
+    Ok(table.to_string())
+}
+
+/// An axis out of `PATH=V1,V2`.
+fn axis(text: &str) -> anyhow::Result<toml::Table> {
+    let wrong = |cause: &str| UsageError::new(format!("--axis {text}: {cause}"), "--axis 'flows.NAME.count=1,2,4'");
+    let (path, values) = text.split_once('=').ok_or_else(|| wrong("there is no ="))?;
+    let values: Vec<toml::Value> = values.split(',').map(|value| word(value.trim())).collect();
+    let mut axis = toml::Table::new();
+    axis.insert("name".to_owned(), path.into());
+    axis.insert("values".to_owned(), values.into());
+    axis.insert("set".to_owned(), vec![path].into());
+    Ok(axis)
+}
+
+/// A number or a truth where it is one, a text otherwise; quotes make a text of anything.
+fn word(text: &str) -> toml::Value {
+    let parsed = format!("value = {text}").parse::<toml::Table>().ok().and_then(|mut table| table.remove("value"));
+    parsed.unwrap_or_else(|| text.into())
+}
+
+fn overrides(part: &Part) -> anyhow::Result<Vec<Override>> {
+    let mut overrides = Vec::new();
+    for text in &part.set {
+        let wrong = || UsageError::new(format!("--set {text}: there is no ="), "--set 'run.duration=60 s'");
+        let (path, value) = text.split_once('=').ok_or_else(wrong)?;
+        overrides.push((path.trim().to_owned(), value.trim().to_owned()));
+    }
+    if let Some(seed) = part.seed {
+        overrides.push(("run.seed".to_owned(), seed.to_string()));
+    }
+    if let Some(repeats) = part.repeats {
+        overrides.push(("run.repeats".to_owned(), repeats.to_string()));
+    }
+    if !part.only.is_empty() {
+        overrides.push(("run.only".to_owned(), only(&part.only)?));
+    }
+    Ok(overrides)
+}
+
+/// `run.only` out of several `AXIS=VALUE`: values of one axis are alternatives.
+fn only(texts: &[String]) -> anyhow::Result<String> {
+    let mut axes = toml::Table::new();
+    for text in texts {
+        let wrong = || UsageError::new(format!("--only {text}: there is no ="), "--only 'buffer=40 packets'");
+        let (name, value) = text.split_once('=').ok_or_else(wrong)?;
+        let values = axes.entry(name.trim().to_owned()).or_insert_with(|| toml::Value::Array(Vec::new()));
+        if let toml::Value::Array(values) = values {
+            values.push(value.trim().into());
+        }
+    }
+    Ok(toml::Value::Array(vec![toml::Value::Table(axes)]).to_string())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test fails by panicking
+mod tests {
+    use super::*;
+
+    /// A folder in `/tmp` whose name can be foreseen can be made by anybody before, with links in it.
+    #[test]
+    fn attack_folder_for_files_made_before() {
+        let scenario = Shipped { name: "attacked", text: "[[link]]\ntrace = \"traces/x\"\n" };
+        let foreseen = std::env::temp_dir().join(format!("ccctl-lab-attacked-{}", std::process::id()));
+        std::fs::create_dir(&foreseen).unwrap();
+        let source = source_of_shipped(scenario);
+        let _ = std::fs::remove_dir_all(&foreseen);
+        let source = source.unwrap();
+        let folder = source.path.parent().unwrap();
+        assert_ne!(folder, foreseen);
+        let metadata = std::fs::symlink_metadata(folder).unwrap();
+        assert!(metadata.is_dir());
+        assert_eq!(metadata.permissions().mode() & 0o7777, 0o700);
+        let folder = folder.to_owned();
+        drop(source);
+        assert!(!folder.exists());
+    }
+}

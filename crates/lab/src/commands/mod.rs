@@ -1,0 +1,43 @@
+//! One file a command. Only `--backend netns` asks the kernel for anything, and `clean` for what it left; they need privileges.
+
+mod browser;
+mod clean;
+mod command;
+mod compare;
+mod effort;
+mod fault;
+mod kernel;
+mod list;
+mod load;
+mod merge;
+mod progress;
+mod report;
+mod reproduction;
+mod run;
+mod show;
+mod task;
+mod text;
+
+use ccctl_console::Exit;
+
+#[cfg(test)]
+pub use {
+    clean::Cleaned, list::Answer as ListAnswer, report::Answer as ReportAnswer, run::Results,
+    show::Answer as ShowAnswer, text::Outcome,
+};
+
+use crate::arguments::Command;
+
+pub fn run(command: &Command) -> anyhow::Result<Exit> {
+    match command {
+        Command::List(output) => list::run(output),
+        Command::Show(show) => show::run(show),
+        Command::Run(run) => run::run(run),
+        Command::Sweep(sweep) => run::sweep(sweep),
+        Command::Merge(merge) => merge::run(merge),
+        Command::Report(report) => report::run(report),
+        Command::Compare(compare) => compare::run(compare),
+        Command::Reproduction(reproduction) => reproduction::run(reproduction),
+        Command::Clean(output) => clean::run(output),
+    }
+}

@@ -1,0 +1,31 @@
+//! `ccctl lab reproduction`
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+
+use ccctl_console::{Exit, UsageError};
+use ccctl_lab::report::{read_notes, reproduction, statement_ids, Record};
+
+use super::fault;
+use crate::arguments::Reproduction as Arguments;
+
+pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let notes = match &arguments.notes {
+        None => BTreeMap::new(),
+        Some(file) => read_notes(file, &statement_ids()).map_err(|error| {
+            let text = error.to_string();
+            let (cause, remedy) = text.rsplit_once("; ").unwrap_or((&text, "configs/reproduction-notes.toml"));
+            UsageError::new(cause, remedy)
+        })?,
+    };
+    let mut record = match &arguments.record {
+        None => Record::default(),
+        Some(file) => Record::read(file).map_err(fault::of_run)?,
+    };
+    record.take(&arguments.folders).map_err(fault::of_run)?;
+    if let Some(file) = &arguments.record {
+        record.write(file).map_err(fault::of_run)?;
+    }
+    std::io::stdout().lock().write_all(reproduction(&record, &notes).as_bytes())?;
+    Ok(Exit::Done)
+}

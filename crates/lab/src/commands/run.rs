@@ -1,0 +1,220 @@
+//! `ccctl lab run` and `ccctl lab sweep`
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use ccctl_console::{output, Exit, Stop, UsageError};
+use ccctl_lab::backend::{Backend, PathKind, Sim};
+use ccctl_lab::report::{keep_command, report as draw};
+use ccctl_lab::run::{check, run as run_lab, Options, Report, RunError, SeriesFormat, Shard};
+use ccctl_lab::scenario::Scenario;
+use indicatif::MultiProgress;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::effort::Effort;
+use super::kernel::{self, Kernel};
+use super::progress::Progress;
+use super::task::{self, Queue, Task};
+use super::{browser, command, compare, fault, load, text};
+use crate::arguments::{BackendChoice, Choice, PathChoice, Run, SeriesChoice, Sweep};
+
+/// Between two looks at Ctrl-C and the bar.
+const TICK: Duration = Duration::from_millis(100);
+
+/// What was run.
+#[derive(Serialize, JsonSchema)]
+pub struct Results<'a> {
+    /// Of each scenario and backend.
+    results: &'a [text::Outcome],
+}
+
+pub fn run(arguments: &Run) -> anyhow::Result<Exit> {
+    run_all(&task::queues(arguments), &arguments.choice)
+}
+
+pub fn sweep(arguments: &Sweep) -> anyhow::Result<Exit> {
+    run_all(&task::queues_of_sweep(arguments), &arguments.choice)
+}
+
+fn run_all(queues: &[Queue<'_>], choice: &Choice) -> anyhow::Result<Exit> {
+    let kernel = Kernel::new(choice.late, path(choice.path), is_shared(queues));
+    let backends: &[&dyn Backend] = match choice.backend {
+        BackendChoice::Sim => &[&Sim],
+        BackendChoice::Netns => &[&kernel],
+        BackendChoice::Both if queues.len() > 1 => return Err(beside_both().into()),
+        BackendChoice::Both => &[&Sim, &kernel],
+    };
+    // What is wrong with the last is said before the first is run.
+    check_all(queues, backends)?;
+    let shard = choice.shard.as_deref().map(str::parse::<Shard>).transpose().map_err(fault::of_run)?;
+    if choice.backend != BackendChoice::Sim {
+        kernel::require(path(choice.path))?;
+    }
+    let (cancel, bars) = (AtomicBool::new(false), MultiProgress::new());
+    let all = All { choice, backends, shard, stop: Stop::listen()?, cancel, bars };
+    all.end(&all.at_once(queues)?)
+}
+
+fn beside_both() -> UsageError {
+    UsageError::new("--beside needs one backend: the simulator would make runs on the kernel late", "--backend netns")
+}
+
+/// Do several runs have the machine at once?
+fn is_shared(queues: &[Queue<'_>]) -> bool {
+    queues.len() > 1 || queues.iter().flatten().any(|task| task.part.jobs.is_some_and(|jobs| jobs > 1))
+}
+
+/// Can all be run, and has each folder one queue that writes there?
+fn check_all(queues: &[Queue<'_>], backends: &[&dyn Backend]) -> anyhow::Result<()> {
+    let mut queue_of = BTreeMap::new();
+    for (number, task) in queues.iter().enumerate().flat_map(|(number, queue)| queue.iter().map(move |it| (number, it)))
+    {
+        let scenario = load::load(task)?.scenario;
+        for backend in backends {
+            check(&scenario, *backend).map_err(fault::of_run)?;
+        }
+        let name = scenario.name;
+        if *queue_of.entry(name.clone()).or_insert(number) != number {
+            let cause = format!("--beside {}: runs of {name} are made already", task.name);
+            return Err(UsageError::new(cause, "one command for all of them, with a list of values in --only").into());
+        }
+    }
+    Ok(())
+}
+
+fn path(asked: PathChoice) -> PathKind {
+    match asked {
+        PathChoice::Emulator => PathKind::Emulator,
+        PathChoice::Netem => PathKind::Netem,
+    }
+}
+
+/// What is common to all runs of a command.
+struct All<'a> {
+    choice: &'a Choice,
+    backends: &'a [&'a dyn Backend],
+    shard: Option<Shard>,
+    stop: Stop,
+    cancel: AtomicBool, // all of them
+    bars: MultiProgress,
+}
+
+impl All<'_> {
+    /// Every queue in a thread of its own; one that fails ends the others.
+    fn at_once(&self, queues: &[Queue<'_>]) -> anyhow::Result<Vec<text::Outcome>> {
+        let results: anyhow::Result<Vec<_>> = thread::scope(|scope| {
+            let threads: Vec<_> = queues.iter().map(|queue| scope.spawn(|| self.one_by_one(queue))).collect();
+            let joined = threads.into_iter().map(thread::ScopedJoinHandle::join);
+            joined.map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        });
+        Ok(results?.into_iter().flatten().collect())
+    }
+
+    fn one_by_one(&self, queue: &[Task<'_>]) -> anyhow::Result<Vec<text::Outcome>> {
+        let mut results = Vec::new();
+        for task in queue {
+            let of_task = self.run_task(task).inspect_err(|_| self.cancel.store(true, Ordering::SeqCst))?;
+            let is_stopped = of_task.iter().any(|result| result.cancelled);
+            results.extend(of_task);
+            if is_stopped {
+                break;
+            }
+        }
+        Ok(results)
+    }
+
+    /// With every backend.
+    fn run_task(&self, task: &Task<'_>) -> anyhow::Result<Vec<text::Outcome>> {
+        let mut results: Vec<text::Outcome> = Vec::new();
+        for backend in self.backends {
+            results.push(self.run_one(task, *backend)?);
+            if results.iter().any(|result| result.cancelled) {
+                return Ok(results);
+            }
+        }
+        if let ([sim, kernel], None) = (&results[..], self.shard) {
+            let page = compare::page_of_both(&sim.folder, &kernel.folder)?;
+            self.show(&page);
+            if !self.choice.output.json {
+                output::line(&format!("  both: {}", page.display()))?;
+            }
+        }
+        Ok(results)
+    }
+
+    fn run_one(&self, task: &Task<'_>, backend: &dyn Backend) -> anyhow::Result<text::Outcome> {
+        let loaded = load::load(task)?;
+        let options = Options {
+            out: self.folder(&loaded.scenario, backend),
+            jobs: task.part.jobs.map_or_else(|| backend.usual_jobs(), usize::from),
+            shard: self.shard,
+            series: match self.choice.series {
+                SeriesChoice::Parquet => Some(SeriesFormat::Parquet),
+                SeriesChoice::Csv => Some(SeriesFormat::Csv),
+                SeriesChoice::None => None,
+            },
+            retries: self.choice.retries,
+        };
+        let report = self.carry_out(&loaded.scenario, backend, &options)?;
+        let text = command::text(task, backend, self.choice.path);
+        keep_command(&options.out, &text).map_err(fault::of_run)?;
+        let is_page = !report.cancelled && self.shard.is_none();
+        let page = is_page.then(|| draw(&options.out)).transpose().map_err(fault::of_run)?;
+        if let (Some(page), false) = (&page, self.choice.backend == BackendChoice::Both) {
+            self.show(page);
+        }
+        let result = text::Outcome::new(&report, &options.out, page, self.shard);
+        if !self.choice.output.json {
+            self.bars.suspend(|| output::lines(result.text().trim_end()))?;
+        }
+        Ok(result)
+    }
+
+    fn show(&self, page: &Path) {
+        if self.choice.open {
+            browser::show(page);
+        }
+    }
+
+    /// Runs on the kernel are no continuation of those in the simulator: they have a folder of their own.
+    fn folder(&self, scenario: &Scenario, backend: &dyn Backend) -> PathBuf {
+        if backend.is_deterministic() {
+            self.choice.out.join(&scenario.name)
+        } else {
+            self.choice.out.join(format!("{}-{}", scenario.name, backend.name()))
+        }
+    }
+
+    /// Runs it in another thread, while this one looks at signals and shows where it is.
+    fn carry_out(&self, scenario: &Scenario, backend: &dyn Backend, options: &Options) -> anyhow::Result<Report> {
+        let jobs = options.jobs;
+        let effort = if backend.is_deterministic() { Effort::Work } else { Effort::Time { jobs } };
+        let progress = Progress::new(scenario, options.shard, &options.out, effort, &self.bars);
+        let result: Result<Report, RunError> = thread::scope(|scope| {
+            let work = scope.spawn(|| run_lab(scenario, backend, options, &|step| progress.step(step), &self.cancel));
+            while !work.is_finished() {
+                // If signals cannot be read, nobody could stop it: stop.
+                if self.stop.is_wanted().unwrap_or(true) {
+                    self.cancel.store(true, Ordering::SeqCst);
+                }
+                progress.show();
+                thread::sleep(TICK);
+            }
+            work.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        progress.finish();
+        result.map_err(fault::of_run)
+    }
+
+    fn end(&self, results: &[text::Outcome]) -> anyhow::Result<Exit> {
+        if self.choice.output.json {
+            output::json(&Results { results })?;
+        }
+        let is_whole = results.iter().all(|result| !result.cancelled && result.invalid.is_empty());
+        Ok(if is_whole { Exit::Done } else { Exit::Partly })
+    }
+}

@@ -1,0 +1,42 @@
+//! Experiments: what is run at each point of a scenario's sweep, read out of the scenario's file.
+
+mod document;
+pub mod file;
+mod layouts;
+pub(crate) mod meaning;
+pub(crate) mod memory;
+mod place;
+pub mod quantity;
+pub mod setup;
+mod sweep;
+
+pub(crate) use document::Document;
+pub(crate) use layouts::layout;
+pub use place::ScenarioError;
+pub(crate) use place::{did_you_mean, Place};
+pub use setup::Setup;
+pub(crate) use sweep::{region, Sweep};
+pub use sweep::{Axis, Position, Region};
+
+/// A scenario's file is at most this long.
+pub const SCENARIO_BYTES_MAX: u64 = 1 << 20;
+
+/// And the trace of a link: a million opportunities to send.
+pub(crate) const TRACE_BYTES_MAX: u64 = 1 << 23;
+
+/// One point of a sweep.
+#[derive(Debug, Clone)]
+pub struct Point {
+    /// Its number in the whole sweep, from 0.
+    pub index: usize,
+    /// Where it lies on each axis.
+    pub position: Position,
+    /// What is run.
+    pub setup: Setup,
+}
+
+/// "algorithm = cubic, buffer = 20 % BDP"; empty without a sweep.
+pub(crate) fn label(axes: &[Axis], position: &[usize]) -> String {
+    let words = axes.iter().zip(position).map(|(axis, at)| format!("{} = {}", axis.name, axis.values[*at]));
+    words.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,14 @@
+//! Names that a reference to a measure may contain.
+
+use std::time::Duration;
+
+/// What measures can be about.
+#[derive(Debug, Clone, Default)]
+pub struct Names {
+    /// Groups of flows.
+    pub groups: Vec<String>,
+    /// Links.
+    pub links: Vec<String>,
+    /// Length of the shortest run.
+    pub duration: Duration,
+}

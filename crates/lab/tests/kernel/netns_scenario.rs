@@ -1,0 +1,194 @@
+//! A scenario on the running kernel: the algorithms are loaded by ccctl, the path is emulated.
+
+use crate::kernel;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use ccctl_catalog::ParameterSet;
+use ccctl_lab::backend::{
+    Algorithms, Backend as _, BackendError, Flow, KernelAlgorithm, Netns, Outcome, PathKind, Watch,
+};
+use ccctl_lab::experiment::Setup;
+use ccctl_lab::scenario::Scenario;
+use ccctl_loader::Instance;
+use ccctl_path::{Bounds, Waiting};
+
+/// Loads algorithms under names of the test's own.
+#[derive(Default)]
+struct ByLoader(AtomicU32);
+
+struct Loaded(String);
+
+impl Algorithms for ByLoader {
+    fn provide(&self, algorithm: &str, parameters: &ParameterSet) -> Result<Box<dyn KernelAlgorithm>, BackendError> {
+        let name = format!("lab_{}", self.0.fetch_add(1, Ordering::Relaxed));
+        kernel::load(algorithm, &name, Some(parameters));
+        Ok(Box::new(Loaded(name)))
+    }
+}
+
+impl KernelAlgorithm for Loaded {
+    fn kernel_name(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        kernel::unload(&self.0);
+    }
+}
+
+/// 20 Mbit/s and 40 ms: 66 packets of 1500 bytes are a BDP.
+const SCENARIO: &str = r#"title = "A dumbbell on the running kernel"
+[[link]]
+name = "bottleneck"
+rate = "20 Mbit/s"
+delay = "15 ms"
+queue = { kind = "droptail", size = "100 % BDP" }
+[[flows]]
+name = "early"
+algorithm = "cubic"
+set = { beta_q10 = 800 }
+path = ["bottleneck"]
+access_delay = "5 ms"
+[[flows]]
+name = "late"
+algorithm = "reno"
+path = ["bottleneck"]
+access_delay = "5 ms"
+start = "3 s"
+stop = "7 s"
+[[flows]]
+name = "transfer"
+algorithm = "reno"
+path = ["bottleneck"]
+access_delay = "5 ms"
+start = "500 ms"
+application = { kind = "transfer", size = "200 kB" }
+[run]
+duration = "10 s"
+sample_interval = "100 ms"
+"#;
+const QUEUE_PKTS: u64 = 66;
+const PAYLOAD_BYTES: u64 = 1448;
+
+fn setup(text: &str) -> Setup {
+    Scenario::of_text(std::path::Path::new("test.toml"), text, &[]).unwrap().points.remove(0).setup
+}
+
+/// Whether a run is faithful depends on what else the machine does; these bounds let everything pass.
+fn no_bounds() -> Bounds {
+    Bounds {
+        late_windows_share: 1.0,
+        very_late_windows_share: 1.0,
+        rate_error: 1.0,
+        standstill_share: 1.0,
+        ..Bounds::default()
+    }
+}
+
+fn run(setup: &Setup, algorithms: &ByLoader, bounds: Bounds) -> Result<Outcome, BackendError> {
+    let backend = Netns { algorithms, path: PathKind::Emulator, waiting: Waiting::Sleep, bounds: Some(bounds) };
+    backend.check(setup).unwrap();
+    backend.run(setup, 1, &Watch { cancel: &AtomicBool::new(false), progress: &|_| () })
+}
+
+/// Bytes received between two times.
+fn received(outcome: &Outcome, flow: &Flow, from_s: u64, to_s: u64) -> f64 {
+    let at = |time_s| {
+        let place = outcome.times.iter().position(|time| *time >= Duration::from_secs(time_s)).unwrap();
+        (outcome.times[place].as_secs_f64(), flow.samples[place].received_bytes as f64)
+    };
+    let ((began_s, first), (ended_s, last)) = (at(from_s), at(to_s));
+    (last - first) / (ended_s - began_s) * (to_s - from_s) as f64
+}
+
+fn flows_keep_their_times(outcome: &Outcome) {
+    let [early, late, _] = &outcome.flows[..] else { panic!("{} flows", outcome.flows.len()) };
+    let has_nothing = |from_s, to_s| received(outcome, late, from_s, to_s).abs() < 1.0;
+    assert!(has_nothing(0, 3));
+    assert!(late.start >= Duration::from_secs(3) && late.start < Duration::from_millis(3500), "{:?}", late.start);
+    assert!(received(outcome, late, 4, 7) > 100_000.0);
+    assert!(has_nothing(8, 10), "it was stopped at 7 s");
+    // 20 Mbit/s in packets of 1500 bytes with 1448 of data
+    for (from_s, to_s) in [(4, 7), (8, 10)] {
+        let both = received(outcome, early, from_s, to_s) + received(outcome, late, from_s, to_s);
+        let ideal = 2_500_000.0 * (to_s - from_s) as f64 * 1448.0 / 1500.0;
+        assert!((both / ideal - 1.0).abs() < 0.04, "{both} instead of {ideal} bytes from {from_s} s to {to_s} s");
+    }
+}
+
+fn samples_agree(outcome: &Outcome) {
+    let [early, late, transfer] = &outcome.flows[..] else { panic!("{} flows", outcome.flows.len()) };
+    let link = &outcome.links[0].samples;
+    assert_eq!(link.len(), outcome.times.len());
+    assert!(link.iter().all(|sample| sample.queue_pkts <= QUEUE_PKTS));
+    assert!(link.iter().any(|sample| sample.queue_pkts > QUEUE_PKTS / 2));
+    let last = link.last().unwrap();
+    assert!(last.dropped_pkts > 0 && last.waited_pkt_us > 0, "{last:?}");
+    let received: u64 = outcome.flows.iter().map(|flow| flow.samples.last().unwrap().received_bytes).sum();
+    // The last look at the link may be 10 ms older than that at the flows, or younger by what was under way.
+    let link_bytes = last.delivered_pkts * PAYLOAD_BYTES;
+    assert!(link_bytes.abs_diff(received) < received / 50, "{link_bytes} and {received}");
+    let early_last = early.samples.last().unwrap();
+    assert!(early_last.loss_epochs() > 0 && early_last.srtt_us > 40_000, "{early_last:?}");
+    assert!(early.state.iter().any(|field| field.values.iter().any(|value| *value != 0)), "{:?}", early.state);
+    assert!(late.samples.iter().any(|sample| sample.cwnd_pkts > 10));
+    let ended = &outcome.transfers[..];
+    assert_eq!((ended.len(), ended[0].flow, ended[0].pkts), (1, 2, 139), "200 kB are 139 packets");
+    assert_eq!(transfer.samples.last().unwrap().received_bytes, 200_000);
+    // Three rounds of an initial window of 10 packets bring 70, the fourth the rest: 4 RTTs at least, and the handshake.
+    let took = ended[0].finished.saturating_sub(ended[0].started);
+    assert!(took > Duration::from_millis(5 * 40) && took < Duration::from_secs(3), "{took:?}");
+}
+
+#[test]
+fn a_dumbbell_runs_as_the_scenario_says() {
+    kernel::test("a scenario", 120, || {
+        let algorithms = ByLoader::default();
+        let outcome = run(&setup(SCENARIO), &algorithms, no_bounds()).unwrap();
+        flows_keep_their_times(&outcome);
+        samples_agree(&outcome);
+    });
+}
+
+#[test]
+fn parameters_reach_the_kernel() {
+    kernel::test("parameters", 60, || {
+        let group = &setup(SCENARIO).groups[0];
+        let loaded = ByLoader::default().provide(&group.algorithm, &group.parameters).unwrap();
+        let parameters = Instance::named(loaded.kernel_name()).unwrap().parameters;
+        assert_eq!(parameters.get("beta_q10"), Some(800));
+    });
+}
+
+/// Each group has its own; no packet has been lost yet.
+#[test]
+fn slow_start_ends_at_the_threshold_that_was_asked_for() {
+    kernel::test("thresholds", 60, || {
+        let with = |pkts: u32| format!("[flows.tcp]\ninitial_ssthresh = \"{pkts} packets\"\n");
+        let (early, late) = (with(20), with(30));
+        let text = SCENARIO
+            .replace("[[flows]]\nname = \"late\"", &format!("{early}[[flows]]\nname = \"late\""))
+            .replace("[[flows]]\nname = \"transfer\"", &format!("{late}[[flows]]\nname = \"transfer\""))
+            .replace("\"10 s\"", "\"4 s\"")
+            .replace("stop = \"7 s\"\n", "");
+        let outcome = run(&setup(&text), &ByLoader::default(), no_bounds()).unwrap();
+        let first = |flow: &Flow| flow.samples.iter().find_map(|sample| sample.ssthresh_pkts);
+        let seen: Vec<Option<u32>> = outcome.flows[..2].iter().map(first).collect();
+        assert_eq!(seen, [Some(20), Some(30)]);
+    });
+}
+
+/// No path is never late.
+#[test]
+fn an_invalid_run_has_no_outcome() {
+    kernel::test("an invalid run", 60, || {
+        let short =
+            SCENARIO.replace("\"10 s\"", "\"1 s\"").replace("\"7 s\"", "\"900 ms\"").replace("\"3 s\"", "\"100 ms\"");
+        let bounds = Bounds { late: Duration::ZERO, late_windows_share: 0.0, ..Bounds::default() };
+        let error = run(&setup(&short), &ByLoader::default(), bounds).unwrap_err().to_string();
+        assert!(error.starts_with("the run is invalid: ") && error.contains("late by more than 0ns"), "{error}");
+    });
+}

@@ -1,0 +1,137 @@
+//! `ccctl lab run --backend netns` that is stopped: by Ctrl-C it leaves nothing; what `kill -9` leaves, the next run takes away,
+//! and nothing else.
+
+use crate::kernel;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use crate::scratch::{Scratch, DUMBBELL};
+use ccctl_loader::Instance;
+use ccctl_testbed::{claim, eventually, Namespace, Turn};
+use kernel::{load, names, unload};
+use nix::sys::signal::{kill, Signal};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+const LONG_ENOUGH: Duration = Duration::from_secs(20);
+/// Two groups, each with an instance.
+const INSTANCES: usize = 2;
+/// Two senders and the receiver.
+const NAMESPACES: usize = 3;
+
+/// A run of a minute, in its middle; killed when a test fails.
+struct Running {
+    child: Option<Child>,
+    pid: u32,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill().and_then(|()| child.wait()); // it may have ended by itself
+        }
+    }
+}
+
+impl Running {
+    fn start(scratch: &Scratch, out: &str) -> Self {
+        let mut command = scratch.command(&["run", "./long.toml", "--backend", "netns", "--out", out]);
+        let child = command.envs([Turn::lend()]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let running = Self { pid: child.id(), child: Some(child) };
+        (0..INSTANCES).for_each(|number| claim(&format!("lab_{}_{number}", running.pid)));
+        eventually(LONG_ENOUGH, || match running.instances().len() {
+            INSTANCES if Namespace::of_process(running.pid).len() == NAMESPACES => Ok(()),
+            found => Err(format!("{found} instances")),
+        })
+        .unwrap();
+        std::thread::sleep(Duration::from_secs(1)); // now flows are under way
+        running
+    }
+
+    fn instances(&self) -> Vec<String> {
+        names().into_iter().filter(|name| name.starts_with(&format!("lab_{}_", self.pid))).collect()
+    }
+
+    fn end(mut self, signal: Signal) -> (Option<i32>, String) {
+        kill(Pid::from_raw(self.pid as i32), signal).unwrap();
+        let output = self.child.take().unwrap().wait_with_output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    }
+}
+
+fn scratch(name: &str) -> Scratch {
+    let scratch = Scratch::new(name);
+    std::fs::write(scratch.path("long.toml"), DUMBBELL.replace("\"3 s\"", "\"60 s\"")).unwrap();
+    std::fs::write(scratch.path("short.toml"), DUMBBELL.replace("\"3 s\"", "\"2 s\"")).unwrap();
+    scratch
+}
+
+/// A run of two seconds, whatever else the machine does.
+fn short_run(scratch: &Scratch, out: &str) {
+    let arguments = ["run", "./short.toml", "--backend", "netns", "--late", "5s", "--series", "none", "--out", out];
+    let output = scratch.command(&arguments).envs([Turn::lend()]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn ctrl_c_leaves_nothing() {
+    kernel::test("Ctrl-C", 60, || {
+        let scratch = scratch("ctrl-c");
+        let running = Running::start(&scratch, "stopped");
+        let pid = running.pid;
+        let (code, text) = running.end(Signal::SIGINT);
+        assert_eq!(code, Some(6), "{text}");
+        assert!(text.contains("stopped, the same command goes on in stopped/long-netns"), "{text}");
+        assert!(names().is_empty() && Namespace::of_process(pid).is_empty());
+    });
+}
+
+#[test]
+fn what_a_kill_leaves_goes_with_clean_too() {
+    kernel::test("kill -9, and clean", 60, || {
+        let scratch = scratch("clean");
+        let alive = Running::start(&scratch, "alive");
+        let killed = Running::start(&scratch, "killed");
+        let (pid, left) = (killed.pid, killed.instances());
+        assert_eq!(killed.end(Signal::SIGKILL).0, None);
+        let removed: Value = serde_json::from_str(&scratch.done(&["clean", "--json"])).unwrap();
+        assert_eq!(removed["removed_instances"], serde_json::json!(left));
+        assert_eq!(removed["removed_namespaces"].as_array().unwrap().len(), NAMESPACES);
+        assert!(Namespace::of_process(pid).is_empty());
+        assert_eq!(names(), alive.instances());
+        let running = format!("left: {NAMESPACES} namespaces of process {}, as it runs\n", alive.pid);
+        assert_eq!(scratch.done(&["clean"]), format!("nothing is left of killed runs\n{running}"));
+        assert_eq!(alive.end(Signal::SIGINT).0, Some(6));
+    });
+}
+
+#[test]
+fn what_a_kill_leaves_goes_with_the_next_run_and_nothing_else_does() {
+    kernel::test("kill -9", 90, || {
+        let scratch = scratch("kill");
+        // Names of a user's, one like those of the lab: process 1 is always there, and so is no other with its number.
+        let of_user = ["lab_1_0", "lab_4194304_0", "mine"];
+        for name in of_user {
+            load("reno", name, None);
+        }
+        let killed = Running::start(&scratch, "killed");
+        let (pid, left) = (killed.pid, killed.instances());
+        assert_eq!(killed.end(Signal::SIGKILL).0, None);
+        assert_eq!((left.len(), Namespace::of_process(pid).len()), (INSTANCES, NAMESPACES));
+        let profile = Instance::named(&left[0]).unwrap().identity.profile;
+        assert!(profile.starts_with(&format!("lab run of {pid}/")), "{profile}");
+
+        let alive = Running::start(&scratch, "alive");
+        short_run(&scratch, "next");
+        assert!(Namespace::of_process(pid).is_empty());
+        let mut expected: Vec<String> = of_user.iter().map(|name| (*name).to_owned()).collect();
+        expected.extend(alive.instances());
+        expected.sort();
+        assert_eq!((alive.instances().len(), Namespace::of_process(alive.pid).len()), (INSTANCES, NAMESPACES));
+        assert_eq!(names(), expected);
+        assert_eq!(alive.end(Signal::SIGINT).0, Some(6));
+        for name in of_user {
+            unload(name);
+        }
+    });
+}

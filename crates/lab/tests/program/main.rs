@@ -1,0 +1,9 @@
+//! The program `ccctl-lab` with the simulator: needs no privileges.
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+mod bad_input;
+mod hostile_input;
+mod pages;
+mod run;
+mod scratch;
+mod shards;

@@ -1,0 +1,176 @@
+//! The whole path: namespaces, devices, router, canary.
+
+use std::time::{Duration, Instant};
+
+use super::canary::Canary;
+use super::devices;
+use super::plan::{sender_v4, sender_v6, RECEIVER_V4, RECEIVER_V6};
+use super::precedence::Precedence;
+use super::report::PathReport;
+use super::router::{Router, Shared};
+use super::routers::RunningRouter;
+use super::spec::PathSpec;
+use super::wire::TunWire;
+use super::Placement;
+use ccctl_testbed::{ip, CpuTime, Namespace, TestbedError};
+
+const DEVICE: &str = "tun0";
+/// Packets that a device may keep for the router: more than any burst, so that none is dropped outside of the queue.
+const DEVICE_QUEUE_PKTS: &str = "20000";
+/// No window but that of the algorithm is to matter. While a loss is repaired, one flight waits for it, and each round trip that this
+/// takes, three where a retransmission is lost, sends another; a packet of 1000 bytes takes up 2304.
+const BUFFER_PER_FLIGHT: u64 = 16;
+const BUFFER_BYTES: std::ops::RangeInclusive<u64> = 6 << 20..=1 << 30;
+/// RFC 8200: on a link of smaller packets there is no IPv6.
+const LEAST_V6_BYTES: u32 = 1280;
+
+/// A path at work. Dropped without [`Path::stop`], it is taken down without a report.
+#[derive(Debug)]
+pub struct Path {
+    senders: Vec<Namespace>,
+    receiver: Namespace,
+    placement: Placement,
+    spec: PathSpec,
+    cpu: CpuTime,
+    origin: Instant,
+    shared: Shared,
+    router: Option<RunningRouter>,
+    canary: Option<Canary>,
+    _precedence: Precedence,
+}
+
+impl Path {
+    /// Makes the namespaces and starts the router.
+    pub fn start(spec: &PathSpec) -> Result<Self, TestbedError> {
+        spec.check()?;
+        let placement = Placement::of_this_process()?;
+        let mut senders = Vec::new();
+        let mut ends = Vec::new();
+        for number in 0..spec.senders.len() {
+            let sender = Namespace::new(&format!("sender{number}"))?;
+            let addresses = [format!("{}/32", sender_v4(number)), format!("{}/128", sender_v6(number))];
+            ends.push(connect(&sender, &addresses, spec)?);
+            senders.push(sender);
+        }
+        let receiver = Namespace::new("receiver")?;
+        ends.push(connect(&receiver, &[format!("{RECEIVER_V4}/32"), format!("{RECEIVER_V6}/128")], spec)?);
+        let precedence = Precedence::take()?;
+        let origin = Instant::now();
+        let shared = Shared::default();
+        let router = Some(RunningRouter::start(Router::new(spec, ends, origin, shared.clone()), &placement)?);
+        let cpu = CpuTime::now()?;
+        let canary = Some(Canary::start(spec, &senders, &placement)?);
+        let spec = spec.clone();
+        Ok(Self { senders, receiver, placement, spec, cpu, origin, shared, router, canary, _precedence: precedence })
+    }
+
+    /// Namespace of a sender; they are counted from 0.
+    #[must_use]
+    pub fn sender(&self, number: usize) -> &Namespace {
+        &self.senders[number]
+    }
+
+    /// Namespace of the receiver.
+    #[must_use]
+    pub fn receiver(&self) -> &Namespace {
+        &self.receiver
+    }
+
+    /// All namespaces, the receiver's last.
+    pub fn ends(&self) -> impl Iterator<Item = &Namespace> {
+        self.senders.iter().chain([&self.receiver])
+    }
+
+    /// Gives the routes of all ends these attributes, as `ip route` has them.
+    pub fn set_routes(&self, attributes: &[String]) -> Result<(), TestbedError> {
+        self.ends().try_for_each(|end| self.set_route(end, attributes))
+    }
+
+    /// Likewise the route of one of its ends.
+    pub fn set_route(&self, end: &Namespace, attributes: &[String]) -> Result<(), TestbedError> {
+        let attributes: Vec<&str> = attributes.iter().map(String::as_str).collect();
+        ip(&[&["-n", end.name(), "-4", "route", "change", "default", "dev", DEVICE], &attributes[..]].concat())?;
+        Ok(())
+    }
+
+    /// From now on every second data packet to the receiver is lost, until `count` are: so many holes for SACK to tell of.
+    /// They come before the queue, and are counted apart ([`RouterReport::holes_pkts`]).
+    pub fn make_holes(&self, count: u32) {
+        self.shared.holes.ask(count);
+    }
+
+    /// Where the endpoints are to run.
+    #[must_use]
+    pub fn placement(&self) -> &Placement {
+        &self.placement
+    }
+
+    /// Ends the run.
+    pub fn stop(mut self) -> Result<PathReport, TestbedError> {
+        let canary = self.canary.take().map(Canary::stop);
+        let stolen = CpuTime::now()?.since(self.cpu).stolen;
+        let devices = self.ends().map(|end| devices::counters(end, DEVICE)).collect::<Result<Vec<_>, _>>()?;
+        let gone = |what: &str| TestbedError::Unexpected(format!("the {what} is gone"));
+        let router = self.router.take().ok_or_else(|| gone("router"))?.stop()?;
+        let canary = canary.ok_or_else(|| gone("canary"))?;
+        Ok(PathReport { router, canary, devices, stolen, bounds: self.spec.bounds })
+    }
+
+    /// The path's time since it was made: that on the wall, less the time for which the router was kept from its work.
+    #[must_use]
+    pub fn now(&self) -> Duration {
+        self.origin.elapsed().saturating_sub(self.shared.standstill.duration())
+    }
+
+    /// Ends the run; the times of its series are counted from `before`, a time of the path, and what was before is left out.
+    pub fn stop_counted_from(self, before: Duration) -> Result<PathReport, TestbedError> {
+        let mut report = self.stop()?;
+        report.router.series.retain(|sample| sample.time >= before);
+        report.router.series.iter_mut().for_each(|sample| sample.time -= before);
+        Ok(report)
+    }
+}
+
+impl Drop for Path {
+    fn drop(&mut self) {
+        if let Some(canary) = self.canary.take() {
+            canary.stop();
+        }
+        if let Some(Err(error)) = self.router.take().map(RunningRouter::stop) {
+            eprintln!("testbed: {error}");
+        }
+    }
+}
+
+/// Makes the device of an end, with its addresses, and buffers for what its connections can have in flight.
+fn connect(end: &Namespace, addresses: &[String], spec: &PathSpec) -> Result<TunWire, TestbedError> {
+    end.set_sysctl("net/ipv6/conf/default/router_solicitations", "0")?;
+    let wire = TunWire::new(end)?;
+    let name = end.name();
+    let mtu = spec.mtu_bytes.to_string();
+    let has_v6 = spec.mtu_bytes >= LEAST_V6_BYTES;
+    // Where a link is too small for IPv6, the kernel has no settings of it there.
+    let no_link_local: &[&str] = if has_v6 { &["addrgenmode", "none"] } else { &[] };
+    // Where TCP can hand over several packets at once, it waits until it may send up to a millisecond's worth of them, and does so
+    // also where the device has no offload and the kernel cuts them apart.
+    let single = ["gso_max_segs", "1"];
+    let shape = ["-n", name, "link", "set", DEVICE, "mtu", &mtu, "txqueuelen", DEVICE_QUEUE_PKTS, single[0], single[1]];
+    ip(&[&shape, no_link_local, &["up"]].concat())?;
+    for address in addresses.iter().filter(|address| has_v6 || !address.contains(':')) {
+        let family = if address.contains(':') { "-6" } else { "-4" };
+        let nodad: &[&str] = if family == "-6" { &["nodad"] } else { &[] };
+        ip(&[&["-n", name, "addr", "add", address, "dev", DEVICE], nodad].concat())?;
+        ip(&["-n", name, family, "route", "add", "default", "dev", DEVICE])?;
+    }
+    set_buffers(end, spec)?;
+    Ok(wire)
+}
+
+/// Buffers for what the connections of an end can have in flight. The receiver's has its size from the start: one that the kernel
+/// sizes offers two flights, and a recovery of more than a round trip ends in a burst of all that the window held back.
+pub(super) fn set_buffers(end: &Namespace, spec: &PathSpec) -> Result<(), TestbedError> {
+    let most = (BUFFER_PER_FLIGHT * spec.in_flight_bytes()).clamp(*BUFFER_BYTES.start(), *BUFFER_BYTES.end());
+    end.set_sysctl("net/ipv4/tcp_rmem", &format!("4096 {most} {most}"))?;
+    end.set_sysctl("net/ipv4/tcp_wmem", &format!("4096 65536 {most}"))?;
+    end.set_sysctl("net/ipv4/tcp_no_metrics_save", "1")
+}

@@ -1,0 +1,7 @@
+//! The emulated path on the running kernel: needs root, and `--test-threads=1`.
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+mod netns_faults;
+mod netns_path;
+mod netns_queue;
+mod support;

@@ -1,0 +1,57 @@
+//! A testbed on the running kernel: namespaces joined by veth, verified traffic, and what the kernel says of it.
+//!
+//! Everything here needs root and says so ([`require_root`]); nothing is skipped. Namespaces carry the process id in
+//! their name, are removed on drop, and those of dead processes are swept away when the first new one is made.
+
+mod backlog;
+mod cgroup;
+mod command;
+mod connections;
+mod cpu;
+mod error;
+mod exclusive;
+mod grace_period;
+mod host;
+mod iperf;
+pub mod json_keys;
+mod lockstep;
+mod marker;
+mod namespace;
+mod network;
+mod offload;
+mod owned;
+mod payload;
+mod receiver;
+mod sender;
+mod socket;
+mod sockets;
+mod tcp_state;
+mod tun;
+mod watchdog;
+
+pub use backlog::{backlog_drops, steer_to_first_cpu, ShortBacklog};
+pub use cgroup::Cgroup;
+pub use command::{run, run_ok, Background, Output};
+pub use connections::Connections;
+pub use cpu::CpuTime;
+pub use error::TestbedError;
+pub use exclusive::{require_root, Exclusive, Turn};
+pub use grace_period::grace_period;
+pub use host::{assert_same, mount_bpffs, settled, HostState};
+pub use iperf::{IperfClient, IperfReport, IperfServer};
+pub use lockstep::{HandPath, Lockstep};
+pub use namespace::{ip, Namespace};
+pub use network::{Network, CLIENT_V4, CLIENT_V6, SERVER_V4, SERVER_V6};
+pub use offload::Offload;
+pub use owned::{claim, kernel_test, require_no_others, Remove, RULES, RULES_PIN};
+pub use payload::{Digest, Payload};
+pub use receiver::Receiver;
+pub use sender::{Amount, Delivered, Flows, Sending};
+pub use socket::{algorithm_of, close_with_reset, connect, cookie_of, Unconnected};
+pub use sockets::{sockets, Socket};
+pub use tcp_state::{TcpState, TcpStates};
+pub use tun::tun;
+pub use watchdog::{eventually, within};
+
+/// An algorithm, loadable by ccctl, with two hooks that do nothing: what a hook call costs before its first instruction.
+pub const EMPTY_HOOKS_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/empty_hooks.bpf.o"));

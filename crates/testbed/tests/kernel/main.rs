@@ -1,0 +1,4 @@
+//! The testbed on the running kernel: needs root, and `--test-threads=1`.
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+mod netns_testbed;
