@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # The recipes are short: what takes more than a line is a script, so that nothing here needs just.
 
 # list the recipes
@@ -122,9 +123,10 @@ cross-validate *ARGS:
 ack-stall *ARGS:
     scripts/ack-stall {{ ARGS }}
 
-# licences and sources of the dependencies (needs: cargo install cargo-deny)
+# licences and sources of what each program is made of (needs: cargo install cargo-deny)
 deny:
-    cargo deny check licenses bans sources
+    cargo deny --manifest-path crates/cli/Cargo.toml check --config crates/cli/deny.toml licenses bans sources
+    cargo deny --manifest-path crates/lab/Cargo.toml check --config crates/lab/deny.toml licenses bans sources
 
 # docs/algorithms/README.md out of the algorithms' files, and API documentation of the crates
 docs:

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The ACK clock's second hand: how long an ACK waited before TCP saw it, how long TCP worked on it, and what was dropped.
  *

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Counters for Prometheus, by algorithm and cgroup, added up where things happen: reading them costs the same at any number of
  * sockets.

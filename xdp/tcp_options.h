@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* TCP options (RFC 9293 section 3.2, RFC 2018) as the programs here walk through them. */
 #ifndef CCCTL_TCP_OPTIONS_H
 #define CCCTL_TCP_OPTIONS_H

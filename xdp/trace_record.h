@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What trace.bpf.c and crates/telemetry tell each other; the Rust types are made of this header. */
 #ifndef CCCTL_TRACE_RECORD_H
 #define CCCTL_TRACE_RECORD_H

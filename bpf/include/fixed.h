@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Integer and fixed-point arithmetic, the same in the kernel and natively. A suffix _qN says: value times 2^N.
  *

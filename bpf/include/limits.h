@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Limits of this project that C and Rust share (ccctl_catalog::kernel). */
 #ifndef CCCTL_LIMITS_H
 #define CCCTL_LIMITS_H

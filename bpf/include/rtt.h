@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What delay-based algorithms know of the path: the base RTT (smallest of the connection), the smallest RTT of the
  * current round, and the queue that these two imply.

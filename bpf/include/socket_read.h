@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Reading a socket, for programs that watch: shared by the rules, the iterators and the traces. */
 #ifndef CCCTL_SOCKET_READ_H
 #define CCCTL_SOCKET_READ_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What the kernel knows of one TCP socket: the record that the socket iterators, traces and Rust share. Members are named as
  * in the kernel, in its units. Rust has it as ccctl_catalog::kernel::socket_stats.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What the frame's macros become when an algorithm is compiled for the simulator and for native tests. */
 #ifndef CCCTL_TARGET_NATIVE_H
 #define CCCTL_TARGET_NATIVE_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Giving a socket what its rule says, and remembering it. */
 #ifndef CCCTL_RULE_ASSIGN_H
 #define CCCTL_RULE_ASSIGN_H

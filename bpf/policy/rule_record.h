@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What the rules' programs and the loader tell each other. This header is the only source; the loader's types are made
  * of it. A ccctl that finds maps of another RULES_FORMAT in the kernel leaves them alone and says so.

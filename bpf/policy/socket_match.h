@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What a socket is, and whether it is asked for: shared by the iterators. */
 #ifndef CCCTL_SOCKET_MATCH_H
 #define CCCTL_SOCKET_MATCH_H

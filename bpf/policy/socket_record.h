@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What sockets.bpf.c and the loader tell each other. This header is the only source; the loader's types are made of it. */
 #ifndef CCCTL_SOCKET_RECORD_H
 #define CCCTL_SOCKET_RECORD_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How the structs and constants of a C header become Rust; the build scripts of this crate, of the loader and of the
 //! telemetry share it.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Compiles every `bpf/algorithms/*.bpf.c` and `bpf/policy/*.bpf.c` with clang, and writes the list of them.
 //!
 //! No list of algorithms is kept anywhere: the files are the list.

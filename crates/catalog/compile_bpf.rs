@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a BPF program is compiled; the build scripts of this crate, of the lab and of the telemetry share it.
 
 use std::env;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Compiles the recorder's BPF program, and binds the record and the algorithms' native half to Rust.
 
 use std::env;

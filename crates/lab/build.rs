@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Lists the scenarios that are part of the program.
 
 use std::env;

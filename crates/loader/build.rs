@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Makes the Rust types of what BPF programs and the loader exchange from the C headers, their only source.
 
 use std::env;

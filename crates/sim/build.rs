@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Compiles every `bpf/algorithms/*.bpf.c` natively, and binds `bpf/include` to Rust.
 //!
 //! No list of algorithms is kept anywhere: the files are the list. `CCCTL_SANITIZE=1` compiles the C code with the

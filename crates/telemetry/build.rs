@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Compiles `xdp/*.bpf.c` with clang, and makes the Rust types of what these programs tell from their headers.
 
 #[path = "../catalog/bind_c.rs"]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Compiles the testbed's BPF programs.
 
 use std::env;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 /*
  * self-update PIN MAP_ID: updates a pinned struct_ops link with the map that it already has.
  *

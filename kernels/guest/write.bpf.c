@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* An algorithm that does nothing but write FIELD, to see what ccctl says where the kernel does not allow it. */
 #include "cc.h"
 

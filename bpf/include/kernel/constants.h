@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Constants of the kernel's TCP, with its names and values. Rust has them from here (ccctl_catalog::kernel), and records
  * that C and Rust share include this file, so it defines no types.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* struct sk_buff and its device (include/linux/skbuff.h, netdevice.h), for programs that watch. */
 #ifndef CCCTL_KERNEL_SKB_H
 #define CCCTL_KERNEL_SKB_H

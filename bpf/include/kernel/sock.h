@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * struct sock, and what lies around it: network namespace, cgroup, file. As in include/net/sock.h of the kernel, with the
  * members that programs here use and no others.

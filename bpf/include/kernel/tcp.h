@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The kernel's TCP as far as programs here use it: the socket, and the interface of congestion control. Named as in
  * include/linux/tcp.h, include/net/inet_connection_sock.h and include/net/tcp.h. A member that is not listed compiles

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The kernel's integer types. */
 #ifndef CCCTL_KERNEL_TYPES_H
 #define CCCTL_KERNEL_TYPES_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The header comment of an algorithm: its title and its rows.
 
 use serde::Serialize;

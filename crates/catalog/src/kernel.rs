@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Constants of the kernel's TCP and the record of one socket, bound from their only source, the C headers
 //! `bpf/include/kernel/constants.h`, `limits.h` and `socket_stats.h`; and text as C keeps it.
 #![allow(unsafe_code)] // bytemuck's derives, which check what they promise

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Parameters and per-socket state of an algorithm, read from BTF: that of an object, or of a running program.
 
 //!

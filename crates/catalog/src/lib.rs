@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The algorithms compiled into ccctl, and what their C files say of themselves.
 //!
 //! One C file in `bpf/algorithms/` is the only place that knows an algorithm. This crate compiles each of them for

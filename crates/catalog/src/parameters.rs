@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Parameters: their declaration, and sets of values for them.
 
 use serde::Serialize;

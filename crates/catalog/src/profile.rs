@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Profiles: parameter values that belong together, one TOML file a profile, one table an algorithm.
 
 use std::collections::BTreeMap;

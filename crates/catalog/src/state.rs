@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The struct that an algorithm keeps in each socket, flattened to fields.
 
 use libbpf_rs::btf::types::{Array, Composite, Int, IntEncoding, MemberAttr};

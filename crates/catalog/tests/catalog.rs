@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every algorithm says all that the commands and the docs need of it, and every profile fits.
 
 use ccctl_catalog::kernel::ICSK_CA_PRIV_SIZE;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a BPF algorithm costs beside the kernel's own: processor time per gigabyte, and time in its hooks per ACK.
 //!
 //! Each comparison is of two connections that take turns in short portions (own, BPF, BPF, own), and each connection runs

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How long load, tune, swap, unload and the migration of 10,000 sockets take, each from the start of the process to
 //! its end; beside them, what comparable commands take here, and the kernel's own waiting for its readers.
 #![allow(clippy::unwrap_used)] // a benchmark fails by panicking

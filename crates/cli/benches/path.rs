@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How faithful the emulated path is, and how much it can carry. Each run is judged by the path's own gate.
 //!
 //! Goodput is read from the sending sockets (packets that the receiver has acknowledged), delay errors from echoes through the

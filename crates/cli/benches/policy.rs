@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What rules cost a new connection: connections per second with no program, and with 1, 10 and 1,000 rules, in turns.
 //!
 //! Two kinds of connections: the handshake alone, ended by a reset, than which nothing is shorter; and one that carries a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How long it takes to list and to move 100,000 sockets of one namespace, beside `ss`: whole commands, taking turns,
 //! their output thrown away.
 #![allow(clippy::unwrap_used)] // a benchmark fails by panicking

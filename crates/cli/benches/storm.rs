@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an ACK costs the sender when the path has lost many packets at once: S0's question (Even, Li, Leith, `PFLDnet` 2006,
 //! figures 1 and 2) on the running kernel.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command's side: asks the daemon, if one answers.
 
 use std::os::fd::AsRawFd as _;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The log: to stderr for people, to the journal under systemd; neither is flooded.
 
 use std::collections::HashMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ccctl`: TCP congestion control as something you load.
 
 mod api;

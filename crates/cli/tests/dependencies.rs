@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Two programs: what runs as root on a production host contains no simulator, no laboratory and no testbed.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 

@@ -46,6 +46,7 @@ struct call_socket {
 	u64 sk_max_pacing_rate;
 	u64 ca_priv[ICSK_CA_PRIV_SIZE / 8];
 	u32 sk_pacing_status;
+	u32 sk_gso_max_size;
 	u32 mss_cache;
 	u32 snd_una;
 	u32 snd_nxt;
@@ -75,7 +76,7 @@ struct call_socket {
 	u8 ecn_flags;
 	u8 ack_pending;
 	u8 sk_pacing_shift;
-	u8 padding[5];
+	u8 padding[1];
 };
 
 struct call {

@@ -74,6 +74,7 @@ static __always_inline void read_socket(struct call_socket *to, struct tcp_sock 
 	to->sk_max_pacing_rate = BPF_CORE_READ(sk, sk_max_pacing_rate);
 	bpf_core_read(to->ca_priv, sizeof(to->ca_priv), &icsk->icsk_ca_priv);
 	to->sk_pacing_status = BPF_CORE_READ(sk, sk_pacing_status);
+	to->sk_gso_max_size = BPF_CORE_READ(sk, sk_gso_max_size);
 	to->mss_cache = BPF_CORE_READ(tp, mss_cache);
 	to->snd_una = BPF_CORE_READ(tp, snd_una);
 	to->snd_nxt = BPF_CORE_READ(tp, snd_nxt);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! A module's struct out of the BTF files of the running kernel: names, offsets and sizes of its members.
 //!
 //! A module's BTF goes on where the kernel's ends: its types are numbered from there, and its strings too. libbpf reads it

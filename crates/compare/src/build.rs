@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Compiles an algorithm's C file into a library.
 
 use std::path::{Path, PathBuf};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Where a field is in a record.
 
 use serde::{Deserialize, Serialize};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Which branches of an algorithm's file a replay takes: clang's own counters, read with llvm-cov.
 
 use std::path::Path;

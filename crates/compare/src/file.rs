@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The file of recorded calls: a line of JSON that says what follows, then records of one size.
 
 use std::fs::File;
@@ -52,6 +53,11 @@ impl Header {
             columns: native::columns(),
             state,
         }
+    }
+
+    /// Length of a jiffy.
+    pub fn us_per_jiffy(&self) -> u64 {
+        1_000_000 / self.jiffies_per_s
     }
 
     /// Writes the line.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Five at once in a small queue: retransmissions, goodput and window of module and ours over several runs.
 //!
 //! One run says little: who loses which packet is chance. What two means of as many runs of the same module are apart in 95

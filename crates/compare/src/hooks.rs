@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Which function of Linux each module names for each hook, and the struct that it keeps in the socket.
 //!
 //! The names are those of `struct tcp_congestion_ops` in `net/ipv4/tcp_*.c` since 6.1. A function that the running kernel

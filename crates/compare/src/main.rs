@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Holds Linux's own congestion control modules against this tree's algorithms: `scripts/compare-modules` drives it.
 //!
 //! A crate and a program of its own, because nothing of it is for the users of `ccctl`: it hooks into kernel functions in

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What is measured of a flow.
 
 /// What a row of the table says.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Planted errors: small wrong changes of our C files, each of which the comparison has to catch on the same recordings.
 
 use std::fs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The recorder: runs in the guest, attaches to a module's functions, and writes their calls to a file.
 
 use std::cell::RefCell;

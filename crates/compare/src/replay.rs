@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Replays recorded calls through our algorithm, each from the module's own state.
 //!
 //! For each call the module's private state is mapped to ours, field by field, our hook is called with the recorded
@@ -140,6 +141,7 @@ pub fn replay(
             tally.without_answer += 1;
             continue;
         }
+        let call = &twin.clocked(recording.header.us_per_jiffy(), call);
         let mut trial = player.trial(&recording.header, &layout, call);
         if mode == Mode::Count {
             continue;

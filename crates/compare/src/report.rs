@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The page of docs: one table of all algorithms, then for each what differs on purpose and what was not reached.
 
 use std::fmt::Write as _;

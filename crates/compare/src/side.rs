@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Side by side: what the windows of a module's connection and of ours did on the same path.
 
 use std::collections::BTreeMap;

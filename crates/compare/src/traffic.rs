@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Traffic of the comparison: a sender that follows a list of steps on one connection, and a receiver that reads all.
 
 use std::io::{Read as _, Write as _};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! One recorded call: the module before and after it, our socket, and what both left.
 
 use ccctl_catalog::Layout;
@@ -46,7 +47,7 @@ impl Module<'_> {
 
     /// Length of a jiffy.
     pub fn us_per_jiffy(&self) -> u64 {
-        1_000_000 / self.header.jiffies_per_s
+        self.header.us_per_jiffy()
     }
 }
 

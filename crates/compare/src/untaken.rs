@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Branches that a replay does not take, and why. For all others: none of the recorded calls came to where they matter.
 
 /// What is in the line, and the reason.

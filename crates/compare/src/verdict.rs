@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Side by side: are two connections alike? The tolerances, and the differences that are meant.
 
 use crate::measures::Measures;

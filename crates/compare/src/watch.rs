@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What the kernel says of a connection, again and again. With `native` and `btf` the only place with `unsafe`.
 
 #![allow(unsafe_code)]

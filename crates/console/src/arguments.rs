@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Options, and values of options, that several commands have.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Errors that say themselves how the program ends and what to try.
 
 use schemars::JsonSchema;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How the programs speak: exit codes and errors, tables, JSON, printable text, and options that they share.
 //!
 //! It knows none of the other crates. What an error of a library means for a program, the program tells: see [`Ending`].

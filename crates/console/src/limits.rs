@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Limits of the process.
 
 use nix::sys::resource::{getrlimit, setrlimit, Resource};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Printing: tables for people, JSON for programs.
 //!
 //! What is printed passes through here: names that others choose must not reach a terminal as they are.

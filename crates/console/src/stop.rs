@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The wish to end: Ctrl-C, or SIGTERM.
 
 use std::io;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the daemon has done since it was started. In other processes the numbers are nobody's.
 
 use std::sync::atomic::{AtomicU64, Ordering};

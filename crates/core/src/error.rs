@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the errors of ccctl's libraries mean for the program.
 
 use std::io;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What ccctl does, below the programs and the daemon that offer it: operations, the configuration file, the plan that brings
 //! the kernel to it, and what these need. Nothing here knows the command line or the API.
 

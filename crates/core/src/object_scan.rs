@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A first look at an object file, by a process of its own: libbpf trusts what it reads, and a damaged file can crash it or
 //! keep it for ever. The process gets the bytes that are loaded afterwards, not the file.
 

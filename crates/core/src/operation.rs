@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What all operations have in common.
 
 use schemars::JsonSchema;

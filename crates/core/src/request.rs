@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! From the words of a request to programs and parameter sets, and the lock.
 
 use std::io::Write as _;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! For whom a rule is, from the words of a request.
 
 use ccctl_console::UsageError;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The system calls that nothing safe wraps. The only module of the program with unsafe code.
 #![allow(unsafe_code)]
 

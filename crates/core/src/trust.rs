@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files that ccctl acts on with its rights: read whole and once, and only where nobody but root can have written them.
 
 use std::ffi::OsString;

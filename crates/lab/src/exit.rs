@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What the errors of the libraries mean for the program.
 
 use std::io;

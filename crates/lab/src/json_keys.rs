@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The same of `ccctl-lab` as of `ccctl`: a key of its JSON has one shape, and every answer is an object.
 
 use ccctl_lab::report::Comparison;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `ccctl-lab`: experiments with TCP congestion control.
 
 mod arguments;

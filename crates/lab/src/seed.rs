@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Seeds out of seeds: splitmix64 over whatever tells two of them apart.
 
 /// For `start_spread`.

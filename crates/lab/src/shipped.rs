@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The scenarios of `configs/scenarios/`, which are part of the program, and the traces that they name.
 
 use std::fs;

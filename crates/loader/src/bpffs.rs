@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where instances are pinned.
 //!
 //! Whoever can make or move a pin decides what ccctl takes for its own, so folders of others are refused before each use.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The default algorithm of a network namespace, and what it was before.
 
 use std::fs;

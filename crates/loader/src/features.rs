@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What this host can do, and what to do about what it cannot.
 
 use std::borrow::Cow;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Taking an instance out of use without taking it out of the kernel: its connections, its rules and its places as a
 //! default go to a fallback, and a [`Mark`] says so for as long as it is to hold.
 

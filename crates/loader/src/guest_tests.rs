@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What only a guest of `just test-kernels` runs: the first test would wedge a kernel for good if the guard that it looks
 //! at were broken, the others look at each kernel of the matrix.
 

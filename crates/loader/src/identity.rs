@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an instance says of itself: `struct cc_identity` in its read-only data, written before it is loaded.
 
 use std::ffi::OsStr;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Instances, read from the kernel.
 
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `struct tcp_congestion_ops` as the running kernel lays it out, read from the kernel's BTF.
 
 use std::collections::HashMap;

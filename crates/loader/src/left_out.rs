@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Does this kernel call every hook? Some leave BPF programs out where a softirq interrupts certain tasks
 //! (docs/kernel-matrix.md); their trampoline then returns what lies on the stack.
 //!
@@ -71,7 +72,8 @@ fn probe() -> Check {
 fn judge(counts: Counts) -> Check {
     let Counts { calls, told_pkts, delivered_pkts } = counts;
     if calls < LEAST_CALLS {
-        let detail = format!("not counted: only {calls} calls on connections without a loss came in {} ms", TIME.as_millis());
+        let detail =
+            format!("not counted: only {calls} calls on connections without a loss came in {} ms", TIME.as_millis());
         return Check::new(NAME, Status::Unknown, detail, "ccctl doctor again, on a quieter host");
     }
     let left_out = delivered_pkts.saturating_sub(told_pkts);

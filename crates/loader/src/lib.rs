@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Algorithms as instances in the running kernel.
 //!
 //! An [`Instance`] is an algorithm that the kernel knows under a name. Its only trace on the host is one pin below

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Load: register an algorithm under a kernel name.
 
 use std::os::fd::AsFd as _;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Marks: what a configuration file has put into the kernel. They are kept in the kernel itself, in a pinned map, so that
 //! whoever reads the next file knows what an earlier one had asked for, however the process in between has ended.
 

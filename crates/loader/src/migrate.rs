@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Migrate: move live connections to another algorithm.
 
 use std::collections::BTreeMap;

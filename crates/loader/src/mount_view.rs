@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ip netns exec NAME` runs a command in a mount namespace of its own with a new `/sys`, without the host's BPF file
 //! system: instances look foreign there, and one that is pinned there is gone with the command.
 

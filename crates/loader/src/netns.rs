@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Network namespaces: finding them, and acting inside one.
 //!
 //! A namespace is opened when something is done in it, and not before: any user may make thousands.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! From an object file to programs and maps in the kernel, not yet registered.
 
 use std::borrow::Cow;

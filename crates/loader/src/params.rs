@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The map that holds an instance's parameters: `{ u32 active; set[2] }`, as `bpf/include/target_bpf.h` lays it out.
 
 use std::os::fd::BorrowedFd;

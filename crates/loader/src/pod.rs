@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! C structs out of the bytes that BPF programs wrote.
 
 use bytemuck::{pod_read_unaligned, Pod};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What it means for who wrote the C file that the kernel, or libbpf, refuses an object.
 
 use std::collections::BTreeSet;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Retire: unload, with every socket moved to what the default of its namespace becomes.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! From an instruction of a program to the line of C that it was compiled from: `.BTF.ext` of an object file.
 
 use std::path::Path;

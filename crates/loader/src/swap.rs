@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Swap: another program behind the same kernel name, at one instant.
 
 use std::os::fd::AsFd as _;

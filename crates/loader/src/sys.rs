@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The BPF system calls that libbpf-rs does not wrap. The only module with unsafe code.
 #![allow(unsafe_code)]
 

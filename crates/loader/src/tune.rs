@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tune: other parameters in a running instance.
 
 use std::os::fd::AsFd as _;

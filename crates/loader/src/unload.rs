@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Unload: take an algorithm out of the kernel.
 
 use std::fs;

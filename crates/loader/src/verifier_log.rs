@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The verifier's logs of what the kernel has refused: few, of bounded size, for root, and gone with the next boot.
 
 use std::fs::{self, OpenOptions, Permissions};

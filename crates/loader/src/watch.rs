@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether anything has changed in the kernel, asked with few system calls: ids and parameter bytes, no BTF.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is done with object files and rules before and after the kernel sees them, without the kernel: fuzz targets call it with
 //! what may be anything.
 

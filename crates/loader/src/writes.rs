@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which fields of a socket the running kernel lets BPF programs write. The list is in the kernel's code
 //! (`bpf_tcp_ca_btf_struct_access`) and nowhere to be read, so the verifier is asked, or its refusal is read.
 

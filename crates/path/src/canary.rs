@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! An echo through the whole path, all the time: what the router cannot see of its own lateness, and what lies beyond it.
 //!
 //! Echo requests go from each sender in turn to the receiver, whose kernel answers. They take no place in the queues: the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The path's clock, which stands still while the router is kept from its work.
 //!
 //! A hypervisor or another process may take the router's processor for milliseconds. By the clock on the wall, all that was due

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What the kernel's devices have dropped: it would be missing from the router's counters.
 
 use std::fs;

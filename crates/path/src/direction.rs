@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The engine: when each packet leaves, worked out when it comes. No clock is read and nothing is waited for here.
 //!
 //! What a queue holds, drops and marks depends on the times at which packets came and on nothing else: a router that is late

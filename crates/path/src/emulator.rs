@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The whole path: namespaces, devices, router, canary.
 
 use std::time::{Duration, Instant};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What the router reads of a packet, and the one thing that it writes: the congestion mark.
 
 use std::fmt;

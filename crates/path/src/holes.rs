@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Losses on request: as many holes as a measurement asks for, at the moment that it asks.
 
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! How late something was, over a run: its distribution, and in how many windows of 100 ms it mattered.
 
 use std::time::Duration;

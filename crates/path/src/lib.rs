@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! A path that is emulated in user space: rate, delays, queue, losses and marks between network namespaces, for kernels that
 //! have neither netem nor fq.
 //!

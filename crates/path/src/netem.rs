@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! A path made of the kernel's netem, where it has one: the same ends, and a namespace between them that forwards.
 //!
 //! ```text

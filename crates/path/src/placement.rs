@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Which thread runs where, and how important it is.
 #![allow(unsafe_code)]
 

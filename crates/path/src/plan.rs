@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Addresses of a path's ends.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

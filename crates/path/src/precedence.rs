@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The right of this process to run before others.
 //!
 //! Where the kernel groups processes by session (`sched_autogroup_enabled`), nice values order them only within their session:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Whether packets leave at the rate that was asked for.
 
 use std::time::Duration;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What a run on the path was, and whether it is to be believed.
 
 use std::time::Duration;

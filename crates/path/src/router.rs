@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The router: carries packets between the ends, at the times that the engine works out. A thread of [`super::routers`] gives
 //! it its turns.
 

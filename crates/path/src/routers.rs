@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The thread that runs the routers of all paths of this process: paths at once take turns on one processor.
 //!
 //! It lives as long as there is a router. While one of them is busy, or any has work, all are asked in turn; otherwise it

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What a path is: the dumbbell that is asked for.
 
 use std::time::Duration;

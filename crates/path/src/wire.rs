@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Where the router takes packets from and hands them over.
 
 use std::fs::File;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One file, one folder.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};

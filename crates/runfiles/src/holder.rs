@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which process holds a lock, as the kernel has it.
 
 use std::fs::{self, File};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files below `/run`: the locks, and what must outlive a process but not the host.
 //!
 //! Whoever may read a file may also hold a lock on it, and whoever may write in a folder may exchange what is in it. So a

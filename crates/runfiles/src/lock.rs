@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A lock that the kernel releases when the process ends, however it ends.
 
 use std::fs::{self, File};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Draws one of each kind of picture into the folder that is named, for looking at them: no test sees what is ugly.
 
 use std::error::Error;

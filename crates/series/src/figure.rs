@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a picture shows, before anything is drawn.
 
 /// A picture: panels under each other that share their horizontal axis.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Time series: columns with units, the files they are kept in, the pictures drawn of them.
 //!
 //! A trace of a live socket and a run of the lab are both a [`Table`]; both are drawn as a [`Figure`].

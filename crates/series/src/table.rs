@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rows of values under named columns.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Names of columns and fields end in their units; this reads them.
 
 /// Ends of names, and the units that they stand for.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files made to cost memory or time. Each is read by a process of its own, with little of both.
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tables to files and back, and files that other programs write.
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking

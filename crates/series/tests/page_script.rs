@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The script of a page draws what Rust drew, as long as nothing is zoomed. Needs `node`, which `scripts/setup` installs.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 

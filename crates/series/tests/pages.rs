@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pages: well-formed, without addresses, all that was given in them.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 

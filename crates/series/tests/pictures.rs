@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figures drawn: well-formed, inside their panels, the same each time.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! How fast the simulator is: data packets per second of processor time, memory, growth with flows and with the rate, and ns-3
 //! beside it where `scripts/compare-ns3 --build` has been run. `just bench-sim`; `--smoke` is short and says little.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Bulk flows over one bottleneck, and one line of JSON that tells of them: our side of `scripts/compare-ns3`, whose other
 //! side is `validation/dumbbell.cc`. `dumbbell --algorithm=cubic --set=beta_q10=819 --mbit=100 --rtt-ms=50 --buffer=400`
 //!

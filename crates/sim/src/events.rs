@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What happens next: a queue of times.
 //!
 //! An event is a time and the source that is to act then; sources of one time act in the order of their numbers, so that

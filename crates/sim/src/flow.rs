@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! One flow: an algorithm, its socket, and the events that the kernel would bring to it.
 
 use std::sync::Arc;

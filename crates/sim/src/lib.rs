@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The simulator: congestion control algorithms run from their own C source, without a kernel.
 //!
 //! [`native`] compiles `bpf/algorithms/*.bpf.c` for this machine; [`Flow`] drives one of them through the kernel's

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What crosses the network: 32 bytes a packet, whatever it carries.
 
 use crate::ranges::Range;

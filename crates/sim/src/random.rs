@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Random numbers: integers only, the same on every machine, a stream of its own for each purpose and owner.
 //!
 //! xoshiro256++ (D. Blackman, S. Vigna, 2019), seeded by splitmix64. A stream belongs to a purpose and an index, so a flow

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Sets of packet numbers, kept as runs: what a receiver has out of order, what a sender was told of it.
 
 use std::collections::VecDeque;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! A record of an algorithm's hooks: what the kernel, or the simulator in its place, asked, and what the answer was.
 //!
 //! The form does not depend on who records. One call is one JSON object, one object a line; `docs/second-implementations.md`

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What a simulation is made of, and what it says of itself.
 
 use std::sync::Arc;

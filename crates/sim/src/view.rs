@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What can be seen of a simulation while time stands still.
 
 use std::time::Duration;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `bpf/include/fixed.h` against independent implementations, at its bounds and on random numbers.
 //!
 //! Bounds that the header states and that are held here: roots, quotients and high products are exact floors; `log2` in

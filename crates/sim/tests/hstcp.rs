@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The tables of HighSpeed TCP against the formulas of RFC 3649 in floating point, and against the rows that Linux ships.
 
 mod hstcp_response;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Runs the same dumbbells in the simulator and in ns-3 and prints both results, a table a scenario.
 
 compare.py OURS NS3 [--smoke] [ALGORITHM...]

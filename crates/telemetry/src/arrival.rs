@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where ACKs are stamped: the programs of `xdp/arrival.bpf.c` on one interface.
 
 use std::fmt;

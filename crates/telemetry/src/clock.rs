@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The whole clock: arrival on each interface, start and end of TCP input, drops.
 
 use std::collections::BTreeMap;

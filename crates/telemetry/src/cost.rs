@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the clock's own programs cost, as the kernel counts it.
 
 use std::time::Duration;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packets that the kernel dropped, by reason.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Times as the kernel side counts them: 4 buckets in each power of two.
 
 use std::time::Duration;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The interfaces of the network namespace of this thread.
 
 use std::path::Path;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What only the running kernel's BTF tells: the names of drop reasons, whose numbers differ between kernels, and how
 //! many arguments a trace point has. aya reads BTF to relocate programs but shows no enum's members.
 

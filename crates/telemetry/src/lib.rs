@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the host does with TCP's ACKs: when they arrive, how long they wait, how long TCP works on them, what is dropped.
 //!
 //! The programs in `xdp/` count in the kernel; [`Clock`] loads and attaches them for the network namespace of the calling

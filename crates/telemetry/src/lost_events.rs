@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Events that traces have lost since the host was started: what `ccctl trace` adds at its end, and the daemon exports. A file,
 //! since both are processes of their own and neither needs the other; gone with the next boot, as counters of the kernel are.
 

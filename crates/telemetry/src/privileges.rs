@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! May this process run the clock, a trace, or the metrics?
 
 use std::fs;

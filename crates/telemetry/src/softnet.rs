@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `/proc/net/softnet_stat`: what the kernel itself says of each processor's backlog.
 
 use std::fs;

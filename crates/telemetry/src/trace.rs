@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What happens to chosen sockets: the programs of `xdp/trace.bpf.c`.
 
 use std::time::Duration;

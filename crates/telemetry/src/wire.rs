@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the programs in `xdp/` write and read, made of the headers there.
 #![allow(unsafe_code)]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The backlog of received packets: short on purpose, on one processor, and what it has dropped.
 
 use std::process::Command;

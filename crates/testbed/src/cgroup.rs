@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Cgroups of our own, in the v2 tree.
 
 use std::fs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! External programs, each with a time limit.
 
 use std::io::Read;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Open connections that carry nothing until asked.
 
 use std::collections::BTreeMap;

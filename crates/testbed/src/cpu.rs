@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! How long the processors of this machine were busy.
 
 use std::fs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What can go wrong in a testbed.
 
 use std::io;

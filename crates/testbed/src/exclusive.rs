@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! One test of the kernel at a time, on the whole machine.
 
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! How long the kernel waits for its readers: the floor under everything that replaces shared code or data.
 #![allow(unsafe_code)]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What the kernel holds of congestion control and BPF, before and after.
 
 use std::collections::BTreeSet;

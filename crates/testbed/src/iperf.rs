@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! iperf3: the foreign client and server.
 
 use std::process::Command;

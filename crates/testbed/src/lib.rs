@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! A testbed on the running kernel: namespaces joined by veth, verified traffic, and what the kernel says of it.
 //!
 //! Everything here needs root and says so ([`require_root`]); nothing is skipped. Namespaces carry the process id in

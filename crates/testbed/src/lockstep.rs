@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Connections over a path that one thread serves by hand, packet by packet: for measuring TCP itself, without chance.
 //!
 //! Sender, receiver, path and all that the kernel does for them run inside the system calls of that thread. Its own clock

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! A path that marks packets instead of dropping them: no queueing discipline here does, a BPF program on the device can.
 
 use libbpf_rs::{ObjectBuilder, TcHookBuilder, TC_INGRESS};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Network namespaces of our own.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Two namespaces joined by veth, directly or through a switch with a bottleneck.
 
 use std::process::Command;

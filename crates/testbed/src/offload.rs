@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Device offloads through `SIOCETHTOOL`, because `ethtool` is often not installed.
 #![allow(unsafe_code)]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Tests that change what the whole machine shares, and the names that each loads: those are its own to remove, no others are.
 //!
 //! Others on the machine may use ccctl meanwhile: a test unloads only names that it has claimed itself, or that a killed test

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! A deterministic payload, never the same twice along a connection, and the checksum over it.
 
 use sha2::{Digest as _, Sha256};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Takes what senders send, and tells each of them what arrived.
 
 use std::io::{self, Read, Write};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Sends a payload over many connections, and compares what arrived.
 
 use std::io::{self, Read, Write};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Single sockets and their algorithm.
 
 use std::io;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What `ss` says of each TCP socket: the second witness beside ccctl.
 
 use std::process::Command;

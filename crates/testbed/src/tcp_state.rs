@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What the kernel keeps for each connection, its algorithm's private state included: a BPF iterator of the testbed's own.
 
 use std::io::Read as _;

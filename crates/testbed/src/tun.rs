@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! A network device whose wire is a file.
 #![allow(unsafe_code)]
 

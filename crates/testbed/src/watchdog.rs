@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Time limits for code that cannot be interrupted.
 
 use std::fmt::Display;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Connections over the emulated path that send zeros as fast as they may.
 
 use std::io::{Read as _, Write as _};

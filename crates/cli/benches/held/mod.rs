@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Many idle connections of one namespace, held by processes of their own.
 
 use std::io::{Read as _, Write as _};

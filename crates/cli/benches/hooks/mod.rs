@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Time in an algorithm's hooks for each ACK, as the kernel's BPF statistics count it, and what of that is their own clock.
 
 use std::collections::BTreeMap;

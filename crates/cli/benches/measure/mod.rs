@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Numbers of a benchmark: median, spread, and whether an aim is met.
 #![allow(dead_code)] // each benchmark uses its part
 

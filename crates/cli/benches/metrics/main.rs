@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How long a scrape of the daemon takes at 100 and at 100,000 sockets, and what the metrics cost connections while they are on.
 #![allow(clippy::unwrap_used)] // a benchmark fails by panicking
 

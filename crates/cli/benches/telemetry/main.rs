@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the ACK clock and traces cost while they are on, against off: processor time per gigabyte, throughput, and ns
 //! per ACK.
 //!

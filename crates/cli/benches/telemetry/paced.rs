@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A connection that sends at a given rate, and the processor time of both of its ends.
 #![allow(dead_code)] // each benchmark uses its part
 

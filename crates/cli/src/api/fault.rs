@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! An error as HTTP says it, and as the command that asked prints it.
 
 use ccctl_console::{Exit, Fault};

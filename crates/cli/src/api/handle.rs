@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! From an HTTP request to an answer.
 
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The API: HTTP/JSON over a unix socket. Every operation of [`ccctl_core::operations`] is a path below `/v1`, and the server
 //! describes itself at `/v1/openapi.json`.
 

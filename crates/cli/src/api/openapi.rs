@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The document that describes the API, made from the types of requests and answers.
 
 use schemars::generate::SchemaSettings;

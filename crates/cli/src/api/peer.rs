@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who is at the other end, and what they may do.
 
 use std::fs::File;

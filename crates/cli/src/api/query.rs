@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! From `?name=cubic&filter[port]=443` to the JSON that the same request has as a body.
 
 use serde_json::{json, Map, Value};

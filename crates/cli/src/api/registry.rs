@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The operations by name: the one list of them.
 
 use schemars::generate::SchemaSettings;

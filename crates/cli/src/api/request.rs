@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! From method, path, query and body to what is asked, and whether who asks may ask it. The fuzz target `requests` includes this
 //! file: it knows neither sockets nor threads.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Room for so many of something, of which one user cannot take all.
 
 use std::collections::HashMap;

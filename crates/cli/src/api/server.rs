@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The server: connections, and how many, for how long, of whom.
 
 use std::convert::Infallible;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Requests run on threads of their own: they block, and each enters the network namespace of who asks.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command line of what chooses sockets.
 
 use ccctl_console::arguments::Output;

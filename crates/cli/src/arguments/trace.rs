@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command line of traces and of the pictures drawn of them.
 
 use std::path::PathBuf;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ccctl apply`
 
 use ccctl_console::{output, Exit, UsageError};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files on the command line.
 
 use ccctl_loader::Program;

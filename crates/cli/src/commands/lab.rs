@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ccctl lab`: the program `ccctl-lab`, if it is installed.
 
 use std::convert::Infallible;

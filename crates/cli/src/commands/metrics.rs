@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ccctl metrics`
 
 use ccctl_console::{arguments::Output, output, Exit};

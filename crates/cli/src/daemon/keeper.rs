@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Keeps the host as the file has it: compares at the start, when the file is read again, when it is asked to, after each
 //! change through the API, and when a look at the kernel shows that something has changed behind its back.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ccctl daemon`: serves the API and keeps the host as the file has it.
 
 mod guard;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the service manager is told, where one has asked for it.
 
 use std::time::Duration;

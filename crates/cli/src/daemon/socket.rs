@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The socket, and that there is one daemon.
 
 use std::fs::{self, DirBuilder, Permissions};

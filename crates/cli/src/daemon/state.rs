@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The daemon as operations meet it that run inside: they ask for the file to be kept, or for an end.
 
 use std::net::SocketAddr;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the API's server and that of the metrics have in common.
 
 mod write_limit;

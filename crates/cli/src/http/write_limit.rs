@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A connection that fails when its peer does not read.
 
 use std::future::Future as _;

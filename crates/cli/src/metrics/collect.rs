@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A scrape: what each collector has to say. One that fails says nothing, and the rest is shown.
 
 use std::time::{Instant, UNIX_EPOCH};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The exporter of this process, while metrics are on.
 
 use std::sync::{Arc, Mutex, PoisonError};

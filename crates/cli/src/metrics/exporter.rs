@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What stands behind `/metrics` while it is on: programs in the kernel, and a thread that looks at what cannot be counted as it
 //! happens: the sockets that there are, instances, rules.
 

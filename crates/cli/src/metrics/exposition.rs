@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The text of a scrape: `OpenMetrics`, or the older format for those who do not ask for it.
 
 use std::collections::BTreeMap;

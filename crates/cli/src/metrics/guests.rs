@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who is connected to the loopback port. Any user of the host may connect; none may keep others from it.
 
 use std::sync::atomic::{AtomicBool, Ordering};

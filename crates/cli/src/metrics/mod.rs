@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Prometheus: the daemon's `/metrics`. The kernel counts; a scrape reads sums, and costs the same at any number of sockets.
 
 mod collect;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Numbers by which the programs in the kernel know the cgroups that rules name.
 
 use std::collections::{BTreeSet, HashMap};

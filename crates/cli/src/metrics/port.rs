@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The loopback port: nothing but GET /metrics, and a line that says so.
 
 use std::convert::Infallible;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whose socket is at the other end of a loopback connection: asked of the kernel with `sock_diag(7)`.
 
 use std::net::{IpAddr, SocketAddr};

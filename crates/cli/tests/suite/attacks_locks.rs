@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Locks and files below /run: nobody else reads or holds them, nothing waits for ever, and who holds one is told truly.
 
 use crate::attacks::{World, CLOSED};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Network namespaces that users make for themselves, by the hundred: they break no command, and are left out.
 
 use crate::attacks::{World, CLOSED};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pins that others have made: nothing of them is read, and the cause and the remedy are said.
 
 use crate::attacks::{map_type, World, CLOSED, OPEN};

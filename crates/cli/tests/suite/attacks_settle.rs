@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What cannot be put right in one place keeps nobody from going on in the others.
 
 use crate::attacks::{World, CLOSED};

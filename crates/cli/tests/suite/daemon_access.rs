@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who may ask, how much and how long.
 
 use crate::kernel;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The API: the same answers as without a daemon, as its own document describes them, to those who may ask.
 
 use crate::kernel;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What users may not do to the daemon who may not change anything, or may not ask at all.
 
 use crate::daemon_access::as_user;

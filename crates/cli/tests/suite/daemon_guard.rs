@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The guard takes an instance out of use that harms its connections, and no other.
 
 use crate::kernel;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What users without privileges and remote peers try, so that the guard takes an instance out of use that is well.
 
 use crate::daemon_guard::{cut_from, guard, instance_with_rule, soon, tripped, watched, Traffic, COUNT, SERVER};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The host is as the file has it, and stays so.
 
 use crate::kernel;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files and requests that are damaged in every way: none crashes the daemon, and none changes anything.
 
 use crate::kernel;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every number of `/metrics` that tells of connections, against another source: `ss`, the counters of the network namespace, the
 //! bytes that the test itself has sent, and the ACK clock.
 

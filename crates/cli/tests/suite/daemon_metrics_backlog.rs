@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The pathology, on purpose, as `/metrics` shows it: packets steered to another processor whose backlog is short.
 
 use crate::kernel;

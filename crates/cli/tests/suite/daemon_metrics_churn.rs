@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rules that come and go do not use up the room for series.
 
 use crate::kernel;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The loopback port: where it listens, what it answers to damaged requests and to many, and what a kill leaves.
 
 use crate::kernel;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A real Prometheus scrapes the daemon, knows the alerts, and answers every query of the dashboard.
 
 use crate::kernel;

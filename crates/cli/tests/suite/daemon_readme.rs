@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The walk-through of the README, word for word.
 
 use crate::kernel;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Nothing that happens to the daemon is felt by traffic: kill, restart, another build, the end.
 
 use crate::kernel;

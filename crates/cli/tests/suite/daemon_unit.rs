@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The daemon as a service: the privileges of `configs/ccctl.service` are enough and none too many, the service manager
 //! is told what it asks for, the log is not flooded, and memory is small.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ccctl acks` on real traffic: its counts are those of the kernel's own counters, nothing of others is displaced, and
 //! nothing of it stays behind.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The pathology, on purpose: ACKs steered to another processor whose backlog is short. What `ccctl acks` says of the drops
 //! is what the kernel counts in `/proc/net/softnet_stat`, and what is missing between XDP and tc.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The ACK clock's programs over packets, through `BPF_PROG_TEST_RUN`: every packet passes, none is changed, and what is
 //! counted is what a reader of the tests' own finds in it.
 

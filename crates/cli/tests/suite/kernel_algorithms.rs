@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every algorithm and profile of the catalogue loads, carries verified traffic, and leaves no trace.
 
 use crate::kernel;

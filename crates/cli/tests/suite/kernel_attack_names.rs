@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Names that unprivileged users choose must not reach root's terminal as they are.
 
 use std::fs;

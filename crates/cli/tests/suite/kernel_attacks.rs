@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What users without privileges try against rules.
 
 use crate::kernel;

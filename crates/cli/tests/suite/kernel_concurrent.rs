@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Several commands at once: one wins, the others wait or are refused, and the end is one that a sequence could reach.
 
 use crate::kernel;

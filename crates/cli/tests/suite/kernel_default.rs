@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The default algorithm of a network namespace: set, remembered, restored.
 
 use crate::kernel;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Congestion marks on a real path: what DCTCP and Reno make of them. Expected values are those of RFC 8257 and RFC 3168.
 
 use crate::kernel;

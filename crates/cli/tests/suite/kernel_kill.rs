@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! SIGKILL at any instant: what is there is whole, the next command works, and nothing stays behind.
 
 use crate::kernel;

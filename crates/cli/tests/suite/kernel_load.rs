@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Loading, listing and showing: no-ops, names, files, several instances of one algorithm.
 
 use crate::kernel;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Migration: idle, busy, half-closed and listening sockets, over both protocols, in all namespaces or in one; each
 //! socket asked by `ss` and by itself.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ip netns exec` hides the host's BPF file system: ccctl says so, and loads nothing that would vanish.
 
 use std::process::Command;

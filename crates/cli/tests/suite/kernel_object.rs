@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Object files that are no algorithm, are damaged, or are refused by the verifier.
 
 use crate::kernel;

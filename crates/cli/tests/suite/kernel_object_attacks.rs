@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Object files made to harm who looks at them. Each is refused within a second, in one line.
 
 use std::time::{Duration, Instant};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Mistakes in a C file: `check` and `load` say the same of each, and name what is wrong where it is.
 
 use crate::kernel;

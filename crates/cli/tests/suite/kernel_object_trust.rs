@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Object and configuration files that others than root have written or can write, and the process that looks at object files.
 
 use crate::kernel;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What must be refused: each with its code, one line of cause, one of remedy, and a kernel as before.
 
 use crate::kernel;

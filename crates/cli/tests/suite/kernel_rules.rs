@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rules on new connections: connect and accept, both protocols, precedence, fallback, and how a cgroup is named. Every
 //! socket is asked itself.
 

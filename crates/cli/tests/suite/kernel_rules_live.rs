@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rules beside connections that are alive: splits that last, `--existing`, listeners that follow, replacement under
 //! traffic, ten thousand connections, and kills.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random rules against real connections: what each end of each connection gets is what the documented order says.
 
 use crate::kernel;

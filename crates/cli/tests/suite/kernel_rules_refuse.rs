@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What rules refuse: bad words, cgroups that are not there, and unloading what rules still give out.
 
 use crate::kernel;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ccctl sockets`: each filter selects exactly the right sockets, by the word of `ss`; and `migrate` moves these and no
 //! others.
 

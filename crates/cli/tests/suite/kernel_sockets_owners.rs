@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sockets by cgroup and by process: iperf3 and bash in cgroups of the test's own, by the word of `ss`.
 
 use crate::kernel;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What `ccctl sockets` tells of a socket: the transport's values against `ss`, the algorithm's state against constants
 //! that an algorithm of this test's own has written there, whatever happens to its name.
 

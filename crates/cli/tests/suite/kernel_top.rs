@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ccctl top` over real traffic, in a terminal: its numbers against the sender's own count and against `ss`.
 
 use crate::acks;

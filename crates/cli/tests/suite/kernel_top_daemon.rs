@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ccctl top` without root: through the daemon it shows what root sees, and without one it is refused as others are.
 
 use crate::kernel;

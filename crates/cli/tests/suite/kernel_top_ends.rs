@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How `ccctl top` ends: by signals, by a panic, by a terminal that goes or stands still. The terminal is given back where
 //! there still is one, and no process is left.
 

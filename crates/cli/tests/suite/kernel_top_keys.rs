@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The keys of `ccctl top`: order, filter, moving sockets with and without a yes; sizes, and an instance that goes.
 
 use crate::kernel;

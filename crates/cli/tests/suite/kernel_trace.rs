@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ccctl trace` at intervals: its values are those of `ss` and of `ccctl sockets`, its filters choose what `ss` finds, all
 //! formats hold the same, and pictures show what the trace has.
 

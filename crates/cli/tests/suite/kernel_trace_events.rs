@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What `ccctl trace` tells of events: as many as the kernel's own counters, or it says how many it lost; and its end,
 //! however it comes.
 

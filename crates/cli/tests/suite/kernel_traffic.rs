@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Everything that can be done to an instance, done while connections use it: no byte lost, no connection reset.
 
 use crate::kernel;

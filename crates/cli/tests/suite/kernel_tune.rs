@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tuning: all keys or none, at once, and seen by connections that are under way.
 
 use crate::kernel;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ccctl why` for each of the cases that it tells apart.
 
 use crate::kernel;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A window that no algorithm can mean is marked wherever it is shown; and tables fit the terminal.
 
 use std::process::Command;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ccctl lab`: which program it becomes, and what it says where there is none.
 
 use std::ffi::OsStr;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! All tests of the program in one binary: many would be linked, and kept, 45 times.
 //!
 //! `kernel` has what tests on the running kernel share; each other folder belongs to those whose names begin like it.

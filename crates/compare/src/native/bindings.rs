@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Made from `bpf/include` and `bpf/call.h` by build.rs; each struct comes with a test of its size and offsets.
 
 #![allow(

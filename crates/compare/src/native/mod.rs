@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Records as structs, and algorithms' C files as libraries that are compiled when they are needed: as they are, with
 //! counters for branches, or with an error planted. The only place with `unsafe`.
 
@@ -56,7 +57,7 @@ pub fn columns() -> Vec<Column> {
     let socket = socket_columns! {
         "<u8": tcp_mstamp tcp_clock_cache tcp_wstamp_ns delivered_mstamp sk_pacing_rate sk_max_pacing_rate;
         "104u1": ca_priv;
-        "<u4": sk_pacing_status mss_cache snd_una snd_nxt snd_cwnd snd_cwnd_cnt snd_cwnd_clamp snd_ssthresh prior_cwnd srtt_us
+        "<u4": sk_pacing_status sk_gso_max_size mss_cache snd_una snd_nxt snd_cwnd snd_cwnd_cnt snd_cwnd_clamp snd_ssthresh prior_cwnd srtt_us
             max_packets_out delivered delivered_ce lost app_limited packets_out sacked_out lost_out retrans_out rcv_nxt
             rcv_wup rcv_tsval rcv_tsecr;
         "u1": ca_state is_cwnd_limited saw_tstamp tcp_usec_ts ecn_flags ack_pending sk_pacing_shift;
@@ -122,6 +123,7 @@ pub fn socket_of(recorded: &call_socket) -> tcp_sock {
     tp.inet_conn.sk.sk_pacing_rate = recorded.sk_pacing_rate;
     tp.inet_conn.sk.sk_max_pacing_rate = recorded.sk_max_pacing_rate;
     tp.inet_conn.sk.sk_pacing_status = recorded.sk_pacing_status;
+    tp.inet_conn.sk.sk_gso_max_size = recorded.sk_gso_max_size;
     tp.inet_conn.sk.sk_pacing_shift = recorded.sk_pacing_shift;
     tp.inet_conn.set_icsk_ca_state(recorded.ca_state);
     tp.inet_conn.icsk_ack.pending = recorded.ack_pending;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `tcp_bbr.c` (v1): the same law in the same units, but for clocks in jiffies. All of the state is compared.
 
 use super::all;
@@ -55,6 +56,7 @@ pub const TWIN: Twin = Twin {
     name: "bbr",
     map,
     law: None,
+    in_jiffies: false,
     feed: Some(feed),
     compared: &[
         (CALL_INIT, ALL),

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `tcp_bic.c`: `last_max_cwnd` and the ACK ratio are ours. Its step is renewed now and then.
 
 use super::{additive_increase, all};
@@ -12,6 +13,7 @@ pub const TWIN: Twin = Twin {
         ours.set("ack_ratio_q4", module.get("delayed_ack"));
     },
     law: Some(step_is_ours),
+    in_jiffies: false,
     feed: None,
     compared: &[
         (CALL_CONG_AVOID, &["last_max_pkts"]),

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `tcp_cdg.c`: field by field the same, but for the ring of gradients, which the module allocates, and the dice, which are
 //! the module's: ours is given a throw of 0 where the module's succeeded, and one that always fails where it did not.
 
@@ -18,6 +19,7 @@ pub const TWIN: Twin = Twin {
     name: "cdg",
     map,
     law: Some(chance_is_the_formula),
+    in_jiffies: false,
     feed: Some(throw_the_dice),
     compared: &[
         (CALL_INIT, &["round_end_seq", "shadow_pkts"]),

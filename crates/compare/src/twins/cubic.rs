@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `tcp_cubic.c`: the curve is ours, with the epoch in jiffies. What differs is what the curve is fed with and how often.
 
 use super::{additive_increase, all};
@@ -9,6 +10,7 @@ pub const TWIN: Twin = Twin {
     name: "cubic",
     map,
     law: Some(step_is_ours),
+    in_jiffies: false,
     feed: None,
     compared: &[
         (CALL_SSTHRESH, &["w_max_pkts", "epoch_us"]),

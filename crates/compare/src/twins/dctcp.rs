@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `tcp_dctcp.c`: field by field the same.
 
 use super::all;
@@ -14,6 +15,7 @@ pub const TWIN: Twin = Twin {
     name: "dctcp",
     map,
     law: None,
+    in_jiffies: false,
     feed: None,
     compared: &[
         (CALL_INIT, WINDOW),

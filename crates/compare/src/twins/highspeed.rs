@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `tcp_highspeed.c`: the row of its table is ours; its credit is the socket's, ours is of its own in Q10.
 
 use super::{all, DROPPED_LEFTOVER};
@@ -12,6 +13,7 @@ pub const TWIN: Twin = Twin {
         ours.set("credit_q10", u64::from(module.socket.snd_cwnd_cnt) << 10);
     },
     law: None,
+    in_jiffies: false,
     feed: None,
     compared: &[(CALL_CONG_AVOID, &["row", "credit_q10"])],
     own_credit: true,

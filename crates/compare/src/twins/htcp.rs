@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `tcp_htcp.c`: RTTs and times in jiffies, alpha in Q7; ours in us, in steps of a jiffy, and in Q10.
 
 use super::all;
@@ -9,6 +10,7 @@ pub const TWIN: Twin = Twin {
     name: "htcp",
     map,
     law: None,
+    in_jiffies: true,
     feed: Some(feed),
     compared: &[
         (CALL_INIT, &["beta_q7", "alpha_q10", "acked_pkts"]),

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `tcp_hybla.c`: fractions of a packet in Q7, of which ours in congestion avoidance is credit in Q10 packets times window.
 
 use super::all;
@@ -13,6 +14,7 @@ pub const TWIN: Twin = Twin {
     name: "hybla",
     map,
     law: Some(|trial| slow_start_is_the_formula(trial) && rho_is_ours(trial) && init_keeps_rho(trial)),
+    in_jiffies: false,
     feed: Some(|trial| {
         // rho comes from srtt in the module, and is renewed before growth; ours from each RTT sample.
         if trial.call.hook == CALL_CONG_AVOID {

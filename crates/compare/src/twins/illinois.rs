@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `tcp_illinois.c`: field by field the same.
 
 use super::all;
@@ -11,6 +12,7 @@ pub const TWIN: Twin = Twin {
     name: "illinois",
     map,
     law: None,
+    in_jiffies: false,
     feed: None,
     compared: &[
         (CALL_INIT, &["alpha_q7", "beta_q6", "round_end_seq"]),

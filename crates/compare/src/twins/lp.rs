@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `tcp_lp.c`: the delays are ours, in the module's ticks. Its estimate of one-way delay is taken from the recording: out of
 //! two values of the smoothed delay follows the sample between them.
 
@@ -15,6 +16,7 @@ pub const TWIN: Twin = Twin {
     name: "lp",
     map,
     law: None,
+    in_jiffies: false,
     feed: Some(feed),
     compared: &[(CALL_PKTS_ACKED, RTT_SOURCE_FIELDS)],
     own_credit: false,

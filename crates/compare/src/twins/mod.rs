@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! One file for each algorithm: how the module's private state is ours, and what differs on purpose.
 
 mod bbr;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `tcp_nv.c`: rates in units of 100 bit/s; ours in bytes per us Q16, rounded up.
 
 use super::all;
@@ -23,6 +24,7 @@ pub const TWIN: Twin = Twin {
     name: "nv",
     map,
     law: None,
+    in_jiffies: false,
     feed: None,
     compared: &[
         (CALL_INIT, &["may_grow", "acked_bound_pkts", "min_rtt_us"]),

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What `tcp_vegas.c`, `tcp_yeah.c` and `tcp_veno.c` share: base RTT, smallest RTT of the round, number of samples; ours is
 //! `struct cc_rtt`. The two count samples in different states and begin anew at different events.
 

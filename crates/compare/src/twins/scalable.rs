@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `tcp_scalable.c` keeps no state.
 
 use super::all;
@@ -7,6 +8,7 @@ pub const TWIN: Twin = Twin {
     name: "scalable",
     map: |_, _| {},
     law: None,
+    in_jiffies: false,
     feed: None,
     compared: &[],
     own_credit: false,

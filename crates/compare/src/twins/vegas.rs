@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `tcp_vegas.c`: its round is our `struct cc_rtt`; the flag that it is at work is our look at the socket's state.
 
 use super::all;
@@ -12,6 +13,7 @@ pub const TWIN: Twin = Twin {
     name: "vegas",
     map,
     law: None,
+    in_jiffies: false,
     feed: None,
     compared: &[
         (CALL_INIT, ROUND),

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `tcp_veno.c`: the RTT of the last ACK, and the queue that it stands for.
 
 use super::all;
@@ -13,6 +14,7 @@ pub const TWIN: Twin = Twin {
     name: "veno",
     map,
     law: None,
+    in_jiffies: false,
     feed: None,
     compared: &[
         (CALL_INIT, &["rtt.base_us", "increase_next"]),

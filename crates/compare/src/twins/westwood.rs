@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `tcp_westwood.c`: bandwidth in bytes per jiffy and RTTs in jiffies; ours in packets per us Q24 and in us.
 
 use crate::native::{call, CALL_CWND_EVENT, CALL_IN_ACK_EVENT, CALL_PKTS_ACKED};
@@ -10,6 +11,7 @@ pub const TWIN: Twin = Twin {
     name: "westwood",
     map,
     law: None,
+    in_jiffies: true,
     feed: Some(feed),
     compared: &[
         (CALL_CWND_EVENT, &["relearn_min_rtt"]),

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `tcp_yeah.c`: Vegas' round in its first member, and our own fields under other names.
 
 use super::all;
@@ -13,6 +14,7 @@ pub const TWIN: Twin = Twin {
     name: "yeah",
     map,
     law: None,
+    in_jiffies: false,
     feed: None,
     compared: &[
         (CALL_INIT, ROUND),

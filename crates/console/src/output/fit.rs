@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tables that fit a terminal: long cells are cut. A pipe or a file gets all of them.
 
 use std::borrow::Cow;

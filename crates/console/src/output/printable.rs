@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Names that others choose, such as those of processes, cgroups and files, as a terminal can show them.
 
 use std::borrow::Cow;

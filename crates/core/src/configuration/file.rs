@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ccctl.toml`: types only, each value with its place for messages.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `[guard]`: from when on an instance harms its connections.
 
 use std::ops::RangeInclusive;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The configuration file: its text ([`file`]), checked and resolved to instances, rules and limits ([`resolve`]).
 
 mod file;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the file means: algorithms, parameters and rules that exist, or what is wrong with it.
 
 use std::collections::{BTreeMap, BTreeSet};

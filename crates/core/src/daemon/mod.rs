@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The daemon as operations see it: the one of this process, if this process is one, and whether another one lives.
 
 mod report;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the daemon tells of itself and of its guard.
 
 use ccctl_console::Fault;

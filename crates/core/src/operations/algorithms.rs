@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The algorithms that can be loaded.
 
 use ccctl_loader::Program;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bringing the host to what a file says.
 
 use schemars::JsonSchema;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Setting a rule.
 
 use ccctl_loader::{assign, AssignRequest, CgroupTree, Moved};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What this host can do.
 
 use ccctl_loader::{check_all, check_calls, Check, Status, REGISTRATION};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Registering an algorithm.
 
 use ccctl_loader::{set_default, LoadRequest};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What ccctl does, as operations: a request goes in, an answer comes out, both plain data.
 //!
 //! A command makes a request from its arguments, has it executed by the daemon or in its own process, and prints the answer;

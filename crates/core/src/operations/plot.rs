@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The picture of a trace: windows, RTT, what the algorithm keeps, rates, and the host's backlogs on one time axis.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The rules in force.
 
 use ccctl_loader::{format_choices, read_rules, rule_usage, CgroupTree, Rule};

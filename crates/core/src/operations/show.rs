@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Everything about an algorithm or an instance.
 
 use ccctl_catalog::{algorithm, Algorithm, Field};

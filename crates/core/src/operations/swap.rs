@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Another program behind a kernel name.
 
 use ccctl_loader::{count_sockets, Instance, SwapRequest};

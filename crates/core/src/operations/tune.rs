@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Other parameters in a running instance.
 
 use schemars::JsonSchema;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Taking rules out.
 
 use ccctl_console::UsageError;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Taking instances out of the kernel.
 
 use ccctl_console::UsageError;

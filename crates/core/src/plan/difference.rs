@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What has to be done so that the kernel is as the file has it. Both are read anew each time.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Carries out what differs: each step by itself, so that one that fails does not stop the others.
 
 use ccctl_loader::marks::{self, Mark, Memo};

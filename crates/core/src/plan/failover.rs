@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the file means while the guard keeps instances out of use.
 
 use ccctl_loader::guard::{rearm, trips, Trip};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How the kernel differs from a configuration, step by step, and the execution of these steps.
 
 mod difference;

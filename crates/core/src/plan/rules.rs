@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rules: how the kernel's differ from the file's, and making them the same at one instant.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One difference between the file and the kernel, as it is told.
 
 use ccctl_console::Fault;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Everything back to what was there before ccctl.
 
 use ccctl_loader::marks::{self, Mark, Memo};

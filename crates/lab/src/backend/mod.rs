@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What runs a point of a scenario: the simulator, or anything that fills an [`Outcome`] alike.
 
 mod netns;

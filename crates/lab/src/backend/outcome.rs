@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What a run yields: time series of flows and links, and transfers. Samples are counters and states at one time; what is
 //! between two samples is the difference of counters.
 

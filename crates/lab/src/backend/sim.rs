@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The simulator as a backend.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Time series as tables, for files and pictures.
 
 use std::collections::BTreeMap;

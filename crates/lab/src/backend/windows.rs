@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Windows that no algorithm can mean: a hook was left out, and the kernel took whatever was there for its answer.
 //!
 //! On some kernels a BPF program is not run where it interrupts a certain task; `ssthresh` is then a stale word, such as

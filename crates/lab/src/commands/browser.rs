@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `--open`: a page in the user's browser.
 
 use std::io::Write as _;

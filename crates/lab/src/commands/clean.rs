@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `ccctl lab clean`
 
 use std::collections::BTreeMap;

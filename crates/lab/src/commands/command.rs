@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The command that makes a folder's runs, as its page shows it: what decides about results, not where and how fast.
 
 use ccctl_lab::backend::{Backend, Sim};

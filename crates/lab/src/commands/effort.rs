@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! How much work runs are.
 
 use ccctl_lab::experiment::setup::LinkRate;

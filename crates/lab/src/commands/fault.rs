@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Errors of the lab as the program tells them: a cause, what to try, an exit code.
 
 use std::io::ErrorKind;

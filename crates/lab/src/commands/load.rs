@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Finds scenarios, and changes them as the command line asks.
 
 use std::fs::Permissions;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `ccctl lab merge`
 
 use ccctl_console::{output, Exit};

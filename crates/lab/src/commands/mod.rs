@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! One file a command. Only `--backend netns` asks the kernel for anything, and `clean` for what it left; they need privileges.
 
 mod browser;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What is done of a scenario's runs, and how long the rest takes.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `ccctl lab run` and `ccctl lab sweep`
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What a command line asks for: scenarios, each with its part of the options.
 
 use crate::arguments::{Part, Run, Sweep};

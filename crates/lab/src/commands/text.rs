@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What a run has come to, for people and for programs.
 
 use std::fmt::Write as _;

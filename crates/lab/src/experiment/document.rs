@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! A scenario file as a tree whose values can be replaced by path, each with its place in the text.
 
 use std::ops::Range;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Layouts, each read out of its object once: a sweep asks for the same few at each of its points.
 
 use std::collections::BTreeMap;

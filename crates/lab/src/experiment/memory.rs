@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What a scenario takes of memory, estimated before anything is run.
 
 use super::setup::{LinkRate, Schedule, Setup};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Experiments: what is run at each point of a scenario's sweep, read out of the scenario's file.
 
 mod document;

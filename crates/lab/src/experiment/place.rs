@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What is wrong with a scenario: one line, with its place and what to write instead.
 
 use std::fmt::Display;

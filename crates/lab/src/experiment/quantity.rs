@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Values with units, as a scenario file writes them: "48 ms", "622 Mbit/s", "20 % BDP".
 
 use std::fmt;

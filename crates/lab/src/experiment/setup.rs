@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What one point of a sweep asks a backend for: everything resolved, nothing left to look up.
 
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The axes of a sweep, and the places that they span.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What measures there are. `docs/scenarios.md` has the formulas.
 
 /// What a measure is about.

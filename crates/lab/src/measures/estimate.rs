@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Means over repeats, and how well they are known.
 
 use schemars::JsonSchema;

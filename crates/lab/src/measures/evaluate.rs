@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Measures of a run: what a [`Reference`] is worth in an [`Outcome`].
 
 use std::collections::BTreeSet;

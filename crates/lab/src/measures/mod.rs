@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What is measured: `docs/scenarios.md` defines each measure.
 
 mod definition;

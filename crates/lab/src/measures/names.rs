@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Names that a reference to a measure may contain.
 
 use std::time::Duration;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! How scenarios name a measure: `jain`, `goodput:reno`, `asymmetry:first/second@250 s..500 s`.
 
 use std::fmt;

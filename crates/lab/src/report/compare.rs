@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Two folders of one scenario side by side.
 
 use std::collections::{BTreeMap, BTreeSet};

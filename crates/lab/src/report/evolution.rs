@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Pictures of runs over time: the first repeat of each point.
 
 use std::path::Path;

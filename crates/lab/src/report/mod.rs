@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The page of an output folder: what ran, what came out, pictures of it; and tables for other programs.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Numbers for people.
 
 use crate::measures::Estimate;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The page of a folder.
 
 use std::collections::BTreeMap;

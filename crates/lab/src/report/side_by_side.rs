@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! A comparison as a Markdown table: a row for each place, and three columns for each measure.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Pictures of measures over the axes of a sweep.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Measures as tables for other programs.
 
 use std::path::Path;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! How far apart two values may be and still count as one.
 
 use std::collections::BTreeMap;

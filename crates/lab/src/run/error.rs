@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Why an experiment could not be run, or its folder not be used.
 
 use std::io;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Runs what of a scenario is not yet in its folder: one run a thread, no threads in a run.
 
 use std::collections::BTreeMap;

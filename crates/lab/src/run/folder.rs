@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The output folder: what of it is there, and how files get there whole or not at all.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! By what a folder knows whether runs belong together.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Runs that were made and are not to be believed: noted with their reasons, and in no measure.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Puts the folders of shards together.
 
 use std::fs;

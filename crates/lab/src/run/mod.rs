@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Running scenarios: every repeat of every point is a run of its own, whose result is kept as soon as it is there.
 
 mod error;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Whether runs fit into the memory of the host, asked before the first is begun.
 
 use super::error::RunError;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `summary.json`: what the runs of a folder say together. The same runs make the same bytes.
 
 use std::collections::BTreeMap;

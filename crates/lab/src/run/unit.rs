@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! A unit: one repeat of one point, what is kept of it.
 
 use std::collections::BTreeMap;

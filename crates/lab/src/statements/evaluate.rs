@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Whether a statement holds, by our numbers.
 
 use std::collections::BTreeSet;

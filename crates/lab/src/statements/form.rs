@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Statements in a form that can be checked.
 
 use crate::experiment::file::{Monotone, Order, Relation};

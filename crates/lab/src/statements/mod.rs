@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Statements of papers, and whether our results bear them out.
 
 mod evaluate;

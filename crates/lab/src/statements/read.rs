@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Reads statements: which keys make which form.
 
 use toml::Spanned;

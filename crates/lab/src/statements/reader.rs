@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Reads the parts of a scenario that speak of measures and places: what pages show, the paper's values, statements.
 
 use std::collections::BTreeSet;

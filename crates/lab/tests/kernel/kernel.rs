@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What these tests ask of the kernel: instances, loaded by the loader.
 
 use std::time::Duration;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `ccctl lab run --backend netns`: the folder and the page of a run on the kernel, runs that are invalid, and what is refused.
 
 use crate::kernel;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! A scenario on the running kernel: the algorithms are loaded by ccctl, the path is emulated.
 
 use crate::kernel;

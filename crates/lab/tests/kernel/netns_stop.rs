@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `ccctl lab run --backend netns` that is stopped: by Ctrl-C it leaves nothing; what `kill -9` leaves, the next run takes away,
 //! and nothing else.
 

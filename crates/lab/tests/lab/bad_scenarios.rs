@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Every mistake is found before anything runs, and told with its place and what to write instead.
 
 use crate::scenario;

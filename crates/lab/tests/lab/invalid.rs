@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Runs that their backend calls invalid: tried again, told with their reasons, and in no measure.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Statements on made-up numbers.
 
 use ccctl_lab::experiment::Axis;

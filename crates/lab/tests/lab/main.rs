@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Tests of the lab that need no privileges.
 
 #![allow(clippy::unwrap_used)] // a test ends where something is missing

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Measures of runs that are made up, so that every value can be worked out by hand, and of simulations with closed forms.
 
 use std::sync::atomic::AtomicBool;

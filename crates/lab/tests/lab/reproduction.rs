@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The table of what papers state: the simulator's part and the running kernel's, on made-up numbers.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Runs, their folders, and what becomes of them when something stops a run.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What is wrong gets one line of cause and one of what to try, before anything is run or written.
 
 use std::fs;

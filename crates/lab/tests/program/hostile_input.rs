@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Scenarios and folders made to cost memory or time, or to lead a run that is made as root elsewhere.
 
 use std::fs;

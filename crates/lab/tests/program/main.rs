@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The program `ccctl-lab` with the simulator: needs no privileges.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Pages, tables and comparisons of folders say what `summary.json` says.
 
 use std::fs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `ccctl lab list, show, run, sweep`: what is run, what is kept when it is stopped, and that it goes on from there.
 
 use std::collections::BTreeSet;

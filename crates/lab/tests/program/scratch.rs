@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What the tests of `ccctl-lab` share: the built program, a folder, a small scenario.
 #![allow(dead_code)] // each test program uses its part
 

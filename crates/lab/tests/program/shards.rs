@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! A sweep in parts, each in a process of its own, by the commands of `configs/cluster/`: merged, it is what one process gives.
 
 use std::path::{Path, PathBuf};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cgroups by path: what a user types, and what is there.
 
 use std::fmt;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! From rules to the maps that `bpf/policy/rule_match.h` follows.
 //!
 //! Cgroups that rules name become a tree of path components. A cgroup with rules is a scope, and knows the next one

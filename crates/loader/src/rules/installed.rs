@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The rules in the kernel: link -> program -> maps -> rules. Only the link is pinned.
 
 use std::collections::HashMap;

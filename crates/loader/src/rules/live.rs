@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rules and the sockets that are alive, through the iterator in `bpf/policy/rule_sockets.bpf.c`.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which rule wins, from the rules themselves: what `ccctl why` tells, and what the compiled maps are tested against.
 
 use std::cmp::Reverse;

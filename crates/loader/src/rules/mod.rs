@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rules: which algorithm the connections of a cgroup get.
 //!
 //! A rule names a cgroup, perhaps also a prefix of peers and a port, and what connections there get. Rules are kept by

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The rules' program and their iterator, from object to kernel.
 
 use std::os::fd::AsFd as _;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Prefixes of peers' addresses. An IPv4-mapped IPv6 address is the IPv4 address: a dual-stack socket sees its IPv4
 //! peers that way, and no rule should depend on which kind of socket a program happens to use.
 

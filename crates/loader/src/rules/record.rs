@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The structs that the rules' programs and the loader share, from their C header.
 #![allow(unsafe_code)] // bytemuck's derives, which check what they promise
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rules through a sockops program at the root of the cgroup tree.
 
 use std::collections::BTreeMap;

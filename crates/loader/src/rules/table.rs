@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rules as data: who, and what they get.
 
 use std::collections::BTreeMap;

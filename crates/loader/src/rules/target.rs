@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The right side of a rule, from words: `yeah`, `yeah|cubic`, `yeah=10,cubic=90`.
 
 use ccctl_catalog::{algorithm, algorithms, closest};

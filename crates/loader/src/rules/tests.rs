@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Compiled rules against the order of precedence, on random sets of rules.
 //!
 //! Three answers must agree for every flow: what following the compiled maps gives, as `bpf/policy/rule_match.h` does;

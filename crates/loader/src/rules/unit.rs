@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The cgroup of a systemd unit.
 
 use std::path::Path;

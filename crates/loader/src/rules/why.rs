@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why a socket uses what it uses.
 
 use std::collections::HashSet;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cgroups (v2) by path and by the id that sockets carry, which is the inode of the cgroup's folder.
 
 use std::collections::HashMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How many sockets use what.
 
 use std::collections::{BTreeMap, HashMap};

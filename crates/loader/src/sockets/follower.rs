@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Following sockets: looking at a chosen few again and again, at the cost of these few.
 
 use std::time::{Duration, Instant};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The iterators, loaded for one question.
 
 use std::cell::RefCell;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP sockets, through the BPF iterators in `bpf/policy/sockets.bpf.c`.
 //!
 //! [`SocketReader`] tells all of each socket that a [`SocketFilter`] selects, one after the other; [`totals`] adds them up

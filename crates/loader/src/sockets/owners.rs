@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which processes have which socket open.
 
 use ccctl_catalog::kernel::c_text;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The programs that sockets run on: their state's layout, and whether they are the ones in service.
 
 use std::collections::hash_map::{Entry, HashMap};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What people watch of the sockets of each algorithm, added up inside the kernel.
 
 use libbpf_rs::{MapCore as _, MapFlags};

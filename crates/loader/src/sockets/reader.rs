@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reading whole records of sockets.
 
 use std::collections::HashSet;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One socket.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sums over sockets, added up inside the kernel: nothing is copied for each socket.
 
 use libbpf_rs::{MapCore as _, MapFlags};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What sockets did between two looks, added up inside the kernel.
 
 use std::collections::BTreeMap;

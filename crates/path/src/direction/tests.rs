@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The engine against departures worked out by hand, and against closed forms of queueing theory.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The emulated path on the running kernel: needs root, and `--test-threads=1`.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 

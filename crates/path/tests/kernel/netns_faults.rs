@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Runs on the emulated path that are not to be believed, and runs that were killed.
 
 use std::io::{BufRead as _, BufReader};

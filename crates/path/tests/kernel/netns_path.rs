@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The emulated path with real traffic: rate and delays. Expected values are those that were asked for.
 
 use std::net::UdpSocket;

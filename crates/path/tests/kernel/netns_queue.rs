@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The queue of the emulated path: what it drops, loses and marks is what the kernel's TCP notices, packet by packet.
 //!
 //! None of this needs a quiet machine: the queue is exact for the packets' times of arrival, whenever that is.

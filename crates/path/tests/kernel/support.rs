@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What the tests of the emulated path share.
 
 use std::time::Duration;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Columns while they are read: their kind is known or found out, their rows come one by one.
 
 use std::collections::HashMap;

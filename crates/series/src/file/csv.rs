@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! CSV as in RFC 4180, with what the format cannot say in lines that begin with `#`.
 //!
 //! `# name: value` is a fact, `#column cwnd_pkts: integer packets` the kind and the unit of a column. Facts that came late

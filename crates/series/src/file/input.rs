@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is read of files that others may have made: regular files only, and no more than fits into memory.
 
 use std::fs::File;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! JSON lines: an object a row, after a first line that holds the facts, the units and the kinds of the columns.
 //!
 //! JSON has no words for numbers that are not finite: they are the strings `NaN`, `Infinity` and `-Infinity`, and become

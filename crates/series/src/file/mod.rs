@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tables in files: JSON lines, CSV and Parquet, chosen by the end of the name.
 //!
 //! All three keep names, kinds, units, facts and missing values, so that [`read`] gives back what [`write`] was given;

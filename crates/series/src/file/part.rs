@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A file that gets its name when it is whole.
 
 use std::ffi::OsString;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rows to a file one by one, for tables that grow for hours.
 
 use std::path::Path;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A figure on a page: its picture, and beside it its values in JSON for the script.
 
 use std::fmt::Write as _;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One HTML page that holds everything: it opens from disk, asks no network and no other file.
 //!
 //! It is well-formed XML too, so that tests and tools can read it; the page forbids itself the network by its own policy.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // A page's figures and tables: values under the pointer, zoom along x, sorting. Without it, all is still there to read.
 // One file of some 400 lines, as a page holds it whole: places, paths, a figure, tables, in this order.
 "use strict";

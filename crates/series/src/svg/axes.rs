@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Frames, ticks and labels.
 
 use std::fmt::Write as _;

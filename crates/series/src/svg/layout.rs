@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where everything of a figure is, before it is written down.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Matrices as SVG: a value for each pair, as colour and as a number.
 
 use std::fmt::Write as _;

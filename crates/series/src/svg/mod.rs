@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figures as SVG.
 //!
 //! Written by hand and not with `plotters`: a page draws the same picture again when the reader zooms, so every line must

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Fewer points with the same picture.
 
 use crate::figure::{Point, Style};

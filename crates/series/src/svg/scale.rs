@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! From values to places on an axis, and the ticks on it.
 
 use crate::figure::{Axis, Scale};

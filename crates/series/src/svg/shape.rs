@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Lines as paths. Every style is one path, so that a page can draw it again when it is zoomed.
 
 use std::fmt::Write as _;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Words and numbers as SVG wants them.
 
 /// For content and attributes. Control characters, which XML cannot hold, become spaces.

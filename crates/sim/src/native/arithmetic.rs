@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `bpf/include/fixed.h`, `hstcp.h` and `slow_start.h` as functions: what the algorithms calculate with.
 
 use super::bindings;

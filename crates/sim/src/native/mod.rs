@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The algorithms' C files as this program's own code. The only place with `unsafe`.
 //!
 //! The parameters that a C file reads are a pointer of the running thread's: [`Instance`] points it at its own set

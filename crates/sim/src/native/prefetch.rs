@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Asks the processor for memory that will be needed soon. It is never more than a hint.
 
 const LINE_BYTES: usize = 64;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `bpf/include/repair.h`: what takes the place of an impossible window. Hooks in the kernel do so before anything else; the
 //! simulator leaves no hook out and does without.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! How long a link takes for a packet: at a constant rate, or at the opportunities of a trace.
 
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Controlled delay: RFC 8289, whose pseudo-code (section 5) this follows name by name.
 
 use std::collections::VecDeque;

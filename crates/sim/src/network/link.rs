@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! A link: a queue, a rate, a propagation delay.
 //!
 //! Packets leave a link in the order in which they came, so all that are on it lie in one ring, and only the first of them

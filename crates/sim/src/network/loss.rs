@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Packets that a link loses for no reason of congestion.
 
 use crate::random::{Probability, Random};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The network: links, the paths of flows over them, and the delays that belong to one flow alone.
 
 pub(crate) mod clock;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Which packets may wait for a link.
 
 use std::collections::VecDeque;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Random early detection: S. Floyd, V. Jacobson, IEEE/ACM Transactions on Networking 1(4), 1993; its gentle form: S. Floyd, 2000.
 
 use crate::native::arithmetic::{cc_exp2_q32, cc_log2_q40};

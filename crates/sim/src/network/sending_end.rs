@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The sending end of a link by itself: the queue and the clock of the simulator's links, for packets that are not simulated.
 //!
 //! The emulator of the lab forwards real packets at the times that are worked out here, so a queue means the same in both.

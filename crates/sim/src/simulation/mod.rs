@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! A simulation: links, flows, and time.
 
 mod step;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! An ACK's way through the sender: `tcp_ack`, `tcp_clean_rtx_queue`, `tcp_cong_control`.
 
 use super::rate::RateState;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! TCP as Linux has it around a congestion control algorithm: names in the comments are the kernel's functions, in
 //! `net/ipv4/tcp_input.c`, `tcp_output.c`, `tcp_recovery.c`, `tcp_rate.c` and `tcp_timer.c`.
 //!

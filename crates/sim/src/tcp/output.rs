@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What is sent and when: `tcp_write_xmit`, `tcp_xmit_retransmit_queue`, use of the window.
 
 use super::ack::Resend;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Pacing by TCP's own timer: `tcp_pacing_check`, `tcp_update_skb_after_send`, `tcp_pace_kick`.
 
 use super::Sender;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Which packets are lost: RACK (RFC 8985) as in `tcp_recovery.c`, and `NewReno` without selective acknowledgements.
 //!
 //! The kernel keeps the packets in the order in which they were last sent. Here those sent once are in order anyway: a cursor

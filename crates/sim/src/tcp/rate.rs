@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Delivery rate samples: `tcp_rate.c`.
 
 use super::ack::AckState;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The receiving end: which packets are there, and what is acknowledged when (`tcp_data_queue`, `__tcp_ack_snd_check`).
 
 use super::TcpSpec;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The states Open, Disorder, CWR, Recovery and Loss: `tcp_fastretrans_alert` and what it calls.
 
 use super::ack::{AckState, Resend};

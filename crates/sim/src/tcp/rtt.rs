@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The retransmission timeout: RFC 6298 as `tcp_rtt_estimator` and `tcp_set_rto` have it. The smoothed RTT itself is the
 //! socket's (`Flow::smooth_rtt`).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Selective acknowledgements: `tcp_sacktag_write_queue`, `tcp_sacktag_one`, `tcp_check_dsack`.
 
 use super::ack::AckState;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What a sender remembers of each packet in flight: 20 bytes in a ring that packet numbers index.
 
 /// Selectively acknowledged.

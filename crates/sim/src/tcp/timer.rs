@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Timers of the sending end: retransmission timeout, tail loss probe, reordering, pacing (`tcp_timer.c`, `tcp_output.c`).
 //! A timer that is set anew costs an assignment; the queue of events learns of it when it is due.
 

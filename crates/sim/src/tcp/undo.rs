@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Reductions that turn out to have been for nothing: by time stamps (Eifel), by D-SACK, by F-RTO.
 
 use super::sent::{is_before, LOST};

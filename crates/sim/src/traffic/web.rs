@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Users of the web in the manner of SURGE: P. Barford, M. Crovella, "Generating representative web workloads for network
 //! and server performance evaluation", ACM SIGMETRICS 1998, table 1.
 //!

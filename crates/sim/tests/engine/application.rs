@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Applications: what is sent when, and what becomes of the window meanwhile. ACKs: how many there are.
 
 use std::time::Duration;

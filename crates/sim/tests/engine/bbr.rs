@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! BBR's calls against what Linux's `tcp_bbr.c` (v1, 6.12) says of them.
 
 use std::time::Duration;

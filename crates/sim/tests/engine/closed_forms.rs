@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Laws of single algorithms that can be worked out on paper.
 
 use std::time::Duration;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The same scenario and seed lead to the same bytes; flows do not disturb each other beyond the links that they share.
 
 use std::fmt::Write as _;

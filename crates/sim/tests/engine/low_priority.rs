@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Flows of low priority: alone they have most of the path, beside another they leave it.
 
 use std::time::Duration;

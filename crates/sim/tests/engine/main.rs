@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The engine against what is known without it: closed forms of TCP's behaviour, RFCs, papers. No expected value comes from
 //! the simulator.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Paths of several links, both ways.
 
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Queue management against its papers and RFCs, with flows that react.
 
 use std::time::Duration;

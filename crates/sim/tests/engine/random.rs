@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Random scenarios: none may crash, hang, lose or make packets. The fuzzer looks further (`scripts/fuzz simulation`).
 
 use std::sync::Arc;

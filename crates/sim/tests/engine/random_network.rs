@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Bytes become a simulation: links, flows, and how long it runs. The fuzz target `simulation` uses it, too.
 
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Loss recovery: timeouts, proportional rate reduction, undo, reordering, partial ACKs.
 
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The response function of RFC 3649 in floating point, as its formulas stand.
 
 /// A line p(W), and b at its ends.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Properties of the laws that go by delay: prop-13 to prop-24 of the vectors.
 
 use std::time::Duration;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Random histories: what may happen to a connection, in any order, with any parameters.
 
 use std::sync::Arc;

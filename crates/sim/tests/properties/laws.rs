@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Properties of single laws: prop-4 to prop-12, prop-25 and prop-26 of the vectors; prop-6 is in `tests/hstcp.rs`.
 
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Laws of lp and `highspeed_lp`: when delays indicate congestion, and what then.
 
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What holds for every algorithm, whatever happens and whatever its parameters: checked on random histories of all that
 //! the catalogue has. The properties of single laws are in `laws.rs` and, of those that go
 //! by delay, in `delay_laws.rs` and `low_priority.rs`. Numbers (prop-0, ...) are those of the vectors.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! TCP Africa: King, Baraniuk, Riedi, INFOCOM 2005, as section II of Baiocchi, Castellani, Vacirca 2007 sums it up: slow mode
 //! is Reno, fast mode is HighSpeed TCP's increase, and the queue that the delay tells of chooses.
 //! Fast while W (aRTT - minRTT) / aRTT <= alpha, where aRTT moves by an eighth of the way at each sample.

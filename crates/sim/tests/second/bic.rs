@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! BIC: Xu, Harfoush, Rhee, INFOCOM 2004, section III: binary search between the window after the last loss and that before
 //! it, in steps of at most `S_max`; beyond it max probing. `ack_ratio`: what Linux has made of it since 2.6.13.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What is replayed: each algorithm with the parameters of the papers' profiles and of its own variants, how close the two
 //! must come and why, the branches that must have been taken, and wrong parameters that must show.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Compound TCP: Tan, Song, Zhang, Sridharan, INFOCOM 2006, and draft-sridharan-tcpm-ctcp. W = lwnd + dwnd; lwnd is Reno's:
 //! += 1 / W for each packet acknowledged; each round, with diff = W (RTT - base) / RTT:
 //! dwnd += alpha W^0.75 - 1 where diff < gamma, dwnd -= zeta diff where not; at a loss dwnd = (1 - beta) W - lwnd / 2.

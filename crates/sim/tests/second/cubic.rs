@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! CUBIC: RFC 9438 section 4 (equations 1, 2, 4 and 5), and with other numbers Rhee, Xu, PFLDnet 2005:
 //! W_cubic(t) = C (t - K)^3 + W_max, K = cbrt((W_max - cwnd_epoch) / C), W_est += alpha acked / cwnd.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! FAST TCP: Jin, Wei, Low, INFOCOM 2004, equation 5: each round trip W <- min(2W, (1 - gamma) W + gamma (baseRTT/RTT W +
 //! alpha)); below a queueing delay of mi the window doubles. RTT is an average that moves by min(3/W, 1/4) of the way.
 //! Modes: Table II of Even, Li, Leith 2006. Loss: "behaves the same as Standard TCP" (Weigle, Sharma, Freeman 2006).

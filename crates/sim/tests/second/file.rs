@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Calls as JSON lines: the form in which those of a kernel come.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! HighSpeed TCP: RFC 3649 sections 5 and 6 and the program of appendix B that walks from window to window.
 
 use std::rc::Rc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! HSTCP-LP: Kuzmanovic, Knightly, Cottrell, PFLDnet 2004: HighSpeed TCP's growth under TCP-LP's early indication
 //! (Kuzmanovic, Knightly, INFOCOM 2003, section III): the average of one-way delays, which moves by an eighth of the way, is
 //! above dmin + delta (dmax - dmin). The first indication halves the window and begins an inference phase of some RTTs

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! H-TCP: Leith, Shorten 2004; draft-leith-tcp-htcp-06; Table II of Even, Li, Leith 2006.
 //! alpha = 1 for Delta <= Delta_L, else 1 + 10 (Delta - Delta_L) + ((Delta - Delta_L) / 2)^2, times 2 (1 - beta);
 //! beta = RTT_min / RTT_max in [0.5, 0.8], or 0.5 where throughput has changed by more than Delta_B.

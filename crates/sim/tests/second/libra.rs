@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! TCP Libra: Marfia, Palazzi, Pau, Gerla, Sanadidi, Roccetti 2007. For each packet acknowledged
 //! W += (alpha / W) T^2 / (T + T0), alpha = k1 C P, P = exp(-k2 (T - Tmin) / (Tmax - Tmin)); at a loss W -= W T1 / 2 (T + T0).
 //! T is the RTT now; what the formulas call so is taken as the average that moves by an eighth of the way.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! A second implementation of the algorithms for which there is no kernel module to compare with: from the formulas of papers
 //! and RFCs, in floating point, written without a look at the C files. It is given the calls that the C code's hooks got,
 //! recorded in the simulator, and must come to the same windows. Where the two disagreed the paper's text decided;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The tables of `docs/second-implementations.md`, printed of what the replays found.
 
 use std::fmt::Write;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Reno with appropriate byte counting: RFC 5681 sections 3.1 and 3.2, RFC 3465 section 2.2.
 
 use crate::tcp::{Law, Tcp, Values};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Recorded calls through a law, and how far apart the two windows are after each.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Rounds and RTT samples, as laws that look at delays use them.
 
 use crate::tcp::Tcp;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The runs whose calls are recorded: one flow of the algorithm in each kind of weather.
 
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Scalable TCP: Kelly 2003; S-TCP in section 2 of Weigle, Sharma, Freeman 2006 and in Table II of Even, Li, Leith 2006.
 //! Above `Low_Window` W += a for each packet acknowledged and W -= b W at a loss; below it Reno.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What a law of congestion control sees of TCP, and the window that it sets, in real numbers.
 
 use std::cell::RefCell;

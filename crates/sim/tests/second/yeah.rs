@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! YeAH-TCP: Baiocchi, Castellani, Vacirca 2007, section III; numbers as their module for Linux has them.
 
 use ccctl_sim::Event;

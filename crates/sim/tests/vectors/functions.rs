@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Vectors of kind function: one formula at one point, evaluated by the algorithms' C code.
 
 use std::collections::BTreeMap;

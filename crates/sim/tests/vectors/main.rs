@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The algorithms' C code against test vectors from papers, RFCs and compiled Linux modules.
 //!
 //! One file `NAME.json` here per algorithm. `names` in it says what our parameters and state fields are called that the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Vectors of kind sequence: a protocol of rounds.
 
 use std::sync::Arc;

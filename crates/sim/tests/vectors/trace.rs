@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Vectors of kind trace: events, and what the windows and the state are after them.
 
 use std::collections::BTreeMap;

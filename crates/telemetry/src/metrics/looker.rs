@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The half that looks at all sockets, and holds the programs.
 
 use std::collections::HashMap as Map;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Counters by algorithm and cgroup, made in the kernel by `xdp/metrics.bpf.c`.
 //!
 //! [`start`](Looker::start) gives two halves: a [`Reader`], which reads the counters and holds up nobody, and a [`Looker`], which

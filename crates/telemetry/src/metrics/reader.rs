@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The half that reads: a system call for each pair of algorithm and cgroup, whatever the number of sockets.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The testbed itself, on the kernel's own algorithms: what the other kernel tests rest on.
 
 use std::collections::BTreeMap;

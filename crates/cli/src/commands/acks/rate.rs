@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A rate as it is typed, and the time between packets at it.
 
 use std::fmt;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One value of one socket, as people read it.
 
 use std::fmt::Write as _;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A table that is printed while it comes in: the first rows decide the widths.
 
 use std::io::Write;

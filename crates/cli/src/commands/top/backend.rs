@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! ratatui's backend, without a question to the terminal.
 
 use std::io::{self, Stdout};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The ACK clock beside the screen, in a thread of its own: it wants a look 20 times a second.
 
 use std::collections::BTreeMap;

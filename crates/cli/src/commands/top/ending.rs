@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The end that comes from outside: a signal, or a terminal that is closed. A thread of its own waits for them, since the
 //! one that draws can be held up: crossterm reads for ever from a terminal that is gone, and from one that has sent half a
 //! key until the other half comes; and a terminal that does not read lets nobody write.

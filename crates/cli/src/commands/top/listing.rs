@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Names and sums put together: one row for each algorithm that is loaded or in use.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ccctl top`: the live screen.
 //!
 //! A worker looks ([`worker`], [`source`]), a model keeps what was seen and what is selected ([`model`]), and drawing

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ccctl top --once`: one sample, for scripts.
 
 use ccctl_console::{output, Exit};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a look at the kernel brings: plain data, from whichever source.
 
 use std::sync::Arc;

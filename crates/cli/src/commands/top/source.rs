@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where samples come from: the kernel, or for those who may not ask it, the operations that every command uses.
 
 use std::collections::{BTreeMap, HashMap};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The terminal taken, and given back once: by its owner, by a panic in any thread, or by force.
 
 use std::fs::OpenOptions;

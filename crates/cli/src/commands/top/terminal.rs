@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The loop: keys and news in, pictures out.
 
 use std::sync::mpsc::{sync_channel, Receiver, Sender, SyncSender, TryRecvError};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The terminal's descriptors: is there anything to read, and is it still there?
 
 use std::fs::File;

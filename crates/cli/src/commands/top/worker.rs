@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The thread that looks, so that keys are answered meanwhile.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};

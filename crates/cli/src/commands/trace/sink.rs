@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where the rows of a trace go: a file, stdout, or the memory from which a picture is drawn.
 
 use std::io::{self, BufWriter, Stdout, Write as _};

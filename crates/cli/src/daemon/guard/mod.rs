@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The guard: looks at what the connections of each instance do, and takes one that harms them out of use.
 
 mod verdict;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether an instance harms its connections: windows of measures in, a verdict out.
 
 use ccctl_loader::{AlgorithmWindow, SocketWindow};

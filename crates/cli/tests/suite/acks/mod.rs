@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A measurement beside traffic, the kernel's own counters, and programs of others.
 
 use std::collections::BTreeMap;

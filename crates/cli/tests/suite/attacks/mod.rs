@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What tests of attacks share: a view of the host of their own, and a user who may do nothing in it.
 //!
 //! The view has `/run`, a BPF file system and a network namespace of its own, so that a test can open them to others, hold

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Algorithms that a test brings along: compiled as the build compiles those that come with ccctl.
 
 use std::path::{Path, PathBuf};

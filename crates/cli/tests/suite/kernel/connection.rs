@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One connection, both ends of which the test holds.
 
 use std::io::{Read as _, Write as _};

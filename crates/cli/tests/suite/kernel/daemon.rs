@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A daemon of a test's own: its socket, its file, its log; asked with curl, or by `ccctl`.
 
 use std::fs::File;

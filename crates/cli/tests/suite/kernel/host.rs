@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What this host can give. A test that needs what it cannot give is skipped with the reason, and not run until it passes:
 //! guests, whose kernels call every hook, run it (`kernels/guest/suite`).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sockets as `ccctl sockets` lists them, and as `ss` does: two witnesses of the same.
 
 use std::collections::{BTreeMap, BTreeSet};

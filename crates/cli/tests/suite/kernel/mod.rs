@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the kernel tests share: the built `ccctl`, a host that must be left as it was, and the shape of a refusal.
 //!
 //! They change what the whole machine shares: `--test-threads=1` within a binary, and a lock between binaries. Each removes only

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the tests of metrics share: scrapes, read by a parser of their own.
 
 use std::collections::{BTreeMap, BTreeSet};

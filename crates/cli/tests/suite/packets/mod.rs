@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Frames for the tests of the ACK clock's programs: made layer by layer, and read again by a reader of their own.
 
 pub mod reader;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A reader of frames for the tests, written from the RFCs and sharing nothing with `xdp/packet.h`.
 
 /// SACK blocks of a frame that is an ACK; none if it is anything else.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the tests of rules share: sockets in cgroups, and what `ccctl why` says of them.
 #![allow(dead_code)] // each benchmark uses its part
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ccctl top` in a terminal: tmux gives it one, presses keys and reads the screen.
 
 use std::path::PathBuf;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ccctl trace` beside traffic, and the rows that it has written.
 
 use std::io::Read as _;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What can be told of a socket in one word, and its order.
 
 use clap::ValueEnum;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which sockets, in the words of a request.
 
 use std::net::{IpAddr, SocketAddr};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP sockets, their algorithms and how they fare.
 
 mod column;

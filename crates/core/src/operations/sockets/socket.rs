@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One socket as it is told.
 
 use ccctl_catalog::is_impossible_window;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The columns of a trace, and its rows.
 
 use std::collections::HashMap;

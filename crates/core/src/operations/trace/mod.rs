@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ccctl trace`: what chosen sockets do over time, as rows of a table.
 //!
 //! No [`Operation`](super::Operation): it lasts as long as it is asked to, and runs in the process that asks. The loader

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One moment of one socket, from the sampler or from an event.
 
 use std::time::Duration;

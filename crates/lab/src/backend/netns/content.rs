@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What flows carry: bytes that tell where in the stream they belong, so that the receiver sees what is missing, doubled or damaged.
 
 use ccctl_testbed::Payload;

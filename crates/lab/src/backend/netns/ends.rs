@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Both ends of a flow: who writes and who reads.
 //!
 //! What TCP sends, and when, is not to depend on when these threads get a processor. So the writer keeps as much written and unsent

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! One flow on the running kernel, as it stands at each look.
 
 use std::net::{Shutdown, TcpListener};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The running kernel's TCP over the emulated path as a backend.
 //!
 //! Each group of flows has a namespace of its own; its sockets are held here, and what a sample says comes from them

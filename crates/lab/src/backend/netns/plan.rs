@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What a setup means on the emulated path, and what cannot be had there.
 
 use std::time::Duration;

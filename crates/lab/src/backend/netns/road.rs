@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What carries the packets of a run: the emulated path, or the kernel's netem.
 
 use std::time::Duration;

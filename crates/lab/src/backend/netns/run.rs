@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! A run: flows begin and end at their times, and everything is looked at in between.
 
 use std::thread::sleep;

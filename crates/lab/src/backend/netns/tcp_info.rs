@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What the kernel says of a connection.
 #![allow(unsafe_code)]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The first threshold of slow start on the running kernel. It begins a connection with the threshold that it keeps for the
 //! destination, and takes that from the route when the first connection there has ended: so one is made and ended before the
 //! run.

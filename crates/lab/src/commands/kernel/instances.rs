@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The instances of a run: loaded when it begins, unloaded when it ends, and what a killed run has left.
 
 use std::io::Write as _;

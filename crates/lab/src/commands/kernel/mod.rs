@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The running kernel as a backend: the lab's emulated path, with algorithms that the loader loads.
 
 mod instances;

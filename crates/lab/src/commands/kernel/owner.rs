@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Whose an instance of the lab is. It is written into the instance, so that the kernel holds it and nobody has to remember.
 
 use std::fs;

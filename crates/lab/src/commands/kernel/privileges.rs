@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! May this process make paths and load algorithms here?
 
 use std::fs::OpenOptions;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Groups of flows.
 
 use std::time::Duration;

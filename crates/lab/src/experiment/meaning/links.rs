@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Links: first their ways, which the groups need, then their queues, which need the groups.
 
 use std::sync::Arc;

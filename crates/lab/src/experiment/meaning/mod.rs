@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What a file means: links, groups and times that can be, or what is wrong with it.
 
 mod groups;

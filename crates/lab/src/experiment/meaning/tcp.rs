@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! TCP's settings: those of a group over those of all.
 
 use ccctl_catalog::kernel::CC_CWND_MAX_PKTS;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Length of a run, its window, its intervals.
 
 use std::time::Duration;

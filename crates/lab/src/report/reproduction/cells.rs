@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What a summary says of statements and of the papers' values, in words and numbers of the page.
 
 use super::entry::Results;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! In what two files of one scenario differ.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! A scenario's results: the simulator's, and the running kernel's where there are some.
 
 use std::collections::{BTreeMap, BTreeSet};

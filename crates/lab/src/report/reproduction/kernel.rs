@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The running kernel's part of the table.
 
 use std::fmt::Write as _;

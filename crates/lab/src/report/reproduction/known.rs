@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What is known of a scenario: what papers say, and what came out, as the page has it.
 
 use std::collections::BTreeMap;

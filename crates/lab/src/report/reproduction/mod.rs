@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The table of what papers state and what came out here, as Markdown.
 
 mod cells;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What people found out about statements that do not hold.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What is known of the papers' statements: kept in a file of its own, as the runs behind it take days, and their folders do not
 //! last as long.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A table to Parquet, group by group.
 
 use super::super::column::{append, Kind};

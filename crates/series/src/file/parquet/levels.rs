@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Small integers in Parquet's hybrid of runs and packed bits: which rows have a value, and places in dictionaries.
 
 use super::thrift::{put_varint, Input};

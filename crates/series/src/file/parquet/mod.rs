@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Parquet: flat columns in groups of rows, plain values, Snappy; units and facts in the key-value metadata.
 //!
 //! Made by hand because every crate that knows the format is under Apache-2.0 alone, which cannot be combined with

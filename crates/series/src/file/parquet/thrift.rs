@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Thrift's compact protocol, as far as Parquet's headers need it.
 //!
 //! Source: "Thrift Compact protocol encoding", `apache/thrift`, doc/specs/thrift-compact-protocol.md.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Moving sockets: where to, and whether really.
 
 use ccctl_console::output;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The state of the screen: what was sampled, what is selected, what is being asked. No terminal, no kernel.
 
 mod instances;

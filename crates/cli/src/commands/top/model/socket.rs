@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One socket over time.
 
 use std::collections::VecDeque;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The table of an algorithm's sockets.
 
 use std::cmp::Ordering;

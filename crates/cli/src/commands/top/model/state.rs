@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A field of what an algorithm keeps for a socket: its unit is the end of its name (house style).
 
 /// Longest ends first: `_bytes_per_s` is no `_s`.

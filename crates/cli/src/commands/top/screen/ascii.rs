@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! For terminals that show nothing but ASCII.
 
 use ratatui::buffer::Buffer;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which columns there is room for, and how wide they are.
 
 /// A column that wants to be shown.

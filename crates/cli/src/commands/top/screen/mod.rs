@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Drawing: the model in, cells out. No terminal, no kernel.
 
 mod ascii;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What lies above the tables: the help, and questions.
 
 use ratatui::buffer::Buffer;

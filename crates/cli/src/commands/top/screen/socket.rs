@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One socket: its past as charts, its present as a table.
 
 use std::time::Instant;

@@ -1,4 +1,5 @@
 #![allow(clippy::unwrap_used)]
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 use std::time::{Duration, Instant};
 
