@@ -13,8 +13,8 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// Slower than the sender, so that it is the window that limits what is in flight; the queue never fills.
 const RATE_MBIT_PER_S: u32 = 200;
 const QUEUE_BYTES: u32 = 2_000_000;
-/// Enough for alpha to forget where it began, at g = 1/16: more than a hundred windows.
-const SETTLED_PKTS: u32 = 4_000;
+/// Enough for alpha to forget where it began: at g = 1/16, (15/16)^100 = 0.002 of it is left.
+const SETTLED_WINDOWS: u32 = 100;
 const SAMPLES: usize = 20;
 /// alpha is kept in 1/1024 and each step of its average may round by one: 16 of these in all, with g = 1/16. As much
 /// again for windows that do not hold a whole number of marks.
@@ -56,7 +56,7 @@ fn states_of(network: &Network, algorithm: &str, address: &str, every: u32) -> V
     let flows = Flows::start(&network.client, &sending, 1).unwrap();
     let states = TcpStates::load().unwrap();
     let settled = || match states.read(&network.client).unwrap().as_slice() {
-        [state] if state.delivered_pkts >= SETTLED_PKTS => Ok(()),
+        [state] if is_settled(state) => Ok(()),
         others => Err(format!("not settled: {others:?}")),
     };
     eventually(LIMIT, settled).unwrap();
@@ -68,6 +68,11 @@ fn states_of(network: &Network, algorithm: &str, address: &str, every: u32) -> V
     flows.stop().unwrap();
     assert!(receiver.failures().is_empty(), "{:?}", receiver.failures());
     seen
+}
+
+fn is_settled(state: &TcpState) -> bool {
+    let window_pkts = state.cwnd_pkts.max(state.prior_cwnd_pkts);
+    state.delivered_ce_pkts > 0 && state.delivered_pkts >= SETTLED_WINDOWS.saturating_mul(window_pkts)
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> f64 {

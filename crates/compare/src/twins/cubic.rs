@@ -10,7 +10,7 @@ pub const TWIN: Twin = Twin {
     name: "cubic",
     map,
     law: Some(step_is_ours),
-    in_jiffies: false,
+    in_jiffies: true,
     feed: None,
     compared: &[
         (CALL_SSTHRESH, &["w_max_pkts", "epoch_us"]),
