@@ -235,7 +235,7 @@ fn operations_are_counted_and_programs_timed() {
             .chain(shown["programs"].as_array().into_iter().flatten());
         let names: Vec<&str> = programs.filter_map(|program| program["name"].as_str()).collect();
         for line in scrape.lines("ccctl_bpf_run_seconds_total", &[("instance", "metr")]) {
-            assert!(names.contains(&line.labels["reason"].as_str()), "{line:?}: {names:?}");
+            assert!(names.contains(&line.labels["program"].as_str()), "{line:?}: {names:?}");
         }
         assert!(scrape.sum("ccctl_bpf_run_seconds_total", &[("instance", "other")]) > 0.0);
         flows.stop().unwrap();

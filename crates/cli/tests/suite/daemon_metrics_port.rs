@@ -178,7 +178,7 @@ fn what_cannot_be_measured_is_left_out_and_told() {
         let mut daemon = Daemon::start("metrics-failure", "[metrics]\nenabled = true\nacks = [\"nosuch0\"]\n");
         let scrape = metrics::scrape(&daemon);
         assert_eq!(scrape.count("ccctl_scrape_success", &[]), 0);
-        assert_eq!(scrape.count("ccctl_scrape_collector_success", &[("reason", "clock")]), 0);
+        assert_eq!(scrape.count("ccctl_scrape_collector_success", &[("collector", "clock")]), 0);
         let failed =
             scrape.lines("ccctl_scrape_collector_success", &[]).iter().filter(|line| line.value == 0.0).count();
         assert_eq!(failed, 1, "the others go on");
