@@ -16,7 +16,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use ccctl_loader::{remove_all, rule_usage, set_rules, CgroupPath, Lock, Selector};
+use ccctl_loader::{recover, remove_all, rule_usage, set_rules, CgroupPath, Selector};
 use ccctl_testbed::{close_with_reset, Cgroup, Namespace};
 use measure::{aim, aims, is_smoke, machine, Sample};
 use nix::sched::{sched_setaffinity, CpuSet};
@@ -74,7 +74,7 @@ fn main() {
         for (what, cost) in at_most {
             aim(&what, cost, LIMIT_PCT, " %");
         }
-        remove_all(&Lock::take(PATIENCE).unwrap(), false).unwrap();
+        remove_all(&recover(PATIENCE).unwrap().lock, false).unwrap();
     });
 }
 
@@ -122,7 +122,7 @@ impl Bed {
     }
 
     fn put(&self, setting: &Setting) {
-        let lock = Lock::take(PATIENCE).unwrap();
+        let lock = recover(PATIENCE).unwrap().lock;
         let of = |path: &str, to: Option<&str>, to_port| Selector {
             cgroup: CgroupPath::parse(path).unwrap(),
             to: to.map(|to| to.parse().unwrap()),

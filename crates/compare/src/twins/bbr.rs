@@ -56,7 +56,6 @@ pub const TWIN: Twin = Twin {
     name: "bbr",
     map,
     law: None,
-    in_jiffies: false,
     feed: Some(feed),
     compared: &[
         (CALL_INIT, ALL),

@@ -19,7 +19,6 @@ pub const TWIN: Twin = Twin {
     name: "cdg",
     map,
     law: Some(chance_is_the_formula),
-    in_jiffies: false,
     feed: Some(throw_the_dice),
     compared: &[
         (CALL_INIT, &["round_end_seq", "shadow_pkts"]),

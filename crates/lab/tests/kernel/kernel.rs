@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use ccctl_catalog::ParameterSet;
-use ccctl_loader::{Instance, LoadRequest, Lock, Program, UnloadOptions};
+use ccctl_loader::{recover, Instance, LoadRequest, Program, UnloadOptions};
 use ccctl_testbed::{claim, kernel_test};
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -21,7 +21,7 @@ pub fn load(algorithm: &str, name: &str, parameters: Option<&ParameterSet>) {
     let program = Program::named(algorithm).unwrap();
     let defaults = program.defaults();
     let parameters = parameters.unwrap_or(&defaults);
-    let lock = Lock::take(PATIENCE).unwrap();
+    let lock = recover(PATIENCE).unwrap().lock;
     ccctl_loader::load(&lock, &LoadRequest { program: &program, name, profile: "", parameters }).unwrap();
 }
 
@@ -32,7 +32,7 @@ pub fn unload(name: &str) {
 
 fn remove(name: &str) -> ccctl_loader::Result<()> {
     let options = UnloadOptions { migrate_to: None, force: true };
-    ccctl_loader::unload(&Lock::take(PATIENCE)?, &[name.to_owned()], &options).map(|_| ())
+    ccctl_loader::unload(&recover(PATIENCE)?.lock, &[name.to_owned()], &options).map(|_| ())
 }
 
 /// Kernel names of all instances, in order.

@@ -5,15 +5,14 @@ use std::collections::BTreeMap;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 
-use super::filter::SocketFilter;
-use super::iterator::{SocketIterator, SocketProgramName};
-use super::raw::{
-    socket_record, socket_window, socket_window_key, SOURCE_ALL, SOURCE_CGROUP, SOURCE_PEER, SOURCE_USER,
-};
 use crate::error::{Error, Result};
 use crate::netns::NamespaceScan;
 use crate::pod::first_of;
 use crate::rules;
+use crate::sockets::raw::{
+    socket_record, socket_window, socket_window_key, SOURCE_ALL, SOURCE_CGROUP, SOURCE_PEER, SOURCE_USER,
+};
+use crate::sockets::{SocketFilter, SocketIterator, SocketProgramName};
 use ccctl_catalog::kernel::c_text;
 
 const WINDOWS: SocketProgramName<socket_record> = SocketProgramName::new("windows");

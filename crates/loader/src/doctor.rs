@@ -1,66 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What this host can do, and what to do about what it cannot.
 
-use std::borrow::Cow;
 use std::fs::{self, OpenOptions};
 use std::io::Read as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::time::Duration;
 
 use nix::sys::utsname::uname;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::bpffs;
-use crate::error::{Error, Result};
+use crate::check::{Check, Status};
 use crate::kernel_ops::KernelOps;
 use crate::rules;
 use crate::writes::{may_write_pacing, writable_since};
-
-/// How a check ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Status {
-    /// Works.
-    Ok,
-    /// Something is missing, but not for `load`.
-    Warn,
-    /// Algorithms cannot be loaded.
-    Fail,
-    /// Could not be looked at.
-    Unknown,
-}
-
-/// One thing that was looked at.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct Check {
-    /// What.
-    pub name: Cow<'static, str>,
-    /// Result.
-    pub status: Status,
-    /// What was found.
-    pub detail: String,
-    /// What to do, where something is missing.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub remedy: Option<String>,
-}
-
-impl Check {
-    pub(crate) fn new(name: &'static str, status: Status, detail: impl Into<String>, remedy: &str) -> Self {
-        let remedy = (status != Status::Ok).then(|| remedy.to_owned());
-        Self { name: name.into(), status, detail: detail.into(), remedy }
-    }
-}
-
-/// The answer to "not permitted".
-pub(crate) fn privileges_missing(step: &str) -> Error {
-    Error::kernel(step, std::io::ErrorKind::PermissionDenied.into())
-}
-
-/// Refuses to go on where the kernel knows no `struct_ops` for TCP.
-pub(crate) fn require_struct_ops() -> Result<()> {
-    KernelOps::get().map(drop)
-}
 
 /// Looks at everything that ccctl needs.
 #[must_use]
