@@ -6,26 +6,28 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use crate::support::{all_packets_are_accounted_for, carry, spec, test, RECEIVER_V4, RECEIVER_V6};
-use ccctl_path::{sender_v4, sender_v6, Path, PathSpec, SenderSpec, Waiting};
+use ccctl_path::{sender_v4, sender_v6, Bounds, Fault, Path, PathReport, PathSpec, SenderSpec, Waiting};
 use ccctl_sim::Limit;
-use ccctl_testbed::{eventually, Amount, Flows, IperfClient, IperfServer, Namespace, Receiver, Sending, TcpStates};
+use ccctl_testbed::{
+    eventually, skip, Amount, Flows, IperfClient, IperfServer, Namespace, Receiver, Sending, TcpStates,
+};
 
 /// Payload of a packet of 1500 bytes with time stamps: 20 or 40 bytes of IP, 20 of TCP, 12 of options.
 const PAYLOAD_V4_BYTES: f64 = 1448.0;
 const PAYLOAD_V6_BYTES: f64 = 1428.0;
 const PACKET_BYTES: f64 = 1500.0;
-const ATTEMPTS: usize = 3;
 const MEASURED: Duration = Duration::from_secs(3);
 const SETTLING: Duration = Duration::from_secs(20);
 
-/// Packets that the first sender's only connection has delivered, and when.
-fn delivered(path: &Path, states: &TcpStates) -> (Instant, u32) {
+/// Packets that the first sender's only connection has delivered, and when, by the path's clock.
+fn delivered(path: &Path, states: &TcpStates) -> (Duration, u32) {
     let states = states.read(path.sender(0)).unwrap();
-    (Instant::now(), states.first().map_or(0, |state| state.delivered_pkts))
+    (path.now(), states.first().map_or(0, |state| state.delivered_pkts))
 }
 
-/// Goodput of one flow in a queue that never runs empty, in Mbit/s, as the kernel's own counters have it.
-fn goodput(spec: &PathSpec, address: &str, payload_bytes: f64) -> f64 {
+/// Goodput of one flow in a queue that never runs empty, in Mbit/s, as the kernel's own counters have it; and what the path
+/// has measured of itself meanwhile.
+fn goodput(spec: &PathSpec, address: &str, payload_bytes: f64) -> (f64, PathReport) {
     let path = Path::start(spec).unwrap();
     let states = TcpStates::load().unwrap();
     let rate = path.placement().at_endpoints(|| {
@@ -49,14 +51,25 @@ fn goodput(spec: &PathSpec, address: &str, payload_bytes: f64) -> f64 {
         flows.stop().unwrap();
         f64::from(last - first) * payload_bytes * 8e-6 / (ended - began).as_secs_f64()
     });
-    all_packets_are_accounted_for(&path.stop().unwrap());
-    rate.unwrap()
+    let report = path.stop().unwrap();
+    all_packets_are_accounted_for(&report);
+    (rate.unwrap(), report)
 }
 
-/// Cubic keeps 0.7 of the window at a loss: a queue of one BDP does not run empty.
+/// What the host has kept from the path in time: late wake-ups, and a clock that stood still. What the bottleneck's rate was is
+/// not among it: that is what is tested here.
+fn stalls(report: &PathReport) -> Vec<String> {
+    let is_of_host = |fault: &&Fault| matches!(fault, Fault::Late { .. } | Fault::Standstill { .. });
+    report.faults().iter().filter(is_of_host).map(ToString::to_string).collect()
+}
+
+/// Cubic keeps 0.7 of the window at a loss: a queue of one BDP does not run empty, as long as no stall takes its 16 ms. Runs with
+/// such stalls answer nothing, whatever their goodput: then the test is skipped. A host can only take away from a rate; more
+/// than expected is a failure on each. That the path is not late by itself, `each_sender_has_its_delays_there_and_back` tests.
 #[test]
 fn goodput_is_rate_times_payload_share() {
     test("rate", 120, || {
+        let mut unanswered = Vec::new();
         for (mbit_per_s, address, payload_bytes) in [
             (10, RECEIVER_V4, PAYLOAD_V4_BYTES),
             (10, RECEIVER_V6, PAYLOAD_V6_BYTES),
@@ -65,14 +78,18 @@ fn goodput_is_rate_times_payload_share() {
         ] {
             let bdp_pkts = mbit_per_s * 1_000_000 * 40 / 1000 / 8 / 1500;
             let expected = mbit_per_s as f64 * payload_bytes / PACKET_BYTES;
-            // A busy host can only take away from a rate: never more than expected, and not less in each run.
-            let mut runs = (0..ATTEMPTS).map(|_| {
-                let seen = goodput(&spec(mbit_per_s, 40, Limit::Packets(bdp_pkts as u32)), address, payload_bytes);
-                println!("{mbit_per_s} Mbit/s to {address}: {seen:.3}, expected {expected:.3}");
-                assert!(seen < 1.01 * expected, "{seen} instead of {expected} Mbit/s");
-                seen
-            });
-            assert!(runs.any(|seen| seen > 0.99 * expected), "less than {expected} Mbit/s in each of {ATTEMPTS} runs");
+            let spec = spec(mbit_per_s, 40, Limit::Packets(bdp_pkts as u32));
+            let spec = PathSpec { bounds: Bounds::of(&spec), ..spec };
+            let (seen, report) = goodput(&spec, address, payload_bytes);
+            println!("{mbit_per_s} Mbit/s to {address}: {seen:.3}, expected {expected:.3}; {:?}", report.faults());
+            assert!(seen < 1.01 * expected, "{seen} instead of {expected} Mbit/s");
+            match stalls(&report).as_slice() {
+                [] => assert!(seen > 0.99 * expected, "{seen} instead of {expected} Mbit/s"),
+                [first, ..] => unanswered.push(format!("{mbit_per_s} Mbit/s to {address}: {first}")),
+            }
+        }
+        if !unanswered.is_empty() {
+            skip("netns_path::goodput_is_rate_times_payload_share", &unanswered.join("; "));
         }
     });
 }

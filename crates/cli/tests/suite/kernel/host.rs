@@ -2,15 +2,12 @@
 //! What this host can give. A test that needs what it cannot give is skipped with the reason, and not run until it passes:
 //! guests, whose kernels call every hook, run it (`kernels/guest/suite`).
 
-use std::io::Write as _;
 use std::sync::OnceLock;
 
 use super::json;
 
 /// One probe calls a hook about 100,000 times; a kernel that leaves hooks out does so in bursts (docs/kernel-matrix.md).
 const PROBES: u32 = 5;
-/// Set in guests, where a test that is skipped is a failure.
-const NOTHING_SKIPPED: &str = "CCCTL_NOTHING_SKIPPED";
 
 /// Why counts of BPF programs are not exact on this host, if they are not. Probed once, for about ten seconds.
 pub fn leaves_hooks_out() -> Option<&'static str> {
@@ -23,10 +20,4 @@ fn hooks_left_out() -> Option<String> {
     let checks = report["checks"].as_array().unwrap();
     let check = checks.iter().find(|check| check["name"] == "hooks called").unwrap();
     (check["status"] == "warn").then(|| check["detail"].as_str().unwrap().to_owned())
-}
-
-/// Tells that a test is skipped, and why, past the capture of the test's output.
-pub fn skip(test: &str, reason: &str) {
-    assert!(std::env::var_os(NOTHING_SKIPPED).is_none(), "{test} cannot be skipped here: {reason}");
-    std::io::stderr().write_all(format!("\nskipped: {test}: {reason}\n").as_bytes()).unwrap();
 }

@@ -17,8 +17,8 @@ use std::time::Duration;
 
 pub use ccctl_testbed::claim;
 use ccctl_testbed::{
-    kernel_test, require_no_others, run, settled, sockets, Amount, HostState, Namespace, Output, Receiver, Sending,
-    RULES,
+    kernel_test, require_no_others, run, settled, skip, sockets, Amount, HostState, Namespace, Output, Receiver,
+    Sending, RULES,
 };
 use serde_json::Value;
 
@@ -58,7 +58,7 @@ pub fn test(what: &str, limit_s: u64, body: impl FnOnce()) {
 /// The same, of what can be told only where the kernel calls every hook: elsewhere the test is skipped.
 pub fn exact(what: &str, limit_s: u64, body: impl FnOnce()) {
     test(what, limit_s, || match host::leaves_hooks_out() {
-        Some(reason) => host::skip(what, reason),
+        Some(reason) => skip(what, reason),
         None => body(),
     });
 }
