@@ -5,6 +5,7 @@ use crate::kernel;
 use crate::policy;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -102,6 +103,14 @@ pub fn tripped(daemon: &Daemon) -> Vec<String> {
     tripped.iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
 }
 
+/// Waits until so many more windows have ended.
+#[track_caller]
+pub fn windows_end(daemon: &Daemon, more: u64) {
+    let count = || guard(daemon)["guard"]["window_count"].as_u64().unwrap();
+    let wanted = count() + more;
+    soon(&format!("{wanted} windows have ended"), daemon, || count() >= wanted);
+}
+
 /// What is said of an instance that is watched.
 pub fn watched(daemon: &Daemon, name: &str) -> Option<Value> {
     let answer = guard(daemon);
@@ -150,7 +159,7 @@ fn an_instance_whose_connections_stall_is_out_of_use_until_it_is_armed_again() {
         daemon.kill();
         daemon.start_again();
         assert_eq!(tripped(&daemon), ["kguard"]);
-        std::thread::sleep(Duration::from_secs(5));
+        daemon.compares_twice();
         assert_eq!((targets(), default()), (vec!["reno".to_owned(); 2], "reno".to_owned()));
         // who names it himself is moved in the next window
         let port = listener.local_addr().unwrap().port();
@@ -210,6 +219,19 @@ fn what_was_made_by_hand_goes_along_and_down_ends_it() {
     });
 }
 
+/// Windows end more often than the kernel is looked at.
+#[test]
+fn what_differs_is_put_right_between_short_windows() {
+    kernel::test("drift between windows", 60, || {
+        let daemon = Daemon::start("short-windows", &format!("[instance.kguard]\nalgorithm = \"cubic\"\n{GUARD}"));
+        let pin = Path::new("/sys/fs/bpf/ccctl/instances/kguard");
+        std::fs::remove_file(pin).unwrap(); // no command of ccctl: the daemon is not told
+        soon("the instance is there again", &daemon, || pin.exists());
+        daemon.compares_twice();
+        daemon.json(&["down", "--json"]);
+    });
+}
+
 #[test]
 fn losses_that_the_fallback_has_too_are_no_reason() {
     kernel::test("common losses", 120, || {
@@ -226,7 +248,7 @@ fn losses_that_the_fallback_has_too_are_no_reason() {
         let _traffic = (Traffic::start(&one, &path), Traffic::start(&other, &path));
         let mut beyond_limit = 0;
         for _ in 0..10 {
-            std::thread::sleep(Duration::from_secs(1));
+            windows_end(&daemon, 1);
             let Some(now) = watched(&daemon, "kguard") else { continue };
             let window = |name: &str| now["window"][name].as_u64().unwrap();
             let has_lost = window("retransmits_pkts") * 100 >= window("data_segments");

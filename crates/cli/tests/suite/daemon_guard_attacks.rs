@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What users without privileges and remote peers try, so that the guard takes an instance out of use that is well.
 
-use crate::daemon_guard::{cut_from, guard, instance_with_rule, soon, tripped, watched, Traffic, COUNT, SERVER};
+use crate::daemon_guard::{
+    cut_from, guard, instance_with_rule, soon, tripped, watched, windows_end, Traffic, COUNT, SERVER,
+};
 use crate::kernel;
 use crate::policy;
 use std::io::{BufRead as _, BufReader};
@@ -15,8 +17,8 @@ use kernel::{established, Folder};
 use policy::{listen, pair, Pair};
 
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Windows of a second that nothing may trip in; three bad ones would do.
-const WATCHED: Duration = Duration::from_secs(8);
+/// Windows that nothing may trip in; three bad ones would do.
+const WATCHED: u64 = 8;
 
 /// Opens connections over a loopback of its own with an algorithm that it names, takes the loopback down, and writes.
 const STALLED_BY_CHOICE: &str = r#"
@@ -73,7 +75,7 @@ impl Drop for Attacker {
 #[track_caller]
 fn stays_in_use(daemon: &Daemon, name: &str) {
     soon("it is judged", daemon, || watched(daemon, name).is_some_and(|one| one["is_judged"] == true));
-    std::thread::sleep(WATCHED);
+    windows_end(daemon, WATCHED);
     assert_eq!(tripped(daemon), [""; 0], "{}", daemon.log());
     let now = watched(daemon, name).unwrap();
     assert_eq!((&now["is_judged"], &now["bad_windows"]), (&true.into(), &0.into()), "{now:#}");

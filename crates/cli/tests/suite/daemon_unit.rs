@@ -215,15 +215,25 @@ fn the_journal_gets_levels_and_no_flood() {
         assert!(started.contains("PRIORITY\n5"), "{started}");
         assert!(started.contains("ccctl 0.1.0 serves") && started.contains("SYSLOG_IDENTIFIER\nccctl"), "{started}");
         std::fs::write(folder.path().join("ccctl.toml"), "x").unwrap();
-        for _ in 0..20 {
+        for count in 1..=20 {
             Command::new("kill").args(["-s", "HUP", &daemon.0.id().to_string()]).status().unwrap();
-            std::thread::sleep(Duration::from_millis(50));
+            let tried =
+                || (reloads(&folder) >= count).then_some(()).ok_or(format!("no file is read for SIGHUP {count}"));
+            eventually(Duration::from_secs(10), tried).unwrap();
         }
         let errors = told(&journal, Duration::from_secs(1));
         assert_eq!(errors.matches("PRIORITY\n3").count(), 1, "the same again is counted, not written: {errors}");
         daemon.0.kill().unwrap();
         drop(played);
     });
+}
+
+/// How often a daemon has read its file again, or refused it.
+fn reloads(folder: &Folder) -> u64 {
+    let mut status = Command::new(CCCTL);
+    status.args(["status", "--json"]).env("CCCTL_SOCKET", folder.path().join("socket"));
+    let answer: Value = serde_json::from_slice(&status.output().unwrap().stdout).unwrap();
+    answer["daemon"]["reloads"].as_u64().unwrap()
 }
 
 /// A file that does not outlive its test.

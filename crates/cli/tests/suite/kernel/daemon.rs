@@ -117,6 +117,15 @@ impl Daemon {
         self.get("status").ok()["daemon"].clone()
     }
 
+    /// Waits until it has compared kernel and file twice more: the second time began after this call.
+    #[track_caller]
+    pub fn compares_twice(&self) {
+        let count = || self.status()["comparison_count"].as_u64().unwrap();
+        let wanted = count() + 2;
+        let compared = || (count() >= wanted).then_some(()).ok_or(format!("{} of {wanted} comparisons", count()));
+        eventually(PATIENCE, compared).unwrap_or_else(|error| panic!("{error}\n{}", self.log()));
+    }
+
     /// Its process.
     pub fn pid(&self) -> u32 {
         self.process.id()
