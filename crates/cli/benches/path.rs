@@ -6,9 +6,9 @@
 #![allow(clippy::unwrap_used)] // a benchmark fails by panicking
 
 mod blast;
-#[path = "../tests/suite/kernel/mod.rs"]
-mod kernel;
 mod measure;
+#[path = "../tests/suite/support/mod.rs"]
+mod support;
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};

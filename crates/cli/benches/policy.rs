@@ -6,11 +6,11 @@
 //! is in the time that is measured; where both are in cgroups with rules, a connection meets two of them.
 #![allow(clippy::unwrap_used)] // a benchmark fails by panicking
 
-#[path = "../tests/suite/kernel/mod.rs"]
-mod kernel;
 mod measure;
-#[path = "../tests/suite/policy/mod.rs"]
+#[path = "../tests/suite/support/policy.rs"]
 mod policy;
+#[path = "../tests/suite/support/mod.rs"]
+mod support;
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -57,8 +57,8 @@ enum Kind {
 
 fn main() {
     let plan = if is_smoke() { Plan { rounds: 3, connections: 50 } } else { Plan { rounds: 60, connections: 500 } };
-    kernel::test("policy", 1200, || {
-        kernel::claim_rules();
+    support::test("policy", 1200, || {
+        support::claim_rules();
         let bed = Bed::new();
         println!("{}; {} rounds of {} connections over loopback.", machine(), plan.rounds, plan.connections);
         println!("Cost: against the same round without program; median (quartiles).");

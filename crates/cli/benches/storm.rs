@@ -10,9 +10,9 @@
 #![allow(clippy::unwrap_used)] // a benchmark fails by panicking
 
 mod blast;
-#[path = "../tests/suite/kernel/mod.rs"]
-mod kernel;
 mod measure;
+#[path = "../tests/suite/support/mod.rs"]
+mod support;
 
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -61,15 +61,15 @@ fn main() {
     let windows = if is_smoke() { &WINDOWS_PKTS[..1] } else { &WINDOWS_PKTS[..] };
     let mut cells: Vec<Cell> =
         windows.iter().flat_map(|window| holes_of(*window).map(|holes| cell(*window, holes))).collect();
-    kernel::test("storms of SACK", 900, || {
-        let name = kernel::default_name(ALGORITHM);
-        kernel::succeeds(&["load", ALGORITHM]);
+    support::test("storms of SACK", 900, || {
+        let name = support::default_name(ALGORITHM);
+        support::succeeds(&["load", ALGORITHM]);
         for _ in 0..rounds {
             for cell in &mut cells {
                 measure(cell, &name);
             }
         }
-        kernel::succeeds(&["unload", &name, "--force"]);
+        support::succeeds(&["unload", &name, "--force"]);
     });
     print(&cells, rounds);
     if let Some(file) = figure_file() {
