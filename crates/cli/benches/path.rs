@@ -77,14 +77,14 @@ fn spec(mbit_per_s: u64) -> PathSpec {
 
 /// Packets that all connections of the sender have delivered, and when.
 fn delivered(path: &Path, states: &TcpStates) -> (Instant, u64) {
-    let states = states.read(path.sender(0)).unwrap();
+    let states = states.read(path.ends().sender(0)).unwrap();
     (Instant::now(), states.iter().map(|state| u64::from(state.delivered_pkts)).sum())
 }
 
 fn run(mbit_per_s: u64, flows: usize, plan: &Plan) -> Seen {
     let path = Path::start(&spec(mbit_per_s)).unwrap();
     let states = TcpStates::load().unwrap();
-    let goodput_mbit = path.placement().at_endpoints(|| {
+    let goodput_mbit = path.ends().placement().at_endpoints(|| {
         blast(&path, ALGORITHM, flows);
         sleep(plan.settle);
         let (began, first) = delivered(&path, &states);
