@@ -7,8 +7,6 @@
 #![allow(clippy::unwrap_used)] // a benchmark fails by panicking
 
 mod measure;
-#[path = "../tests/suite/support/policy.rs"]
-mod policy;
 #[path = "../tests/suite/support/mod.rs"]
 mod support;
 
@@ -98,7 +96,7 @@ impl Bed {
 
     /// Cost of each setting in percent.
     fn measure(&self, plan: &Plan, kind: Kind, server: &Cgroup) -> Vec<f64> {
-        let listener = policy::listen(server, &self.namespace, "127.0.0.1");
+        let listener = support::policy::listen(server, &self.namespace, "127.0.0.1");
         let [mut times, mut costs_ns, mut costs_pct] = [(); 3].map(|()| vec![Sample::default(); SETTINGS.len()]);
         for round in 0..plan.rounds {
             let mut each_ns = [0.0; SETTINGS.len()];

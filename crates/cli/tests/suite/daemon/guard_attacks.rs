@@ -7,13 +7,14 @@ use crate::daemon::guard::{
 use crate::support;
 use crate::support::policy;
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use ccctl_testbed::{connect, Cgroup, Network, CLIENT_V4, SERVER_V4, SERVER_V6};
 use policy::{listen, pair, Pair};
 use support::compile::compile;
 use support::daemon::Daemon;
+use support::process::Process;
 use support::{established, Folder};
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -42,7 +43,7 @@ const STALLED_BY_CHOICE: &str = r#"
     sleep 120;
 "#;
 
-struct Attacker(Child);
+struct Attacker(Process);
 
 impl Attacker {
     /// The user nobody, in a user namespace and a network namespace of its own.
@@ -50,9 +51,9 @@ impl Attacker {
         let mut command = Command::new("setpriv");
         command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "unshare", "-Urn", "--kill-child"]);
         command.args(["perl", "-e", STALLED_BY_CHOICE, &count.to_string(), algorithm]).stdout(Stdio::piped());
-        let mut attacker = Self(command.spawn().unwrap());
+        let mut attacker = Self(Process::start(&mut command));
         let mut line = String::new();
-        BufReader::new(attacker.0.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        BufReader::new(attacker.0 .0.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         assert_eq!(line.trim(), count.to_string());
         attacker
     }
@@ -62,13 +63,6 @@ impl Attacker {
         let namespace = format!("/proc/{}/ns/net", self.0.id());
         let found = support::json(&["sockets", "--netns", &namespace, "--instance", algorithm, "--json"]);
         found["sockets"].as_array().unwrap().len()
-    }
-}
-
-impl Drop for Attacker {
-    fn drop(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
     }
 }
 

@@ -3,12 +3,10 @@
 
 use crate::support;
 use crate::support::metrics;
-use std::time::Duration;
 
-use ccctl_testbed::{
-    backlog_drops, steer_to_first_cpu, Amount, Flows, Network, Offload, Receiver, Sending, ShortBacklog, SERVER_V4,
-};
+use ccctl_testbed::{backlog_drops, Receiver};
 use metrics::scrape;
+use support::backlog;
 use support::daemon::Daemon;
 
 #[test]
@@ -18,22 +16,10 @@ fn drops_of_a_full_backlog_are_those_of_softnet_stat() {
 
 fn fill_the_backlog() {
     let daemon = Daemon::start("metrics-backlog", "[metrics]\nenabled = true\n");
-    let network = Network::new().unwrap();
-    for offload in [Offload::Tso, Offload::Gso, Offload::Gro] {
-        network.set_offload(offload, false).unwrap(); // many ACKs
-    }
-    steer_to_first_cpu(&network.client).unwrap();
+    let network = backlog::network();
     let receiver = Receiver::start(&network.server, "::").unwrap();
     let (before, counted_before) = (scrape(&daemon), backlog_drops().unwrap());
-    let short = ShortBacklog::set().unwrap();
-    let sending = Sending {
-        to: receiver.at(SERVER_V4),
-        algorithm: Some("cubic".to_owned()),
-        amount: Amount::Bytes(10_000_000),
-        pause: Duration::ZERO,
-    };
-    Flows::start(&network.client, &sending, 2).unwrap().wait().unwrap();
-    drop(short);
+    backlog::carry(&network, &receiver, 10_000_000);
     let (after, counted_after) = (scrape(&daemon), backlog_drops().unwrap());
     let grown = |name, labels: &[(&str, &str)]| after.count(name, labels) - before.count(name, labels);
     let counted: Vec<u64> = counted_after.iter().zip(&counted_before).map(|(after, before)| after - before).collect();

@@ -6,12 +6,13 @@ use crate::support;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use ccctl_testbed::{eventually, Cgroup, Network, Output};
 use serde_json::Value;
 use support::daemon::Daemon;
+use support::process::Process;
 use support::{claim, Folder, CCCTL};
 
 const UNIT: &str = include_str!("../../../../../configs/ccctl.service");
@@ -39,7 +40,7 @@ fn limited(folder: Folder, capabilities: &[&str]) -> Daemon {
 }
 
 /// A process of another user, in a network namespace that only it leads to, which listens with an algorithm.
-struct Stranger(Child);
+struct Stranger(Process);
 
 impl Stranger {
     fn start(algorithm: &str) -> Self {
@@ -50,17 +51,10 @@ impl Stranger {
         let mut command = Command::new("unshare");
         command.args(["--net", "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]);
         command.args(["perl", "-e", LISTEN, algorithm]).stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
+        let mut process = Process::start(&mut command);
         let mut ready = [0; 5];
-        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut ready).unwrap();
-        Stranger(child)
-    }
-}
-
-impl Drop for Stranger {
-    fn drop(&mut self) {
-        let _ = self.0.kill(); // it may be gone
-        let _ = self.0.wait();
+        std::io::Read::read_exact(process.0.stdout.as_mut().unwrap(), &mut ready).unwrap();
+        Stranger(process)
     }
 }
 
@@ -210,7 +204,7 @@ fn the_journal_gets_levels_and_no_flood() {
         folder.file("log", "");
         let log = std::fs::metadata(folder.path().join("log")).unwrap();
         let stream = format!("{}:{}", log.dev(), log.ino());
-        let mut daemon = Killed(support::daemon::spawn(&folder, Path::new(CCCTL), &[("JOURNAL_STREAM", &stream)]));
+        let mut daemon = Process(support::daemon::spawn(&folder, Path::new(CCCTL), &[("JOURNAL_STREAM", &stream)]));
         let started = told(&journal, Duration::from_secs(2));
         assert!(started.contains("PRIORITY\n5"), "{started}");
         assert!(started.contains("ccctl 0.1.0 serves") && started.contains("SYSLOG_IDENTIFIER\nccctl"), "{started}");
@@ -246,15 +240,6 @@ impl Drop for Removed {
 }
 
 /// A process that does not outlive its test.
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill(); // it may be gone
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn memory_is_small_with_ten_instances() {
     support::test("memory", 120, || {

@@ -7,14 +7,14 @@ use crate::support::acks;
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 use std::process::Command;
-use std::time::Duration;
 
 use acks::{foreign_programs, nstat, Measurement, LIMIT};
 use ccctl_testbed::{
-    connect, eventually, settled, HostState, IperfClient, IperfServer, Namespace, Network, Offload, Receiver,
-    CLIENT_V4, SERVER_V4, SERVER_V6,
+    connect, eventually, settled, HostState, IperfClient, IperfServer, Network, Offload, Receiver, CLIENT_V4,
+    SERVER_V4, SERVER_V6,
 };
 use serde_json::Value;
+use support::trace::quiet;
 use support::{ccctl, code, refuses, succeeds, CCCTL};
 
 /// All places, and what the report calls them.
@@ -37,25 +37,11 @@ fn send(network: &Network, receiver: &Receiver, address: &str, algorithm: &str, 
             scope.spawn(move || stream.write_all(&vec![7; bytes]).unwrap());
         }
     });
-    until_quiet(&network.client);
+    quiet(&network.client);
     for mut stream in streams {
         stream.shutdown(Shutdown::Write).unwrap();
         stream.read_to_end(&mut Vec::new()).unwrap();
     }
-}
-
-/// Until the namespace has sent and received nothing for a while.
-fn until_quiet(namespace: &Namespace) {
-    let segments = || ["TcpInSegs", "TcpOutSegs"].map(|name| nstat(namespace).get(name));
-    let mut before = segments();
-    eventually(LIMIT, || {
-        std::thread::sleep(Duration::from_millis(400));
-        let now = segments();
-        let quiet = if now == before { Ok(()) } else { Err("segments still come and go") };
-        before = now;
-        quiet
-    })
-    .unwrap();
 }
 
 /// What arrived is what the receiver's kernel sent; what was processed and merged is what the sender's kernel says.

@@ -4,12 +4,10 @@
 
 use crate::support;
 use crate::support::acks;
-use std::time::Duration;
 
+use crate::support::backlog;
 use acks::Measurement;
-use ccctl_testbed::{
-    backlog_drops, steer_to_first_cpu, Amount, Flows, Network, Offload, Receiver, Sending, ShortBacklog, SERVER_V4,
-};
+use ccctl_testbed::{backlog_drops, Receiver};
 
 #[test]
 fn drops_of_a_full_backlog_are_those_of_softnet_stat() {
@@ -17,25 +15,13 @@ fn drops_of_a_full_backlog_are_those_of_softnet_stat() {
 }
 
 fn fill_the_backlog() {
-    let network = Network::new().unwrap();
-    for offload in [Offload::Tso, Offload::Gso, Offload::Gro] {
-        network.set_offload(offload, false).unwrap(); // many ACKs
-    }
-    steer_to_first_cpu(&network.client).unwrap();
+    let network = backlog::network();
     let receiver = Receiver::start(&network.server, "::").unwrap();
     // Native XDP takes the server's packets past its backlog: only ACKs are dropped.
     let at_server = Measurement::start(&network.server, &["--interface", "veth0", "--at", "native"]);
     let measurement = Measurement::start(&network.client, &["--interface", "veth0", "--at", "native"]);
     let before: u64 = backlog_drops().unwrap().iter().sum();
-    let short = ShortBacklog::set().unwrap();
-    let sending = Sending {
-        to: receiver.at(SERVER_V4),
-        algorithm: Some("cubic".to_owned()),
-        amount: Amount::Bytes(20_000_000),
-        pause: Duration::ZERO,
-    };
-    Flows::start(&network.client, &sending, 2).unwrap().wait().unwrap();
-    drop(short);
+    backlog::carry(&network, &receiver, 20_000_000);
     let counted = backlog_drops().unwrap().iter().sum::<u64>() - before;
     let report = measurement.stop();
     drop(at_server);

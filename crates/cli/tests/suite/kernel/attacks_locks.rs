@@ -2,9 +2,10 @@
 //! Locks and files below /run: nobody else reads or holds them, nothing waits for ever, and who holds one is told truly.
 
 use crate::support::attacks::{World, CLOSED};
+use crate::support::process::Process;
 use crate::support::{self, code, is_refusal};
 use ccctl_testbed::{eventually, run};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -13,54 +14,29 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Exit code of a lock that was not had.
 const LOCKED: i32 = 7;
 
-/// A process that is killed when dropped.
-struct Running(Child);
-
-impl Running {
-    #[track_caller]
-    fn daemon(world: &World, config: &str) -> Self {
-        let mut command = world.command(support::CCCTL);
-        command.args(["daemon", "--config", config]).stdin(Stdio::null()).stderr(Stdio::null());
-        let running = Self(command.spawn().unwrap());
-        let serves = || {
-            let test = run(world.command("test").args(["-S", "/run/ccctl/ccctl.sock"]), LIMIT).unwrap();
-            test.success().then_some(()).ok_or("it does not serve")
-        };
-        eventually(LIMIT, serves).unwrap();
-        running
-    }
+/// A daemon in this world, once it serves.
+#[track_caller]
+fn daemon(world: &World, config: &str) -> Process {
+    let mut command = world.command(support::CCCTL);
+    let daemon = Process::start(command.args(["daemon", "--config", config]).stderr(Stdio::null()));
+    let serves = || {
+        let test = run(world.command("test").args(["-S", "/run/ccctl/ccctl.sock"]), LIMIT).unwrap();
+        test.success().then_some(()).ok_or("it does not serve")
+    };
+    eventually(LIMIT, serves).unwrap();
+    daemon
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill(); // it may be gone
-        let _ = self.0.wait();
-    }
-}
-
-/// A process that holds a lock until it is dropped.
-struct Holding(Child);
-
-impl Holding {
-    #[track_caller]
-    fn begin(world: &World, mut command: Command, path: &str) -> Self {
-        let child = command.args(["-x", path, "sleep", "300"]).stdin(Stdio::null()).spawn().unwrap();
-        let is_held = || {
-            let taken = run(world.command("flock").args(["-n", path, "true"]), LIMIT).unwrap();
-            (!taken.success()).then_some(()).ok_or("not held yet".to_owned())
-        };
-        eventually(LIMIT, is_held).unwrap();
-        Self(child)
-    }
-}
-
-impl Drop for Holding {
-    fn drop(&mut self) {
-        // flock and the sleep that it has started
-        let _ = Command::new("pkill").args(["-P", &self.0.id().to_string()]).status();
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// Holds a lock until it is dropped. `command` is flock, of whoever is to hold it.
+#[track_caller]
+fn hold(world: &World, mut command: Command, path: &str) -> Process {
+    let holding = Process::start(command.args(["-x", path, "sleep", "300"]));
+    let is_held = || {
+        let taken = run(world.command("flock").args(["-n", path, "true"]), LIMIT).unwrap();
+        (!taken.success()).then_some(()).ok_or("not held yet".to_owned())
+    };
+    eventually(LIMIT, is_held).unwrap();
+    holding
 }
 
 /// What a loaded instance, a trace that has lost events, a swap that was killed and a killed daemon leave.
@@ -76,7 +52,7 @@ fn attack_no_file_can_be_read_or_held_by_others() {
         let load = format!("umask 0; exec {} load reno --as attack_a", support::CCCTL);
         world.shell(&load);
         let config = world.folder().file("ccctl.toml", "");
-        let daemon = Running::daemon(&world, &config);
+        let daemon = daemon(&world, &config);
         let listens = || {
             let found = run(world.command("test").args(["-S", "/run/ccctl/ccctl.sock"]), LIMIT).unwrap();
             found.success().then_some(()).ok_or("no socket yet".to_owned())
@@ -139,19 +115,19 @@ fn attack_the_holder_of_a_lock_is_named_truly() {
         world.shell("mkdir -m 0755 /run/ccctl; echo -n 1 >/run/ccctl/lock; echo -n 1 >/run/ccctl/daemon.lock");
         let config = world.folder().file("ccctl.toml", "");
 
-        let holding = Holding::begin(&world, world.command("flock"), "/run/ccctl/daemon.lock");
+        let holding = hold(&world, world.command("flock"), "/run/ccctl/daemon.lock");
         for words in [&["daemon", "--config", &config][..], &["apply", &config], &["down"]] {
             let output = world.ccctl(words);
-            let named = format!("flock (pid {})", holding.0.id());
+            let named = format!("flock (pid {})", holding.id());
             is_refusal(&format!("{words:?}"), &output, code::REFUSED, &[&named, "daemon.lock", "try: ps -f -p "]);
             assert!(!output.stderr.contains("kill"), "{}", output.stderr);
         }
         drop(holding);
 
-        let holding = Holding::begin(&world, world.command("flock"), "/run/ccctl/lock");
+        let holding = hold(&world, world.command("flock"), "/run/ccctl/lock");
         let started = Instant::now();
         let output = world.ccctl(&["load", "reno", "--as", "attack_a"]);
-        let named = format!("flock (pid {})", holding.0.id());
+        let named = format!("flock (pid {})", holding.id());
         is_refusal("load", &output, LOCKED, &[&named, "/run/ccctl/lock", "try: wait for it"]);
         assert!((PATIENCE..PATIENCE * 2).contains(&started.elapsed()), "{:?}", started.elapsed());
     });
@@ -163,9 +139,9 @@ fn a_daemon_that_runs_is_named() {
     support::test("a daemon is named", 60, || {
         let world = World::new("named", CLOSED);
         let config = world.folder().file("ccctl.toml", "");
-        let daemon = Running::daemon(&world, &config);
-        let named = format!("a ccctl daemon runs already (pid {})", daemon.0.id());
-        let remedy = format!("try: kill {}", daemon.0.id());
+        let daemon = daemon(&world, &config);
+        let named = format!("a ccctl daemon runs already (pid {})", daemon.id());
+        let remedy = format!("try: kill {}", daemon.id());
         let refuses = || {
             let output =
                 run(world.command("timeout").args(["5", support::CCCTL, "daemon", "--config", &config]), LIMIT);
@@ -187,8 +163,8 @@ fn attack_a_held_lock_stops_no_scrape() {
         let config = world.folder().file("ccctl.toml", config);
         // as an earlier ccctl has left it
         world.shell("mkdir -m 0755 /run/ccctl; echo -n 00000000000000000007 >/run/ccctl/trace_lost_events");
-        let holding = Holding::begin(&world, world.attacker("flock"), "/run/ccctl/trace_lost_events");
-        let _daemon = Running::daemon(&world, &config);
+        let holding = hold(&world, world.attacker("flock"), "/run/ccctl/trace_lost_events");
+        let _daemon = daemon(&world, &config);
         let address = format!("http://127.0.0.1:{port}/metrics");
         let answers = || {
             let output = run(world.command("curl").args(["--silent", "--max-time", "5", &address]), LIMIT).unwrap();

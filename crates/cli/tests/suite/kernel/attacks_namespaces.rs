@@ -3,9 +3,10 @@
 
 use crate::support;
 use crate::support::attacks::{World, CLOSED};
+use crate::support::process::Process;
 use ccctl_testbed::{eventually, run};
 use serde_json::Value;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -15,28 +16,17 @@ const DESCRIPTORS: usize = 256;
 /// The search for namespaces gives up after 5 s; the rest is a machine that does other things, too.
 const FAST: Duration = Duration::from_secs(15);
 
-/// Processes that end with this.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = Command::new("pkill").args(["-P", &self.0.id().to_string()]).status();
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// Network namespaces in a user namespace of their own, made by this command; waits until there are so many.
 #[track_caller]
-fn make(mut command: Command, count: usize) -> Running {
+fn make(mut command: Command, count: usize) -> Process {
     let script = format!("for i in $(seq {count}); do unshare --net sleep 200 & done; wait");
     let words = ["--user", "--map-root-user", "sh", "-c", &script];
-    let running = Running(command.args(words).stdin(Stdio::null()).spawn().unwrap());
+    let running = Process::start(command.args(words));
     let children = || {
-        let path = format!("/proc/{0}/task/{0}/children", running.0.id());
+        let path = format!("/proc/{0}/task/{0}/children", running.id());
         let listed = std::fs::read_to_string(path).unwrap_or_default();
         let found: Vec<String> = listed.split_whitespace().map(str::to_owned).collect();
-        let own = std::fs::read_link(format!("/proc/{}/ns/net", running.0.id())).unwrap_or_default();
+        let own = std::fs::read_link(format!("/proc/{}/ns/net", running.id())).unwrap_or_default();
         let is_apart = |pid: &String| std::fs::read_link(format!("/proc/{pid}/ns/net")).is_ok_and(|link| link != own);
         let apart = found.iter().filter(|pid| is_apart(pid)).count();
         (apart == count).then_some(()).ok_or(format!("{apart} of {count} namespaces"))
@@ -87,8 +77,8 @@ fn namespaces_of_containers_of_root_are_looked_at_and_those_of_users_are_not() {
         world.succeeds(&["load", "reno", "--as", "attack_a"]);
         let of_root = make(world.command("unshare"), 1);
         let of_user = make(world.attacker("unshare"), 1);
-        let inside = |running: &Running| {
-            let path = format!("/proc/{0}/task/{0}/children", running.0.id());
+        let inside = |running: &Process| {
+            let path = format!("/proc/{0}/task/{0}/children", running.id());
             std::fs::read_to_string(path).unwrap().trim().to_owned()
         };
         let default = |pid: &str, script: &str| {

@@ -3,11 +3,12 @@
 
 use crate::support;
 use crate::support::policy;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use ccctl_testbed::{Cgroup, Network};
 use policy::{assign, listen};
 use serde_json::json;
+use support::process::Process;
 use support::{json, succeeds};
 
 /// Fills the socket's option memory with keys for peers that it never talks to (`TCP_MD5SIG`, 14), connects, and tells
@@ -30,7 +31,7 @@ const FULL_CLIENT: &str = r#"
 "#;
 
 struct FullClient {
-    process: Child,
+    _process: Process,
     keys: usize,
     port: u16,
     algorithm: String,
@@ -42,21 +43,19 @@ impl FullClient {
         let mut command = Command::new("setpriv");
         command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "perl", "-e", FULL_CLIENT]);
         command.args(["10.77.0.2", &port.to_string()]).stdout(Stdio::piped());
-        let start = || network.client.enter(|| command.spawn().unwrap()).unwrap();
+        let start = || network.client.enter(|| Process::start(&mut command)).unwrap();
         let mut process = cgroup.enter(start).unwrap();
         let mut line = String::new();
-        let mut output = std::io::BufReader::new(process.stdout.as_mut().unwrap());
+        let mut output = std::io::BufReader::new(process.0.stdout.as_mut().unwrap());
         std::io::BufRead::read_line(&mut output, &mut line).unwrap();
         let words: Vec<&str> = line.split_whitespace().collect();
         let [keys, port, algorithm] = words[..] else { panic!("the client said {line:?}") };
-        Self { keys: keys.parse().unwrap(), port: port.parse().unwrap(), algorithm: algorithm.to_owned(), process }
-    }
-}
-
-impl Drop for FullClient {
-    fn drop(&mut self) {
-        self.process.kill().unwrap();
-        self.process.wait().unwrap();
+        Self {
+            keys: keys.parse().unwrap(),
+            port: port.parse().unwrap(),
+            algorithm: algorithm.to_owned(),
+            _process: process,
+        }
     }
 }
 

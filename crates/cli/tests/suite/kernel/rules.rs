@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use ccctl_testbed::{sockets, Background, Cgroup, Network, CLIENT_V4, CLIENT_V6, SERVER_V4, SERVER_V6};
 use policy::{assign, findings, listen, pair, rules, why};
+use support::process::Process;
 use support::{code, json, refuses, succeeds, Folder};
 
 const MAPPED_V4: &str = "::ffff:10.77.0.2";
@@ -176,9 +177,8 @@ fn units_and_processes_name_cgroups() {
             assert_eq!((&answer["rule"]["cgroup"], &answer["rule"]["id"]), (&unit.path().into(), &1.into()));
         }
         let mut sleeping = Command::new("sleep");
-        let process = unit.enter(|| sleeping.arg("60").spawn().unwrap()).unwrap();
-        let mut process = Reaped(process);
-        let pid = process.0.id().to_string();
+        let process = unit.enter(|| Process::start(sleeping.arg("60"))).unwrap();
+        let pid = process.id().to_string();
         let answer = json(&["assign", "--pid", &pid, "cubic", "--json"]);
         assert_eq!((&answer["rule"]["cgroup"], &answer["rule"]["id"]), (&unit.path().into(), &1.into()));
         let with_mount = unit.folder().to_str().unwrap().to_owned() + "//";
@@ -190,20 +190,10 @@ fn units_and_processes_name_cgroups() {
         refuses(&["assign", "--unit", "ccctl-test-web", "reno"], code::USAGE, &["single", twin.path(), slice.path()]);
         refuses(&["assign", "--unit", "ccctl-test-wbe", "reno"], code::USAGE, &["did you mean ccctl-test-web.service"]);
         refuses(&["assign", "--pid", "4194305", "reno"], code::USAGE, &["4194305", "process"]);
-        let _ = process.0.kill();
-        let _ = process.0.wait();
+        drop(process);
         refuses(&["assign", "--pid", &pid, "reno"], code::USAGE, &[&pid, "process"]);
         succeeds(&["unassign", "--all"]);
     });
-}
-
-struct Reaped(std::process::Child);
-
-impl Drop for Reaped {
-    fn drop(&mut self) {
-        let _ = self.0.kill(); // it may have ended
-        let _ = self.0.wait();
-    }
 }
 
 /// Where systemd runs it is asked, here in the form of a script, in a mount namespace of its own.

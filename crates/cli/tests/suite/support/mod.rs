@@ -7,6 +7,7 @@
 
 pub mod acks;
 pub mod attacks;
+pub mod backlog;
 pub mod compile;
 pub mod connection;
 pub mod daemon;
@@ -15,6 +16,7 @@ pub mod listing;
 pub mod metrics;
 pub mod packets;
 pub mod policy;
+pub mod process;
 pub mod top;
 pub mod trace;
 
