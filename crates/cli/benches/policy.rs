@@ -6,11 +6,9 @@
 //! is in the time that is measured; where both are in cgroups with rules, a connection meets two of them.
 #![allow(clippy::unwrap_used)] // a benchmark fails by panicking
 
-#[path = "../tests/suite/kernel/mod.rs"]
-mod kernel;
 mod measure;
-#[path = "../tests/suite/policy/mod.rs"]
-mod policy;
+#[path = "../tests/suite/support/mod.rs"]
+mod support;
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -57,8 +55,8 @@ enum Kind {
 
 fn main() {
     let plan = if is_smoke() { Plan { rounds: 3, connections: 50 } } else { Plan { rounds: 60, connections: 500 } };
-    kernel::test("policy", 1200, || {
-        kernel::claim_rules();
+    support::test("policy", 1200, || {
+        support::claim_rules();
         let bed = Bed::new();
         println!("{}; {} rounds of {} connections over loopback.", machine(), plan.rounds, plan.connections);
         println!("Cost: against the same round without program; median (quartiles).");
@@ -98,7 +96,7 @@ impl Bed {
 
     /// Cost of each setting in percent.
     fn measure(&self, plan: &Plan, kind: Kind, server: &Cgroup) -> Vec<f64> {
-        let listener = policy::listen(server, &self.namespace, "127.0.0.1");
+        let listener = support::policy::listen(server, &self.namespace, "127.0.0.1");
         let [mut times, mut costs_ns, mut costs_pct] = [(); 3].map(|()| vec![Sample::default(); SETTINGS.len()]);
         for round in 0..plan.rounds {
             let mut each_ns = [0.0; SETTINGS.len()];
