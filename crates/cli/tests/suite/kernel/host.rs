@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use super::json;
 
-/// One probe calls a hook about 100,000 times; a kernel that leaves hooks out does so in bursts (docs/kernel-matrix.md).
+/// One probe calls a hook about 100,000 times; a kernel that leaves hooks out does so in bursts (docs/reference/kernel-matrix.md).
 const PROBES: u32 = 5;
 /// Set in guests, where a test that is skipped is a failure.
 const NOTHING_SKIPPED: &str = "CCCTL_NOTHING_SKIPPED";
