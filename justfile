@@ -128,6 +128,10 @@ deny:
     cargo deny --manifest-path crates/cli/Cargo.toml check --config crates/cli/deny.toml licenses bans sources
     cargo deny --manifest-path crates/lab/Cargo.toml check --config crates/lab/deny.toml licenses bans sources
 
+# the pages of docs/ as a book in target/book (needs: cargo install mdbook); --open shows it in a browser
+book *ARGS:
+    mdbook build {{ ARGS }}
+
 # docs/reference/algorithms/README.md out of the algorithms' files, and API documentation of the crates
 docs:
     scripts/describe-algorithms
