@@ -37,7 +37,7 @@ test-native:
 test-sanitized:
     scripts/test-sanitized
 
-# fuzz all targets, or these: [SECONDS] [NAME...]; one input again: NAME FILE (docs/fuzzing.md)
+# fuzz all targets, or these: [SECONDS] [NAME...]; one input again: NAME FILE (docs/internals/fuzzing.md)
 fuzz *ARGS:
     scripts/fuzz {{ ARGS }}
 
@@ -49,11 +49,11 @@ test-kernel *ARGS:
 test-attacks *WORD:
     scripts/test-attacks {{ WORD }}
 
-# tests in Debian's kernels under QEMU: VERSION..., --short (downloads kernels; docs/kernel-matrix.md)
+# tests in Debian's kernels under QEMU: VERSION..., --short (downloads kernels; docs/reference/kernel-matrix.md)
 test-kernels *ARGS:
     scripts/test-kernels {{ ARGS }}
 
-# Linux's own modules beside our algorithms: [--short] [--write] [ALGORITHM...] (downloads a kernel; docs/module-comparison.md)
+# Linux's own modules beside our algorithms: [--short] [--write] [ALGORITHM...] (downloads a kernel; docs/results/module-comparison.md)
 compare-modules *ARGS:
     scripts/compare-modules {{ ARGS }}
 
@@ -106,7 +106,7 @@ bench-sim *ARGS:
 compare-ns3 *ARGS:
     scripts/compare-ns3 {{ ARGS }}
 
-# the papers' scenarios, and docs/reproduction.md out of what they give; --backend netns: on this kernel (hours; goes on where it was stopped)
+# the papers' scenarios, and docs/results/reproduction.md out of what they give; --backend netns: on this kernel (hours; goes on where it was stopped)
 reproduce *ARGS:
     scripts/reproduce {{ ARGS }}
 
@@ -114,11 +114,11 @@ reproduce *ARGS:
 lab-in-guests *ARGS:
     scripts/lab-in-guests {{ ARGS }}
 
-# every algorithm in the simulator and on this kernel, or with --guests in virtual time, and docs/cross-validation.md out of both (hours; root; goes on where it was stopped)
+# every algorithm in the simulator and on this kernel, or with --guests in virtual time, and docs/results/cross-validation.md out of both (hours; root; goes on where it was stopped)
 cross-validate *ARGS:
     scripts/cross-validate {{ ARGS }}
 
-# S0's figure 1 on this kernel: an H-TCP flow whose ACKs meet a short backlog (root; docs/ack-time.md)
+# S0's figure 1 on this kernel: an H-TCP flow whose ACKs meet a short backlog (root; docs/results/ack-time.md)
 ack-stall *ARGS:
     scripts/ack-stall {{ ARGS }}
 
@@ -127,7 +127,11 @@ deny:
     cargo deny --manifest-path crates/cli/Cargo.toml --config crates/cli/deny.toml check licenses bans sources
     cargo deny --manifest-path crates/lab/Cargo.toml --config crates/lab/deny.toml check licenses bans sources
 
-# docs/algorithms/README.md out of the algorithms' files, and API documentation of the crates
+# the pages of docs/ as a book in target/book (needs: cargo install mdbook); --open shows it in a browser
+book *ARGS:
+    mdbook build {{ ARGS }}
+
+# docs/reference/algorithms/README.md out of the algorithms' files, and API documentation of the crates
 docs:
     scripts/describe-algorithms
     scripts/describe-metrics

@@ -6,7 +6,7 @@
  * Law      an ACK indicates: smoothed delay (weight 1/8) > d_min + 15 % of (d_max - d_min), over the whole connection
  *          first indication: W = W / 2, and no growth for 3 RTT (the inference phase); one within the phase: W = 1
  *
- * Five repairs, each of which a parameter takes out again; docs/algorithms/lp.md has the reason of each:
+ * Five repairs, each of which a parameter takes out again; docs/reference/algorithms/lp.md has the reason of each:
  *   once       one reaction an RTT at most (reaction_rtts)
  *   delayed    an ACK that the peer may have held back counts only where it lowers the average (delayed_acks)
  *   own        a queue with less than two packets of this flow indicates nothing (own_queue_pkts)

@@ -2,7 +2,7 @@
 /*
  * Windows and thresholds that nobody can have meant, and what takes their place.
  *
- * Kernels of some sandboxes leave a BPF program out now and then (docs/kernel-matrix.md). Where that is ssthresh or
+ * Kernels of some sandboxes leave a BPF program out now and then (docs/reference/kernel-matrix.md). Where that is ssthresh or
  * undo_cwnd, the core takes for the answer what lies on its stack, mostly half of an address: it makes a window of 10^8
  * packets of it, or none at all (a rate reduction by a threshold above 2^31 is negative). On such a kernel the hooks of
  * the same ACK are left out together, so no hook can prevent it. The next one that runs puts it right before it does

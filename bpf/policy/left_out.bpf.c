@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * An algorithm that counts how often its own hook is left out (docs/kernel-matrix.md).
+ * An algorithm that counts how often its own hook is left out (docs/reference/kernel-matrix.md).
  *
  * The kernel tells pkts_acked of each packet that is acknowledged, and keeps its own count of them in `delivered`. The
  * loader puts sockets on this algorithm, lets them send, and takes them off again; init and release run in the loader's own

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A scenario on many machines: an array job, each of whose tasks runs one shard. docs/lab.md
+# A scenario on many machines: an array job, each of whose tasks runs one shard. docs/guide/lab.md
 #
 #   sbatch configs/cluster/slurm-array.sh
 #   SCENARIO=s0-fig5-fairness sbatch --array=0-31 configs/cluster/slurm-array.sh

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A key of the JSON that `ccctl` prints, and of the API's answers, has one shape wherever it stands, and every answer is
-//! an object. `docs/json.md` says what the keys mean.
+//! an object. `docs/reference/json.md` says what the keys mean.
 
 use ccctl_core::operations::{acks, trace};
 use ccctl_series::Values;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * One recorded call of a hook: its arguments, and the socket before and after. The recorder writes these one after the
- * other; docs/recorded-calls.md describes the file. The fields are those of bpf/include/kernel/tcp.h, all the
+ * other; docs/internals/recorded-calls.md describes the file. The fields are those of bpf/include/kernel/tcp.h, all the
  * time in the kernel's own units.
  */
 #ifndef CCCTL_CALL_H

@@ -13,7 +13,7 @@ use crate::column::Column;
 use crate::hooks::HOOK_NAMES;
 use crate::native::{self, call, CALL_BYTES};
 
-/// Number of the format; `docs/recorded-calls.md` describes it.
+/// Number of the format; `docs/internals/recorded-calls.md` describes it.
 pub const FORMAT: u32 = 1;
 
 /// The first line.

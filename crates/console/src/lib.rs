@@ -13,8 +13,8 @@ mod stop;
 /// Exit codes for the end of `--help`.
 pub const EXIT_CODES: &str =
     "Exit codes: 0 done, 1 unexpected failure, 2 wrong name, parameter or usage, 3 refused (in use, \
-name taken, a file that others can write), 4 the host cannot (privileges, bpffs, kernel), 5 the kernel refused the program, \
-6 partly done, 7 another ccctl is at work, or the daemon is busy.";
+name taken, a file that others can write), 4 not supported on this host (privileges, bpffs, kernel), 5 the kernel \
+refused the program, 6 partially completed, 7 another ccctl is running, or the daemon is busy.";
 
 pub use exit::{cause, cause_of_usage, is_broken_pipe, usage, Ending, Exit};
 pub use fault::{Fault, UsageError};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Scenarios: TOML files that describe experiments and what is claimed of them. `docs/scenarios.md` has the format.
+//! Scenarios: TOML files that describe experiments and what is claimed of them. `docs/reference/scenarios.md` has the format.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Does this kernel call every hook? Some leave BPF programs out where a softirq interrupts certain tasks
-//! (docs/kernel-matrix.md); their trampoline then returns what lies on the stack.
+//! (docs/reference/kernel-matrix.md); their trampoline then returns what lies on the stack.
 //!
 //! An algorithm that only counts is put on sockets in a network namespace of its own. What it was told is compared with what
 //! the kernel has counted itself. All of it is gone afterwards, however this process ends.

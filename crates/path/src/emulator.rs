@@ -78,7 +78,7 @@ impl Path {
     }
 
     /// From now on every second data packet to the receiver is lost, until `count` are: so many holes for SACK to tell of.
-    /// They come before the queue, and are counted apart ([`RouterReport::holes_pkts`]).
+    /// They come before the queue, and are counted apart ([`RouterReport::holes_pkts`](crate::RouterReport::holes_pkts)).
     pub fn make_holes(&self, count: u32) {
         self.shared.holes.ask(count);
     }

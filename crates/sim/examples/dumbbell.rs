@@ -2,7 +2,7 @@
 //! Bulk flows over one bottleneck, and one line of JSON that tells of them: our side of `scripts/compare-ns3`, whose other
 //! side is `validation/dumbbell.cc`. `dumbbell --algorithm=cubic --set=beta_q10=819 --mbit=100 --rtt-ms=50 --buffer=400`
 //!
-//! With `--calls=FILE` the calls of the first flow's hooks are written there, as `docs/second-implementations.md` tells.
+//! With `--calls=FILE` the calls of the first flow's hooks are written there, as `docs/internals/second-implementations.md` tells.
 
 use std::collections::BTreeMap;
 use std::error::Error;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! A record of an algorithm's hooks: what the kernel, or the simulator in its place, asked, and what the answer was.
 //!
-//! The form does not depend on who records. One call is one JSON object, one object a line; `docs/second-implementations.md`
+//! The form does not depend on who records. One call is one JSON object, one object a line; `docs/internals/second-implementations.md`
 //! tells what each member is.
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Windows that a kernel has made of a stale stack slot (docs/kernel-matrix.md), and what the hooks make of them.
+//! Windows that a kernel has made of a stale stack slot (docs/reference/kernel-matrix.md), and what the hooks make of them.
 
 use ccctl_catalog::kernel::CC_CWND_MAX_PKTS;
 use ccctl_sim::native::Windows;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The JSON that a program prints: every answer is an object, and a key has one shape wherever it stands. `docs/json.md` says
+//! The JSON that a program prints: every answer is an object, and a key has one shape wherever it stands. `docs/reference/json.md` says
 //! what the keys mean.
 #![allow(clippy::missing_panics_doc)] // a test fails by panicking
 

@@ -18,7 +18,7 @@ pub struct SocketSelection {
     /// With this port at either end
     #[arg(long)]
     pub port: Option<u16>,
-    /// With this local end; [ADDRESS]:PORT for IPv6
+    /// Sockets with this local address and port; IPv6 addresses in brackets
     #[arg(long, value_name = "ADDRESS[:PORT]")]
     pub src: Option<String>,
     /// With this remote end

@@ -16,7 +16,7 @@ pub fn run(arguments: &Apply) -> anyhow::Result<Exit> {
     let text =
         configuration::read(&path, Trust::of_option(arguments.trust_writable)).map_err(|unread| match unread {
             Unread::Failed(error) => {
-                UsageError::new(format!("read {file}: {error}"), "docs/daemon.md says what is in one").into()
+                UsageError::new(format!("read {file}: {error}"), "docs/guide/daemon.md says what is in one").into()
             }
             Unread::Refused(fault) => anyhow::Error::from(fault),
         })?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every metric, in the order of the exposition: what the exporter writes and what `ccctl metrics` and docs/metrics.md list.
+//! Every metric, in the order of the exposition: what the exporter writes and what `ccctl metrics` and docs/guide/metrics.md list.
 
 use super::{Family, Kind};
 

@@ -146,7 +146,7 @@ impl File {
     pub fn of_text(name: &str, text: &str) -> anyhow::Result<Self> {
         toml::from_str(text).map_err(|error| {
             let message = error.message().lines().collect::<Vec<_>>().join(" ");
-            let remedy = suggestion(&message).unwrap_or_else(|| "docs/daemon.md describes every key".to_owned());
+            let remedy = suggestion(&message).unwrap_or_else(|| "docs/guide/daemon.md describes every key".to_owned());
             wrong(&Place { file: name, text }, error.span().map_or(0, |span| span.start), message, remedy)
         })
     }
@@ -204,11 +204,11 @@ mod tests {
             ("[instance.web]\nalgorithm = \"cubic\"\nprofil = 1", "f.toml:3: unknown field `profil`", "profile?"),
             ("[api]\nsocket = \"/x\"\nread_grup = \"x\"", "f.toml:3:", "did you mean read_group?"),
             ("[log]\nlevel = \"inof\"", "f.toml:2: unknown variant `inof`", "did you mean info?"),
-            ("[[rule]]\nuse = \"x\"\nto_port = 70000", "f.toml:3:", "docs/daemon.md"),
-            ("[instance.web]\n", "f.toml:1: missing field `algorithm`", "docs/daemon.md"),
-            ("default = 1", "f.toml:1: invalid type", "docs/daemon.md"),
-            ("[api]\n[api]\n", "f.toml:2: duplicate key", "docs/daemon.md"),
-            ("x", "f.toml:1:", "docs/daemon.md"),
+            ("[[rule]]\nuse = \"x\"\nto_port = 70000", "f.toml:3:", "docs/guide/daemon.md"),
+            ("[instance.web]\n", "f.toml:1: missing field `algorithm`", "docs/guide/daemon.md"),
+            ("default = 1", "f.toml:1: invalid type", "docs/guide/daemon.md"),
+            ("[api]\n[api]\n", "f.toml:2: duplicate key", "docs/guide/daemon.md"),
+            ("x", "f.toml:1:", "docs/guide/daemon.md"),
         ] {
             let (cause, remedy) = error(text);
             assert!(cause.starts_with(place), "{text:?}: {cause}");

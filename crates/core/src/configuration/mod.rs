@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The configuration file: its text ([`file`]), checked and resolved to instances, rules and limits ([`resolve`]).
+//! The configuration file: its text ([`file`]), checked and resolved to instances, rules and limits (`resolve`).
 
 mod file;
 mod limits;

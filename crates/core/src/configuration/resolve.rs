@@ -292,7 +292,7 @@ fn check_known(place: &Place<'_>, name: &str, offset: usize, names: &[String]) -
 
 /// An error, at the place of the value that it is about.
 fn at<T>(place: &Place<'_>, value: &Spanned<T>, error: &anyhow::Error) -> anyhow::Error {
-    wrong(place, value.span().start, cause(error), remedy(error).unwrap_or_else(|| "docs/daemon.md".to_owned()))
+    wrong(place, value.span().start, cause(error), remedy(error).unwrap_or_else(|| "docs/guide/daemon.md".to_owned()))
 }
 
 #[cfg(test)]
@@ -391,7 +391,7 @@ mod tests {
             ("[guard]\nstalled_pct = 101", "f.toml:2: stalled_pct = 101", "1 to 100"),
             ("[guard]\nretransmit_pct = 0", "f.toml:2:", "1 to 100"),
             ("[guard]\ntimes_fallback = 1001", "f.toml:2:", "1 to 1000"),
-            ("[guard]\nmin_connections = -1", "f.toml:2:", "docs/daemon.md"),
+            ("[guard]\nmin_connections = -1", "f.toml:2:", "docs/guide/daemon.md"),
             ("[instance.web]\nalgorithm = \"cubic\"\ngaurd = false", "f.toml:3:", "did you mean guard"),
             ("[metrics]\nlisten = \"0.0.0.0:9877\"", "f.toml:2: \"0.0.0.0:9877\"", "127.0.0.1:9877"),
             ("[metrics]\nlisten = \"192.0.2.1:9877\"", "f.toml:2:", "127.0.0.1:9877"),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The answer of `ccctl acks`: what the ACK clock counted, as plain data.
 //!
-//! No [`Operation`](super::Operation): it lasts as long as it is asked to, and runs in the process that asks.
+//! Not an operation of the API: it lasts as long as it is asked to, and runs in the process that asks.
 
 use std::collections::BTreeMap;
 

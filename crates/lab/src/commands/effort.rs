@@ -5,7 +5,7 @@ use ccctl_lab::experiment::setup::LinkRate;
 use ccctl_lab::experiment::Setup;
 use ccctl_lab::scenario::Scenario;
 
-/// What one processor simulates of packets in a second, roughly: `docs/simulator.md` has measurements.
+/// What one processor simulates of packets in a second, roughly: `docs/internals/simulator.md` has measurements.
 const PACKETS_PER_S: f64 = 2e6;
 
 /// What a run takes.

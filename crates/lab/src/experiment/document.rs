@@ -137,7 +137,7 @@ fn set_in_table<'t>(
         DeValue::Array(members) => set_in_members(members, word, rest, span, value),
         other => Err(Nowhere::new(
             format!("{word} is a {}", other.type_str()),
-            "docs/scenarios.md says which paths there are",
+            "docs/reference/scenarios.md says which paths there are",
         )),
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A scenario file: types only, each value with its place for messages. `docs/scenarios.md` describes every key.
+//! A scenario file: types only, each value with its place for messages. `docs/reference/scenarios.md` describes every key.
 
 use std::collections::BTreeMap;
 

@@ -51,7 +51,8 @@ impl Place<'_> {
         if let Some((cause, remedy)) = message.split_once(REMEDY) {
             return self.wrong(&span, cause, remedy);
         }
-        let remedy = suggestion(&message).unwrap_or_else(|| "docs/scenarios.md describes every key".to_owned());
+        let remedy =
+            suggestion(&message).unwrap_or_else(|| "docs/reference/scenarios.md describes every key".to_owned());
         self.wrong(&span, message, remedy)
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What measures there are. `docs/scenarios.md` has the formulas.
+//! What measures there are. `docs/reference/scenarios.md` has the formulas.
 
 /// What a measure is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Formulas over rates of flows: plain functions of plain numbers. `docs/scenarios.md` has their sources.
+//! Formulas over rates of flows: plain functions of plain numbers. `docs/reference/scenarios.md` has their sources.
 
 /// Arithmetic mean; none of nothing.
 #[must_use]

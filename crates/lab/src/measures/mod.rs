@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What is measured: `docs/scenarios.md` defines each measure.
+//! What is measured: `docs/reference/scenarios.md` defines each measure.
 
 mod definition;
 mod estimate;

@@ -10,7 +10,8 @@ use crate::measures::Reference;
 use crate::statements::Reader;
 
 /// The forms, for messages.
-const FORMS: &str = "is with value, than or than_at; between; order; or monotone: docs/scenarios.md shows each";
+const FORMS: &str =
+    "is with value, than or than_at; between; order; or monotone: docs/reference/scenarios.md shows each";
 
 /// All statements of a file.
 pub(crate) fn statements(reader: &Reader<'_>, all: &[file::Statement]) -> Result<Vec<Statement>, ScenarioError> {

@@ -44,7 +44,7 @@ check = [{ measure = "jain", is = ">", value = 0.5 }]
 type Case = (&'static str, &'static str, &'static str, &'static [&'static str]);
 
 const FORMAT: &[Case] = &[
-    ("title = \"t\"", "title = 3", "1:9", &["invalid type", "docs/scenarios.md"]),
+    ("title = \"t\"", "title = 3", "1:9", &["invalid type", "docs/reference/scenarios.md"]),
     ("title = \"t\"", "", "1:1", &["missing field `title`"]),
     ("title = \"t\"", "titel = \"t\"", "1:1", &["unknown field `titel`", "did you mean title?"]),
     ("title = \"t\"", "title = \"t", "1:11", &["invalid basic string"]),

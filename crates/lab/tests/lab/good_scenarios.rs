@@ -157,12 +157,12 @@ fn all_shipped_scenarios_are_right() {
 
 #[test]
 fn every_measure_is_documented_with_its_unit() {
-    let page = std::fs::read_to_string(file("docs/scenarios.md")).unwrap();
+    let page = std::fs::read_to_string(file("docs/reference/scenarios.md")).unwrap();
     for definition in DEFINITIONS {
         let row = page
             .lines()
             .find(|line| line.split('|').nth(1).is_some_and(|cell| cell.contains(&format!("`{}`", definition.name))));
-        let row = row.unwrap_or_else(|| panic!("docs/scenarios.md has no {}", definition.name));
+        let row = row.unwrap_or_else(|| panic!("docs/reference/scenarios.md has no {}", definition.name));
         assert!(row.contains(&format!("| {} |", definition.unit)), "{}: {row}", definition.name);
     }
 }

@@ -171,18 +171,18 @@ fn the_reproduction_has_every_statement() {
     assert_eq!(scratch.done(&["reproduction", "--record", "record.json"]), text);
 }
 
-/// docs/reproduction.md is what the record and the notes say, and no more.
+/// docs/results/reproduction.md is what the record and the notes say, and no more.
 #[test]
 fn the_page_of_all_runs_is_that_of_the_record() {
     let (scratch, repository) = (Scratch::new("record"), Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
     let file = |name: &str| repository.join(name).display().to_string();
-    fs::copy(file("docs/reproduction.json"), scratch.path("record.json")).unwrap();
+    fs::copy(file("docs/results/reproduction.json"), scratch.path("record.json")).unwrap();
     let notes = file("configs/reproduction-notes.toml");
     let page = scratch.done(&["reproduction", "--record", "record.json", "--notes", &notes]);
-    let kept = fs::read_to_string(file("docs/reproduction.md")).unwrap();
+    let kept = fs::read_to_string(file("docs/results/reproduction.md")).unwrap();
     assert!(
         page == kept,
-        "ccctl lab reproduction --record docs/reproduction.json --notes {notes} >docs/reproduction.md"
+        "ccctl lab reproduction --record docs/results/reproduction.json --notes {notes} >docs/results/reproduction.md"
     );
 }
 

@@ -221,7 +221,7 @@ fn scenarios_beside_each_other_end_together() {
     assert!(scratch.units("ccctl-lab/other") < 1000);
 }
 
-/// The example of the README, short: two pairs for a minute.
+/// The example of docs/guide/lab.md, short: two pairs for a minute.
 #[test]
 fn the_pairs_of_s4_run_in_short() {
     let scratch = Scratch::new("s4");

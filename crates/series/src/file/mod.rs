@@ -119,7 +119,7 @@ fn push_all(writer: &mut Writer, table: &Table) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Reads a table from a file whose name ends in `.jsonl`, `.csv` or `.parquet`, written by [`write`] or by other programs.
+/// Reads a table from a file whose name ends in `.jsonl`, `.csv` or `.parquet`, written by [`write()`] or by other programs.
 pub fn read(path: &Path) -> Result<Table, FileError> {
     let format = Format::of(path)?;
     let file = open_regular(path).map_err(cannot_read(path))?;

@@ -2,7 +2,7 @@
 //! A second implementation of the algorithms for which there is no kernel module to compare with: from the formulas of papers
 //! and RFCs, in floating point, written without a look at the C files. It is given the calls that the C code's hooks got,
 //! recorded in the simulator, and must come to the same windows. Where the two disagreed the paper's text decided;
-//! `docs/second-implementations.md` tells of it.
+//! `docs/internals/second-implementations.md` tells of it.
 
 #![allow(clippy::unwrap_used)] // all of this is a test
 #![allow(clippy::float_cmp)] // whole numbers, and zero

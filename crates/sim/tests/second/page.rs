@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The tables of `docs/second-implementations.md`, printed of what the replays found.
+//! The tables of `docs/internals/second-implementations.md`, printed of what the replays found.
 
 use std::fmt::Write;
 use std::fs;
@@ -11,7 +11,7 @@ const BEGIN: &str = "<!-- printed by `CCCTL_WRITE=1 cargo test -p ccctl-sim --te
 const END: &str = "<!-- end -->\n";
 
 fn page_path() -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/second-implementations.md")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/internals/second-implementations.md")
 }
 
 fn tolerance(subject: &Subject) -> String {

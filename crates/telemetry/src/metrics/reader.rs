@@ -65,7 +65,7 @@ impl Histogram {
 
 /// What was counted of one series since the start.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[allow(missing_docs)] // xdp/metrics.h, and docs/metrics.md
+#[allow(missing_docs)] // xdp/metrics.h, and docs/guide/metrics.md
 pub struct Counts {
     pub opened: u64,
     pub closed: u64,

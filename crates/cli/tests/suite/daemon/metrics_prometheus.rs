@@ -30,7 +30,7 @@ struct Prometheus {
 impl Prometheus {
     fn start(daemon: u16) -> Self {
         let (folder, port) = (Folder::new("prometheus"), free_port());
-        // As docs/metrics.md has it, but for the times and the port.
+        // As docs/guide/metrics.md has it, but for the times and the port.
         let config = format!(
             "global: {{scrape_interval: 1s, evaluation_interval: 1s}}\nrule_files: [{}]\nscrape_configs:\n  \
              - job_name: ccctl\n    honor_labels: true\n    static_configs: [{{targets: ['127.0.0.1:{daemon}']}}]\n",
@@ -117,12 +117,12 @@ fn alerts_are_what_promtool_accepts_and_expects() {
     promtool(&["check", "rules", "ccctl.rules.yml"]);
     promtool(&["test", "rules", "ccctl.rules.test.yml"]);
     let rules = std::fs::read_to_string(configs().join("prometheus/ccctl.rules.yml")).unwrap();
-    let page = std::fs::read_to_string(configs().join("../docs/metrics.md")).unwrap();
+    let page = std::fs::read_to_string(configs().join("../docs/guide/metrics.md")).unwrap();
     let alerts: Vec<&str> = rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")).collect();
     assert!(alerts.len() >= 8 && rules.matches("runbook: ").count() == alerts.len());
     for alert in alerts {
-        assert!(page.contains(&format!("### {alert}\n")), "docs/metrics.md has no section for {alert}");
-        assert!(rules.contains(&format!("docs/metrics.md#{}", alert.to_lowercase())), "{alert} leads nowhere");
+        assert!(page.contains(&format!("### {alert}\n")), "docs/guide/metrics.md has no section for {alert}");
+        assert!(rules.contains(&format!("docs/guide/metrics.md#{}", alert.to_lowercase())), "{alert} leads nowhere");
     }
 }
 

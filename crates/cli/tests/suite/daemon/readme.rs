@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The walk-through of the README, word for word.
+//! The walk-through of docs/guide/two-services.md, word for word, and what the README says of the program.
 
 use crate::support;
 use std::path::Path;
@@ -10,19 +10,18 @@ use ccctl_testbed::run;
 use support::{claim, prepare, Folder, CCCTL};
 
 const README: &str = include_str!("../../../../../README.md");
-const SECTION: &str = "## Two services, kept as a file has them";
+const WALK_THROUGH: &str = include_str!("../../../../../docs/guide/two-services.md");
 
-/// The blocks of a language in the section.
+/// The blocks of a language on the page.
 fn blocks(language: &str) -> Vec<&'static str> {
-    let section = README.split_once(SECTION).expect("the section is there").1.split("\n## ").next().unwrap();
     let fence = format!("```{language}\n");
-    section.split(&fence).skip(1).map(|part| part.split("```").next().unwrap()).collect()
+    WALK_THROUGH.split(&fence).skip(1).map(|part| part.split("```").next().unwrap()).collect()
 }
 
 #[test]
 fn two_services_follow_ten_lines() {
-    support::test("README", 60, || {
-        let folder = Folder::new("readme");
+    support::test("walk-through", 60, || {
+        let folder = Folder::new("walk-through");
         let file = blocks("toml").concat();
         assert_eq!(file.lines().count(), 10);
         folder.file("ccctl.toml", &file);

@@ -22,7 +22,7 @@ fn rules_of() -> Vec<String> {
     rules().iter().map(|rule| words(rule).replace('"', "")).collect()
 }
 
-/// The file of the README's walk-through, for these two cgroups.
+/// The file of docs/guide/two-services.md, for these two cgroups.
 fn two_services(web: &Cgroup, backup: &Cgroup) -> String {
     format!(
         "[instance.sweb]\nalgorithm = \"cubic\"\n[instance.sbackup]\nalgorithm = \"reno\"\n\

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What becomes of windows where the kernel leaves hooks out (docs/kernel-matrix.md): five streams through a bottleneck that
+//! What becomes of windows where the kernel leaves hooks out (docs/reference/kernel-matrix.md): five streams through a bottleneck that
 //! holds 40 packets, so that there are some hundred recoveries in a few seconds. A kernel that leaves nothing out passes, too.
 
 use std::collections::BTreeMap;

@@ -8,7 +8,7 @@ use ccctl_testbed::nothing_is_skipped;
 
 use super::json;
 
-/// One probe calls a hook about 100,000 times; a kernel that leaves hooks out does so in bursts (docs/kernel-matrix.md).
+/// One probe calls a hook about 100,000 times; a kernel that leaves hooks out does so in bursts (docs/reference/kernel-matrix.md).
 const PROBES: u32 = 5;
 
 /// Why counts of BPF programs are not exact on this host, if they are not. Probed once, for about ten seconds.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ccctl trace`: what chosen sockets do over time, as rows of a table.
 //!
-//! No [`Operation`](super::Operation): it lasts as long as it is asked to, and runs in the process that asks. The loader
+//! Not an operation of the API: it lasts as long as it is asked to, and runs in the process that asks. The loader
 //! finds sockets and samples them; telemetry tells of their events; here the two become one series.
 
 mod columns;

@@ -56,7 +56,7 @@ pub struct Sample {
 
 /// What TCP knows, in the words of the columns.
 #[derive(Debug, Clone, Default)]
-#[allow(missing_docs)] // docs/trace.md has them
+#[allow(missing_docs)] // docs/guide/trace.md has them
 pub struct Values {
     pub cwnd_pkts: u32,
     pub ssthresh_pkts: Option<u32>,

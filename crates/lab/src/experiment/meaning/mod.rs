@@ -65,7 +65,11 @@ impl Keys<'_> {
     /// The value of a key that must be there.
     fn need<T: Copy>(&self, key: &str, value: Option<&Spanned<T>>) -> Result<T, ScenarioError> {
         value.map(|value| *value.get_ref()).ok_or_else(|| {
-            self.place.wrong(&self.span, format!("{} needs {key}", self.what), "docs/scenarios.md describes every key")
+            self.place.wrong(
+                &self.span,
+                format!("{} needs {key}", self.what),
+                "docs/reference/scenarios.md describes every key",
+            )
         })
     }
 
