@@ -36,6 +36,9 @@ pub enum Command {
     Report(Report),
     /// Put two folders of one scenario side by side
     Compare(Compare),
+    /// Compare Linux's own modules with the algorithms of the source tree: scripts/compare-modules
+    #[command(subcommand, hide = true)]
+    Modules(ccctl_compare::Command),
     /// Print the table of what papers state and what came out here
     Reproduction(Reproduction),
     /// Take away what killed runs on the kernel have left; the next run does so, too

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Holds Linux's own congestion control modules against this tree's algorithms: `scripts/compare-modules` drives it.
+//! Compares Linux's own congestion control modules with this tree's algorithms: `ccctl-lab modules`, which
+//! `scripts/compare-modules` runs in the tree's top folder.
 //!
-//! A crate and a program of its own, because nothing of it is for the users of `ccctl`: it hooks into kernel functions in
-//! an emulated guest, and compiles C files when it runs. `record`, `send` and `receive` run in the guest, all else on the
-//! host, without privileges.
+//! It hooks into kernel functions in an emulated guest, and compiles C files when it runs. `record`, `send` and `receive` run
+//! in the guest, all else on the host, without privileges.
 
 mod btf;
 mod build;
@@ -32,7 +32,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{ensure, Context as _, Result};
-use clap::{Parser, Subcommand};
+use clap::Subcommand;
 
 use file::Recording;
 use native::Algorithm;
@@ -43,14 +43,9 @@ use traffic::{Step, Watched};
 use twin::Twin;
 use twins::TWINS;
 
-#[derive(Parser)]
-struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Subcommand)]
-enum Command {
+/// What `ccctl-lab modules` does.
+#[derive(Debug, Subcommand)]
+pub enum Command {
     /// In the guest: record the calls of a module's hooks
     Record {
         /// Algorithm
@@ -99,8 +94,9 @@ enum Command {
     },
 }
 
-#[derive(clap::Args)]
-struct SideBySide {
+/// `side`
+#[derive(Debug, clap::Args)]
+pub struct SideBySide {
     /// Folder of series, ALGORITHM.series
     series: PathBuf,
     /// Which; default: all that there are
@@ -110,8 +106,9 @@ struct SideBySide {
     page: Option<PathBuf>,
 }
 
-#[derive(clap::Args)]
-struct FiveAtOnce {
+/// `flows`
+#[derive(Debug, clap::Args)]
+pub struct FiveAtOnce {
     /// Folder of runs
     runs: PathBuf,
     /// Which
@@ -122,8 +119,9 @@ struct FiveAtOnce {
     page: Option<PathBuf>,
 }
 
-#[derive(clap::Args)]
-struct Replay {
+/// `replay`
+#[derive(Debug, clap::Args)]
+pub struct Replay {
     /// Folder of recordings, ALGORITHM.calls
     recordings: PathBuf,
     /// Which; default: all that there are
@@ -141,8 +139,12 @@ const SIDE_BEGIN: &str = "<!-- made by scripts/compare-modules: side by side -->
 const FLOWS_BEGIN: &str = "<!-- made by scripts/compare-modules: five at once -->";
 const PAGE_END: &str = "<!-- end -->";
 
-fn main() -> Result<()> {
-    match Arguments::parse().command {
+/// Does it.
+///
+/// # Errors
+/// What failed, or what differs that should not.
+pub fn run(command: Command) -> Result<()> {
+    match command {
         Command::Record { algorithm, to, stop, hz } => {
             let module = hooks::module(&algorithm).with_context(|| format!("Linux has no module {algorithm}"))?;
             record::record(module, &to, &stop, hz)
