@@ -27,11 +27,11 @@ test *PARTS:
 
 # the tests on the running kernel with all swaps and kills (root): long
 test-long:
-    CCCTL_LONG=1 cargo test --package ccctl --no-fail-fast -- --test-threads=1
+    CCCTL_LONG=1 scripts/test kernel
 
 # tests without the kernel: catalogue, arithmetic, algorithms on their vectors
 test-native:
-    cargo test --workspace --exclude ccctl -- --skip netns_
+    scripts/test native
 
 # the same C files under AddressSanitizer and UBSan
 test-sanitized:
@@ -43,8 +43,7 @@ fuzz *ARGS:
 
 # tests on the running kernel, in network namespaces of their own (root)
 test-kernel *ARGS:
-    cargo test --package ccctl -- --test-threads=1 {{ ARGS }}
-    cargo test --package ccctl-testbed --package ccctl-path --package ccctl-lab --test kernel -- --test-threads=1 {{ ARGS }}
+    cargo test --workspace --test suite --test kernel -- --test-threads=1 {{ ARGS }}
 
 # attacks by other users, peers and authors of files: SECURITY.md (root)
 test-attacks *WORD:
@@ -125,8 +124,8 @@ ack-stall *ARGS:
 
 # licences and sources of what each program is made of (needs: cargo install cargo-deny)
 deny:
-    cargo deny --manifest-path crates/cli/Cargo.toml check --config crates/cli/deny.toml licenses bans sources
-    cargo deny --manifest-path crates/lab/Cargo.toml check --config crates/lab/deny.toml licenses bans sources
+    cargo deny --manifest-path crates/cli/Cargo.toml --config crates/cli/deny.toml check licenses bans sources
+    cargo deny --manifest-path crates/lab/Cargo.toml --config crates/lab/deny.toml check licenses bans sources
 
 # the pages of docs/ as a book in target/book (needs: cargo install mdbook); --open shows it in a browser
 book *ARGS:

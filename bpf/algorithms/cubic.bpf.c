@@ -9,7 +9,7 @@
  *          flat around W_max, where the last loss was, and steep far from it.
  * Differs  From Linux: the step is renewed at each ACK, not every 1/32 s; the target takes the smoothed RTT, not the
  *          smallest; W_est earns 9/17 a packet acked; time in which the window was not filled does not count; an undo
- *          restores the curve. Profile linux has Linux's counting (linux_counting). From RFC 9438: an ECN mark acts as
+ *          restores the curve. Profile linux counts as Linux does (linux_counting, tick_us). From RFC 9438: an ECN mark acts as
  *          a loss; HyStart by default; W / (target - W) is whole, and growth at least 5 % a round trip while no W_max
  *          is known, as in Linux.
  * State    104 bytes of 104.
@@ -26,7 +26,9 @@
 			      "largest increase beyond W_max; 0 = no limit (2005: 16)")))                              \
 	P(CC_CHOICE(slow_start_exit, 1, 2, "loss|hystart|hystart++", "what ends the first slow start besides a loss")) \
 	P(CC_VARIANT(CC_SWITCH(linux_counting, 0,                                                                      \
-			       "step and W_est as tcp_cubic.c renews and rounds them, in all time; off: RFC 9438")))
+			       "step and W_est as tcp_cubic.c renews and rounds them, in all time; off: RFC 9438")))   \
+	P(CC_VARIANT(CC_PARAM(tick_us, 1, 1, 10000, "us",                                                              \
+			      "step of the clock, and the RTT rounded up to it: a jiffy in Linux; 1: none")))
 CC_PARAMS(cubic, CUBIC_PARAMS);
 
 #define CUBIC_MAX_OFFSET_Q10 (1U << 18) /* 256 s from W_max; beyond it the curve is a straight line */
@@ -58,19 +60,24 @@ struct cubic_state {
 };
 CC_STATE_STRUCT(cubic);
 
+CC_INLINE u64 cubic_now_us(const struct sock *sk)
+{
+	return cc_tick_now_us(sk, cubic_params()->tick_us);
+}
+
 void CC_HOOK(cubic_init, struct sock *sk)
 {
 	struct cubic_state *ca = CC_NEW_STATE(cubic, sk);
 
-	ca->last_active_us = (u32)cc_now_us(sk);
+	ca->last_active_us = (u32)cubic_now_us(sk);
 	hystart_init(&ca->hystart, tcp_sk(sk));
 }
 
 /* Time that was not used for sending moves the whole curve, by no more than to now. */
 CC_INLINE void cubic_skip_idle_time(struct cubic_state *ca, const struct sock *sk)
 {
-	u64 now_us = cc_now_us(sk);
-	u32 idle_us = cc_since_us(sk, ca->last_active_us);
+	u64 now_us = cubic_now_us(sk);
+	u32 idle_us = cc_minus((u32)now_us, ca->last_active_us);
 
 	ca->last_active_us = (u32)now_us;
 	if (ca->epoch_us)
@@ -81,7 +88,7 @@ CC_INLINE void cubic_start_epoch(struct cubic_state *ca, const struct cubic_para
 {
 	u32 cwnd = tcp_sk(sk)->snd_cwnd;
 
-	ca->epoch_us = cc_max(cc_now_us(sk), 1);
+	ca->epoch_us = cc_max(cubic_now_us(sk), 1);
 	ca->reno_credit_q10 = 0;
 	ca->reno_cwnd_pkts = cwnd;
 	if (ca->w_max_pkts <= cwnd) {
@@ -96,9 +103,11 @@ CC_INLINE void cubic_start_epoch(struct cubic_state *ca, const struct cubic_para
 /* t + RTT: the smoothed one, or in Linux the smallest */
 CC_INLINE u64 cubic_time_q10s(const struct cubic_state *ca, const struct cubic_params *p, const struct sock *sk)
 {
-	u64 elapsed_us = cc_min(cc_now_us(sk) - cc_min(ca->epoch_us, cc_now_us(sk)), 1ULL << 40);
+	u64 now_us = cubic_now_us(sk);
+	u64 elapsed_us = cc_min(now_us - cc_min(ca->epoch_us, now_us), 1ULL << 40);
+	u64 ahead_us = p->linux_counting ? cc_ticks_up_us(ca->hystart.base_rtt_us, p->tick_us) : cc_srtt_us(sk);
 
-	return ((elapsed_us + (p->linux_counting ? ca->hystart.base_rtt_us : cc_srtt_us(sk))) << 10) / 1000000;
+	return ((elapsed_us + ahead_us) << 10) / 1000000;
 }
 
 /* W(t + RTT), at most half as large again as the window (RFC 9438, section 4.2) */
@@ -187,46 +196,48 @@ CC_INLINE u32 cubic_curve_divisor(const struct cubic_state *ca, const struct cub
 }
 
 /* ... and not slower than Reno, nor faster than a packet for two */
-CC_INLINE u32 cubic_divisor(struct cubic_state *ca, const struct cubic_params *p, const struct sock *sk, u32 acked_pkts)
+CC_INLINE u32 cubic_faster_divisor(u32 divisor, u32 reno)
 {
-	u32 cwnd = tcp_sk(sk)->snd_cwnd;
-	u32 divisor = cubic_curve_divisor(ca, p, sk);
-	u32 reno = 0;
-
-	if (p->reno_friendly && p->linux_counting)
-		reno = cubic_linux_reno_divisor(ca, p, cwnd);
-	else if (p->reno_friendly)
-		reno = cubic_rfc_reno_divisor(ca, p, cwnd, acked_pkts);
 	if (reno)
 		divisor = cc_min(divisor, reno);
 	return cc_max(divisor, 2);
 }
 
-/* bictcp_update(): all packets count for Reno, but the step is not looked at while it stands. */
+/* bictcp_update(): all packets count for Reno, but the step is not looked at while it stands; the curve once a tick. */
 CC_INLINE u32 cubic_linux_step(struct cubic_state *ca, const struct cubic_params *p, const struct sock *sk,
 			       u32 acked_pkts)
 {
 	u32 cwnd = tcp_sk(sk)->snd_cwnd;
+	u32 age_us = cc_minus((u32)cubic_now_us(sk), ca->step_since_us);
+	u32 divisor = ca->step_pkts;
+	u32 reno;
 
 	cubic_earn_reno(ca, (u64)acked_pkts << 10);
-	if (ca->step_pkts && ca->step_cwnd_pkts == cwnd && cc_since_us(sk, ca->step_since_us) <= CUBIC_LINUX_STEP_US)
-		return ca->step_pkts;
-	ca->step_cwnd_pkts = cwnd;
-	ca->step_since_us = (u32)cc_now_us(sk);
-	if (!ca->epoch_us) {
-		cubic_start_epoch(ca, p, sk);
-		cubic_earn_reno(ca, (u64)acked_pkts << 10);
+	if (divisor && ca->step_cwnd_pkts == cwnd && age_us <= CUBIC_LINUX_STEP_US)
+		return divisor;
+	if (!divisor || !ca->epoch_us || age_us) {
+		ca->step_cwnd_pkts = cwnd;
+		ca->step_since_us = (u32)cubic_now_us(sk);
+		if (!ca->epoch_us) {
+			cubic_start_epoch(ca, p, sk);
+			cubic_earn_reno(ca, (u64)acked_pkts << 10);
+		}
+		divisor = cubic_curve_divisor(ca, p, sk);
 	}
-	ca->step_pkts = cubic_divisor(ca, p, sk, acked_pkts);
+	reno = p->reno_friendly ? cubic_linux_reno_divisor(ca, p, cwnd) : 0;
+	ca->step_pkts = cubic_faster_divisor(divisor, reno);
 	return ca->step_pkts;
 }
 
 CC_INLINE u32 cubic_rfc_step(struct cubic_state *ca, const struct cubic_params *p, const struct sock *sk,
 			     u32 acked_pkts)
 {
+	u32 reno;
+
 	if (!ca->epoch_us)
 		cubic_start_epoch(ca, p, sk);
-	return cubic_divisor(ca, p, sk, acked_pkts);
+	reno = p->reno_friendly ? cubic_rfc_reno_divisor(ca, p, tcp_sk(sk)->snd_cwnd, acked_pkts) : 0;
+	return cubic_faster_divisor(cubic_curve_divisor(ca, p, sk), reno);
 }
 
 void CC_HOOK(cubic_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
@@ -237,12 +248,12 @@ void CC_HOOK(cubic_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 
 	if (!tcp_is_cwnd_limited(sk)) {
 		if (p->linux_counting)
-			ca->last_active_us = (u32)cc_now_us(sk);
+			ca->last_active_us = (u32)cubic_now_us(sk);
 		else
 			cubic_skip_idle_time(ca, sk);
 		return;
 	}
-	ca->last_active_us = (u32)cc_now_us(sk);
+	ca->last_active_us = (u32)cubic_now_us(sk);
 	if (tcp_in_slow_start(tp)) {
 		u32 counted = hystart_growth_pkts(&ca->hystart, sk, acked_pkts, p->slow_start_exit);
 		u32 left = tcp_slow_start(tp, counted);
@@ -285,7 +296,7 @@ u32 CC_HOOK(cubic_ssthresh, struct sock *sk)
 	struct cubic_state *ca = CC_STATE(cubic, sk);
 	u32 cwnd = tcp_sk(sk)->snd_cwnd;
 
-	cubic_save_curve(ca, cc_now_us(sk));
+	cubic_save_curve(ca, cubic_now_us(sk));
 	ca->epoch_us = 0;
 	ca->prior_cwnd_pkts = cwnd;
 	if (cwnd < ca->w_max_pkts && p->fast_convergence)
@@ -317,7 +328,7 @@ u32 CC_HOOK(cubic_undo_cwnd, struct sock *sk)
 	const struct tcp_sock *tp = tcp_sk(sk);
 
 	if (tp->snd_cwnd <= ca->prior_cwnd_pkts && !cubic_params()->linux_counting)
-		cubic_restore_curve(ca, cc_now_us(sk));
+		cubic_restore_curve(ca, cubic_now_us(sk));
 	return cc_restored_cwnd_pkts(tp);
 }
 
@@ -325,7 +336,7 @@ void CC_HOOK(cubic_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
 	enum cc_slow_start_exit exit = cubic_params()->slow_start_exit;
 	struct cubic_state *ca = CC_STATE(cubic, sk);
-	u64 now_us = cc_now_us(sk);
+	u64 now_us = cubic_now_us(sk);
 
 	if (sample->rtt_us < 0)
 		return;

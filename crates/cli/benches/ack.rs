@@ -6,9 +6,9 @@
 #![allow(clippy::unwrap_used)] // a benchmark fails by panicking
 
 mod hooks;
-#[path = "../tests/suite/kernel/mod.rs"]
-mod kernel;
 mod measure;
+#[path = "../tests/suite/support/mod.rs"]
+mod support;
 
 use ccctl_testbed::{CpuTime, HandPath, Lockstep, TcpStates};
 use hooks::HookCosts;
@@ -34,10 +34,10 @@ const SMOKE: Plan = Plan { connections: 2, turns: 1, turn_bytes: 4_000_000, hook
 
 fn main() {
     let plan = if is_smoke() { SMOKE } else { FULL };
-    kernel::test("ack", 1800, || {
-        let algorithms = kernel::catalogue();
+    support::test("ack", 1800, || {
+        let algorithms = support::catalogue();
         for algorithm in &algorithms {
-            kernel::succeeds(&["load", algorithm]);
+            support::succeeds(&["load", algorithm]);
         }
         let before = CpuTime::now().unwrap();
         println!(
@@ -59,7 +59,7 @@ fn main() {
         println!("\nLoad average at the end {}; stolen by the hypervisor {:?}.", load_average(), meanwhile.stolen);
         drop(path);
         for algorithm in &algorithms {
-            kernel::succeeds(&["unload", &kernel::default_name(algorithm), "--force"]);
+            support::succeeds(&["unload", &support::default_name(algorithm), "--force"]);
         }
     });
 }
@@ -78,7 +78,7 @@ fn same_names(path: &HandPath, plan: &Plan) {
     println!("| algorithm | CPU s/GB, kernel's own | CPU per GB, BPF / own | aim: {SAME_AIM} |");
     println!("| --- | --- | --- | --- |");
     for algorithm in ["cubic", "reno"] {
-        let compared = compare(path, algorithm, &kernel::default_name(algorithm), plan);
+        let compared = compare(path, algorithm, &support::default_name(algorithm), plan);
         let (own, ratio) = (compared.own_s_per_gb, compared.ratio);
         println!("| {algorithm} | {own:.3} | {ratio} | {} |", verdict(ratio, SAME_AIM));
     }
@@ -90,7 +90,7 @@ fn every_algorithm(path: &HandPath, algorithms: &[String], plan: &Plan) {
     println!("| algorithm | calls per ACK | ns per ACK, gross | net of empty hooks | aim: {ACK_AIM_NS} net | window, pkts | CPU per GB, BPF / kernel's cubic | aim: {CUBIC_AIM} |");
     println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
     for algorithm in algorithms {
-        let compared = compare(path, "cubic", &kernel::default_name(algorithm), plan);
+        let compared = compare(path, "cubic", &support::default_name(algorithm), plan);
         let cost = &costs.of[algorithm];
         println!(
             "| {algorithm} | {:.1} | {} | {} | {} | {} | {} | {} |",

@@ -3,16 +3,16 @@
 //! its end; beside them, what comparable commands take here, and the kernel's own waiting for its readers.
 #![allow(clippy::unwrap_used)] // a benchmark fails by panicking
 
-#[path = "../tests/suite/kernel/mod.rs"]
-mod kernel;
 mod measure;
+#[path = "../tests/suite/support/mod.rs"]
+mod support;
 
 use std::process::Command;
 use std::time::Duration;
 
 use ccctl_testbed::{grace_period, run, Connections, Network, SERVER_V4};
-use kernel::ccctl;
 use measure::{aim, aims, is_smoke, machine, Sample};
+use support::ccctl;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -28,7 +28,7 @@ fn main() {
     } else {
         Plan { rounds: 40, sockets: 10_000, migrations: 20 }
     };
-    kernel::test("load", 600, || {
+    support::test("load", 600, || {
         println!("{}; whole commands, {} rounds; ms: median (min to max).\n", machine(), plan.rounds);
         println!("| command | ms |\n| --- | --- |");
         let [load, swap] = commands(plan.rounds);
@@ -97,8 +97,8 @@ fn comparisons(rounds: usize) {
 
 /// Moves the sockets to and fro and gives the median.
 fn migrations(plan: &Plan) -> f64 {
-    kernel::succeeds(&["load", "cubic"]);
-    kernel::succeeds(&["load", "reno"]);
+    support::succeeds(&["load", "cubic"]);
+    support::succeeds(&["load", "reno"]);
     let network = Network::new().unwrap();
     // Both ends count, so that one process can hold them all: what the server accepts has its namespace's default.
     network.server.set_sysctl("net/ipv4/tcp_congestion_control", "bpf_cubic").unwrap();
@@ -110,7 +110,7 @@ fn migrations(plan: &Plan) -> f64 {
         moving.add_ms(time(&["migrate", "--from", from, "--to", to, "--json"]));
         let used = connections.algorithms().unwrap();
         assert_eq!(used.get(to), Some(&connections.count()), "{used:?}");
-        assert_eq!(kernel::established(&network.server, to), connections.count(), "{to} at the server");
+        assert_eq!(support::established(&network.server, to), connections.count(), "{to} at the server");
         let ends = [&network.client, &network.server];
         listing.add_ms(ends.iter().map(|end| end.run(Command::new("ss").arg("-tin"), LIMIT).unwrap().elapsed).sum());
     }
@@ -118,6 +118,6 @@ fn migrations(plan: &Plan) -> f64 {
     row("ccctl migrate --dry-run, the same sockets", &counting);
     row("ss -tin, the same sockets", &listing);
     drop((connections, network));
-    kernel::succeeds(&["unload", "bpf_cubic", "bpf_reno", "--force"]);
+    support::succeeds(&["unload", "bpf_cubic", "bpf_reno", "--force"]);
     moving.median()
 }

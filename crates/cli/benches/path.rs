@@ -6,9 +6,9 @@
 #![allow(clippy::unwrap_used)] // a benchmark fails by panicking
 
 mod blast;
-#[path = "../tests/suite/kernel/mod.rs"]
-mod kernel;
 mod measure;
+#[path = "../tests/suite/support/mod.rs"]
+mod support;
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ const LIMIT: Duration = Duration::from_secs(300);
 
 const RATES: [(u64, usize); 6] = [(10, 1), (100, 1), (250, 1), (622, 1), (622, 2), (1000, 2)];
 const FLOWS: [usize; 4] = [1, 2, 8, 32];
-/// From above, until a run is valid.
+/// From above, one run each, until one is valid.
 const LADDER_MBIT: [u64; 7] = [2000, 1500, 1250, 1000, 622, 250, 100];
 const BEYOND_ALL_MBIT: u64 = 40_000;
 
@@ -38,7 +38,6 @@ const AIMED_MBIT: u64 = 622;
 
 struct Plan {
     rounds: usize,
-    tries: usize,
     settle: Duration,
     run: Duration,
 }
@@ -52,9 +51,9 @@ struct Seen {
 fn main() {
     let seconds = Duration::from_secs_f64;
     let plan = if is_smoke() {
-        Plan { rounds: 1, tries: 1, settle: seconds(0.3), run: seconds(0.3) }
+        Plan { rounds: 1, settle: seconds(0.3), run: seconds(0.3) }
     } else {
-        Plan { rounds: 5, tries: 2, settle: seconds(1.0), run: seconds(1.5) }
+        Plan { rounds: 5, settle: seconds(1.0), run: seconds(1.5) }
     };
     let (started, before) = (Instant::now(), CpuTime::now().unwrap());
     println!("{}; {ALGORITHM}, {RTT:?}, {PACKET_BYTES}-byte packets, queue of one BDP, IPv4.", machine());
@@ -78,14 +77,14 @@ fn spec(mbit_per_s: u64) -> PathSpec {
 
 /// Packets that all connections of the sender have delivered, and when.
 fn delivered(path: &Path, states: &TcpStates) -> (Instant, u64) {
-    let states = states.read(path.sender(0)).unwrap();
+    let states = states.read(path.ends().sender(0)).unwrap();
     (Instant::now(), states.iter().map(|state| u64::from(state.delivered_pkts)).sum())
 }
 
 fn run(mbit_per_s: u64, flows: usize, plan: &Plan) -> Seen {
     let path = Path::start(&spec(mbit_per_s)).unwrap();
     let states = TcpStates::load().unwrap();
-    let goodput_mbit = path.placement().at_endpoints(|| {
+    let goodput_mbit = path.ends().placement().at_endpoints(|| {
         blast(&path, ALGORITHM, flows);
         sleep(plan.settle);
         let (began, first) = delivered(&path, &states);
@@ -185,11 +184,9 @@ fn capacity(plan: &Plan) {
 
 fn highest(flows: usize, plan: &Plan) -> String {
     for mbit_per_s in LADDER_MBIT {
-        for _ in 0..plan.tries {
-            let seen = run(mbit_per_s, flows, plan);
-            if seen.report.is_valid() {
-                return format!("{mbit_per_s} | {:.0}", seen.report.canary.excess.median.as_secs_f64() * 1e6);
-            }
+        let seen = run(mbit_per_s, flows, plan);
+        if seen.report.is_valid() {
+            return format!("{mbit_per_s} | {:.0}", seen.report.canary.excess.median.as_secs_f64() * 1e6);
         }
     }
     format!("none of {LADDER_MBIT:?} | ")

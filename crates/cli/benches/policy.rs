@@ -6,17 +6,15 @@
 //! is in the time that is measured; where both are in cgroups with rules, a connection meets two of them.
 #![allow(clippy::unwrap_used)] // a benchmark fails by panicking
 
-#[path = "../tests/suite/kernel/mod.rs"]
-mod kernel;
 mod measure;
-#[path = "../tests/suite/policy/mod.rs"]
-mod policy;
+#[path = "../tests/suite/support/mod.rs"]
+mod support;
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use ccctl_loader::{remove_all, rule_usage, set_rules, CgroupPath, Lock, Selector};
+use ccctl_loader::{recover, remove_all, rule_usage, set_rules, CgroupPath, Selector};
 use ccctl_testbed::{close_with_reset, Cgroup, Namespace};
 use measure::{aim, aims, is_smoke, machine, Sample};
 use nix::sched::{sched_setaffinity, CpuSet};
@@ -57,8 +55,8 @@ enum Kind {
 
 fn main() {
     let plan = if is_smoke() { Plan { rounds: 3, connections: 50 } } else { Plan { rounds: 60, connections: 500 } };
-    kernel::test("policy", 1200, || {
-        kernel::claim_rules();
+    support::test("policy", 1200, || {
+        support::claim_rules();
         let bed = Bed::new();
         println!("{}; {} rounds of {} connections over loopback.", machine(), plan.rounds, plan.connections);
         println!("Cost: against the same round without program; median (quartiles).");
@@ -74,7 +72,7 @@ fn main() {
         for (what, cost) in at_most {
             aim(&what, cost, LIMIT_PCT, " %");
         }
-        remove_all(&Lock::take(PATIENCE).unwrap(), false).unwrap();
+        remove_all(&recover(PATIENCE).unwrap().lock, false).unwrap();
     });
 }
 
@@ -98,7 +96,7 @@ impl Bed {
 
     /// Cost of each setting in percent.
     fn measure(&self, plan: &Plan, kind: Kind, server: &Cgroup) -> Vec<f64> {
-        let listener = policy::listen(server, &self.namespace, "127.0.0.1");
+        let listener = support::policy::listen(server, &self.namespace, "127.0.0.1");
         let [mut times, mut costs_ns, mut costs_pct] = [(); 3].map(|()| vec![Sample::default(); SETTINGS.len()]);
         for round in 0..plan.rounds {
             let mut each_ns = [0.0; SETTINGS.len()];
@@ -122,7 +120,7 @@ impl Bed {
     }
 
     fn put(&self, setting: &Setting) {
-        let lock = Lock::take(PATIENCE).unwrap();
+        let lock = recover(PATIENCE).unwrap().lock;
         let of = |path: &str, to: Option<&str>, to_port| Selector {
             cgroup: CgroupPath::parse(path).unwrap(),
             to: to.map(|to| to.parse().unwrap()),

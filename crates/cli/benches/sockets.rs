@@ -4,9 +4,9 @@
 #![allow(clippy::unwrap_used)] // a benchmark fails by panicking
 
 mod held;
-#[path = "../tests/suite/kernel/mod.rs"]
-mod kernel;
 mod measure;
+#[path = "../tests/suite/support/mod.rs"]
+mod support;
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -28,8 +28,8 @@ fn main() {
         return;
     }
     let plan = if is_smoke() { Plan { rounds: 2, sockets: 1000 } } else { Plan { rounds: 15, sockets: 100_000 } };
-    kernel::test("sockets", 900, || {
-        kernel::succeeds(&["load", "cubic"]);
+    support::test("sockets", 900, || {
+        support::succeeds(&["load", "cubic"]);
         let namespace = Namespace::new("sockets").unwrap();
         let holders = open(&namespace, plan.sockets / ENDS);
         let heading = format!("{}; {} sockets, idle, in one namespace", machine(), plan.sockets);
@@ -43,7 +43,7 @@ fn main() {
         aim(&format!("migrate {} sockets", plan.sockets), moving, 1000.0, " ms");
         end(holders);
         drop(namespace);
-        kernel::succeeds(&["unload", "bpf_cubic", "--force"]);
+        support::succeeds(&["unload", "bpf_cubic", "--force"]);
     });
 }
 
@@ -67,7 +67,7 @@ fn time(namespace: Option<&Namespace>, words: &[&str]) -> Duration {
 /// What is timed shows all sockets.
 fn require_all(plan: &Plan, namespace: &Namespace) {
     let words = ["sockets", "--netns", namespace.name(), "--columns", "cookie"];
-    let ours = run(Command::new(kernel::CCCTL).args(words), LIMIT).unwrap().stdout.lines().count() - 1;
+    let ours = run(Command::new(support::CCCTL).args(words), LIMIT).unwrap().stdout.lines().count() - 1;
     let theirs = namespace.run(Command::new("ss").args(["-H", "-O", "-tin"]), LIMIT).unwrap().stdout.lines().count();
     assert_eq!((ours, theirs), (plan.sockets, plan.sockets), "ccctl and ss");
 }
@@ -75,7 +75,7 @@ fn require_all(plan: &Plan, namespace: &Namespace) {
 /// Gives the medians: plain, with processes, and both of ss.
 fn listings(plan: &Plan, namespace: &Namespace) -> [f64; 4] {
     require_all(plan, namespace);
-    let ccctl = [kernel::CCCTL, "sockets", "--netns", namespace.name()];
+    let ccctl = [support::CCCTL, "sockets", "--netns", namespace.name()];
     let ours = |more: &[&'static str]| [&ccctl[..], more].concat();
     let commands = [
         ("ccctl sockets", None, ours(&[])),
@@ -86,7 +86,7 @@ fn listings(plan: &Plan, namespace: &Namespace) -> [f64; 4] {
         ("ccctl sockets --json", None, ours(&["--json"])),
         ("ccctl sockets --sort rate --limit 20", None, ours(&["--sort", "rate", "--limit", "20"])),
         ("ccctl sockets --instance bpf_cubic (none)", None, ours(&["--instance", "bpf_cubic"])),
-        ("ccctl list: the same sockets counted", None, vec![kernel::CCCTL, "list"]),
+        ("ccctl list: the same sockets counted", None, vec![support::CCCTL, "list"]),
         ("ss -tn: addresses only", Some(namespace), vec!["ss", "-tn"]),
     ];
     let mut samples = vec![Sample::default(); commands.len()];
@@ -108,7 +108,7 @@ fn migrations(plan: &Plan, namespace: &Namespace) -> f64 {
     let [mut moving, mut counting, mut by_port] = [(); 3].map(|()| Sample::default());
     for round in 0..plan.rounds {
         let (from, to) = if round % 2 == 0 { ("reno", "bpf_cubic") } else { ("bpf_cubic", "reno") };
-        let words = [kernel::CCCTL, "migrate", "--netns", namespace.name(), "--from", from, "--to", to];
+        let words = [support::CCCTL, "migrate", "--netns", namespace.name(), "--from", from, "--to", to];
         counting.add_ms(time(None, &[&words[..], &["--dry-run"]].concat()));
         by_port.add_ms(time(None, &[&words[..], &["--port", "1"]].concat()));
         moving.add_ms(time(None, &words));

@@ -10,9 +10,9 @@
 #![allow(clippy::unwrap_used)] // a benchmark fails by panicking
 
 mod blast;
-#[path = "../tests/suite/kernel/mod.rs"]
-mod kernel;
 mod measure;
+#[path = "../tests/suite/support/mod.rs"]
+mod support;
 
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -61,15 +61,15 @@ fn main() {
     let windows = if is_smoke() { &WINDOWS_PKTS[..1] } else { &WINDOWS_PKTS[..] };
     let mut cells: Vec<Cell> =
         windows.iter().flat_map(|window| holes_of(*window).map(|holes| cell(*window, holes))).collect();
-    kernel::test("storms of SACK", 900, || {
-        let name = kernel::default_name(ALGORITHM);
-        kernel::succeeds(&["load", ALGORITHM]);
+    support::test("storms of SACK", 900, || {
+        let name = support::default_name(ALGORITHM);
+        support::succeeds(&["load", ALGORITHM]);
         for _ in 0..rounds {
             for cell in &mut cells {
                 measure(cell, &name);
             }
         }
-        kernel::succeeds(&["unload", &name, "--force"]);
+        support::succeeds(&["unload", &name, "--force"]);
     });
     print(&cells, rounds);
     if let Some(file) = figure_file() {
@@ -109,9 +109,9 @@ fn measure(cell: &mut Cell, algorithm: &str) {
     let path = EmulatedPath::start(&PathSpec { bounds: Bounds::widened_to(LATE), ..usual }).unwrap();
     path.set_routes(&["window".to_owned(), (u64::from(cell.window_pkts) * PACKET_BYTES).to_string()]).unwrap();
     let states = TcpStates::load().unwrap();
-    let counts = path.placement().at_endpoints(|| {
+    let counts = path.ends().placement().at_endpoints(|| {
         blast(&path, algorithm, 1);
-        let holds_its_window = || match states.read(path.sender(0)).unwrap().as_slice() {
+        let holds_its_window = || match states.read(path.ends().sender(0)).unwrap().as_slice() {
             [state] if state.cwnd_pkts >= cell.window_pkts => Ok(()),
             others => Err(format!("the window is not there: {others:?}")),
         };
@@ -133,7 +133,7 @@ fn measure(cell: &mut Cell, algorithm: &str) {
 fn timed(path: &EmulatedPath, holes: u32, algorithm: &str, time: Duration) -> AlgorithmCounts {
     let settings =
         Settings { interfaces: vec!["tun0".to_owned()], point: PointChoice::Auto, slow: Some(SLOW), every_ack: true };
-    let mut clock = path.sender(0).enter(|| Clock::start(&settings).unwrap()).unwrap();
+    let mut clock = path.ends().sender(0).enter(|| Clock::start(&settings).unwrap()).unwrap();
     path.make_holes(holes);
     let ticks = 20;
     for _ in 0..ticks {

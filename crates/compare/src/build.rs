@@ -6,9 +6,9 @@ use std::process::Command;
 
 use anyhow::{ensure, Context as _, Result};
 
-/// Where the tree is: `scripts/compare-modules` runs in it.
+/// Where the algorithms are: `scripts/compare-modules` runs in the tree's top folder, tests run in the crate's.
 pub fn bpf_folder() -> PathBuf {
-    PathBuf::from("bpf")
+    PathBuf::from(if cfg!(test) { "../../bpf" } else { "bpf" })
 }
 
 /// Compiles one; `counted`: with counters for branches.

@@ -26,6 +26,15 @@ pub struct Planted {
     pub unreachable: &'static str,
 }
 
+impl Planted {
+    /// The file's text with the error in it.
+    fn in_text(&self, text: &str) -> Result<String> {
+        let count = text.matches(self.right).count();
+        ensure!(count == 1, "{} {} has {:?} {count} times: adapt planted.rs", self.algorithm, self.header, self.right);
+        Ok(text.replace(self.right, self.wrong))
+    }
+}
+
 macro_rules! planted {
     ($($algorithm:literal $($header:literal)?: $right:literal => $wrong:literal $(, not reachable: $reason:literal)?;)+) => {
         &[$(Planted {
@@ -177,14 +186,7 @@ fn plant(planted: &Planted, folder: &Path) -> Result<std::path::PathBuf> {
     fs::copy(bpf.join(format!("algorithms/{}.bpf.c", planted.algorithm)), &source)?;
     let changed = if planted.header.is_empty() { source.clone() } else { include.join(planted.header) };
     let text = fs::read_to_string(&changed)?;
-    ensure!(
-        text.matches(planted.right).count() == 1,
-        "{} has {:?} {} times: adapt planted.rs",
-        changed.display(),
-        planted.right,
-        text.matches(planted.right).count()
-    );
-    fs::write(&changed, text.replace(planted.right, planted.wrong))?;
+    fs::write(&changed, planted.in_text(&text)?)?;
     let library = folder.join("planted.so");
     build::compile(&source, &include, &library, false).with_context(|| format!("planted {:?}", planted.wrong))?;
     Ok(library)
@@ -202,4 +204,23 @@ fn copy_folder(from: &Path, to: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_error_has_its_place() {
+        for planted in PLANTED {
+            let bpf = build::bpf_folder();
+            let file = match planted.header {
+                "" => bpf.join(format!("algorithms/{}.bpf.c", planted.algorithm)),
+                header => bpf.join("include").join(header),
+            };
+            let text = fs::read_to_string(file).unwrap();
+            assert_ne!(planted.in_text(&text).unwrap(), text);
+        }
+    }
 }

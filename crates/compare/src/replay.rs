@@ -141,7 +141,6 @@ pub fn replay(
             tally.without_answer += 1;
             continue;
         }
-        let call = &twin.clocked(recording.header.us_per_jiffy(), call);
         let mut trial = player.trial(&recording.header, &layout, call);
         if mode == Mode::Count {
             continue;
@@ -163,10 +162,15 @@ pub fn replay(
     Ok(tally)
 }
 
-/// Calls of a connection that come before its `init`: the core tells of the SYN's ACK first. Nothing of them is left after it.
+/// Calls of a connection that come before its `init`: the core tells of the SYN's ACK first, and of a SYN that is never
+/// answered. Nothing of them is left after it.
 fn before_init(calls: &[call]) -> Vec<bool> {
     let mut begun: BTreeMap<u64, u32> = BTreeMap::new(); // packets delivered at the socket's next init
     let mut early = vec![false; calls.len()];
+    for (early, call) in early.iter_mut().zip(calls) {
+        let sent_a_syn_only = call.before.snd_nxt == call.before.snd_una.wrapping_add(1);
+        *early = call.hook != native::CALL_INIT && sent_a_syn_only && call.before.delivered == 0;
+    }
     for (number, call) in calls.iter().enumerate().rev() {
         if call.hook == native::CALL_INIT {
             begun.insert(call.socket, call.before.delivered);

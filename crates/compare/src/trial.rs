@@ -39,6 +39,12 @@ impl Module<'_> {
         self.time_of_jiffies(self.get(name) as u32)
     }
 
+    /// The same where our clock has the module's ticks: the recorded clock then began its jiffies when they began.
+    pub fn tick_us(&self, name: &str) -> u64 {
+        let since_tick_us = self.call.before.tcp_mstamp % self.us_per_jiffy();
+        self.time_us(name).saturating_sub(since_tick_us)
+    }
+
     /// A time in jiffies on our clock.
     pub fn time_of_jiffies(&self, jiffies: u32) -> u64 {
         let ago = i64::from((self.call.jiffies as u32).wrapping_sub(jiffies) as i32);

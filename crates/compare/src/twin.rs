@@ -36,8 +36,6 @@ pub struct Twin {
     pub map: fn(&Module<'_>, &mut Ours<'_>),
     /// What must hold of each of our answers, besides being the module's.
     pub law: Option<fn(&Trial<'_>) -> bool>,
-    /// Its clock steps by jiffies, as ours does with `tick_us`. The recorded clock then begins its jiffies where they began.
-    pub in_jiffies: bool,
     /// Changes arguments that the two take from different places.
     pub feed: Option<fn(&mut Trial<'_>)>,
     /// Fields of our state that are compared after a call of this hook.
@@ -57,17 +55,6 @@ pub struct Twin {
 }
 
 impl Twin {
-    /// The call, with a clock of whole jiffies where the module has no other.
-    pub fn clocked(&self, us_per_jiffy: u64, call: &call) -> call {
-        let mut call = *call;
-        if self.in_jiffies {
-            for socket in [&mut call.before, &mut call.after] {
-                socket.tcp_mstamp -= socket.tcp_mstamp % us_per_jiffy;
-            }
-        }
-        call
-    }
-
     /// Our hook for this one of the module's.
     pub fn answering(&self, hook: u32) -> u32 {
         self.answered_by.filter(|(theirs, _)| *theirs == hook).map_or(hook, |(_, ours)| ours)

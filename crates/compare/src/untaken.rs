@@ -17,7 +17,7 @@ const REASONS: &[(&str, &str, &str)] = &[
     ("cubic", "prior_cwnd_pkts", "the module knows no prior window: it is set to one that is out of reach"),
     (
         "cubic",
-        "reno_credit_q10 >= cost_q10",
+        "credit_q10 >= cost_q10",
         "W_est is the module's at each call, and one ACK's credit is less than a packet",
     ),
     ("cubic", "counted != acked_pkts", "HyStart++ is not in the module"),
@@ -46,4 +46,20 @@ const FIXED: &str = "a parameter, which the module has fixed or which this profi
 pub fn reason(algorithm: &str, line: &str) -> &'static str {
     let known = REASONS.iter().find(|(name, part, _)| *name == algorithm && line.contains(part));
     known.map_or("nothing recorded comes to it", |(_, _, reason)| reason)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::build;
+
+    #[test]
+    fn each_reason_is_of_a_line() {
+        for (algorithm, part, _) in REASONS {
+            let bpf = build::bpf_folder();
+            let text = std::fs::read_to_string(bpf.join(format!("algorithms/{algorithm}.bpf.c"))).unwrap();
+            assert!(text.contains(part), "{algorithm}.bpf.c has no line with {part}");
+        }
+    }
 }

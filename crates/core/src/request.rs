@@ -6,9 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use ccctl_catalog::{ParameterSet, Profile};
-use ccctl_loader::{Lock, Program};
+use ccctl_loader::{recover, recover_rules, Lock, Program, Recovered};
 
-use crate::daemon;
 use crate::object_scan;
 use crate::settings::Settings;
 use crate::trust::{self, Trust, Unread};
@@ -19,9 +18,9 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(30);
 /// Takes the lock of those who change something. What a killed ccctl has left and cannot be finished is told: it keeps
 /// nobody from going on.
 pub fn lock() -> anyhow::Result<Lock> {
-    let lock = Lock::take(LOCK_PATIENCE)?;
-    for left in lock.left() {
-        if daemon::here().is_some() {
+    let Recovered { lock, left } = recover(LOCK_PATIENCE)?;
+    for left in left {
+        if tracing::dispatcher::has_been_set() {
             tracing::warn!("left by a ccctl that was killed: {left}");
         } else {
             // With stderr closed there is nobody to tell.
@@ -33,7 +32,7 @@ pub fn lock() -> anyhow::Result<Lock> {
 
 /// Takes it for what must work whatever others have left, because it is what one tries then.
 pub fn lock_as_it_is() -> anyhow::Result<Lock> {
-    Ok(Lock::take_as_it_is(LOCK_PATIENCE)?)
+    Ok(recover_rules(LOCK_PATIENCE)?.lock)
 }
 
 /// Largest object file. Those that are built in have 16 to 40 kB.

@@ -4,7 +4,7 @@
 
 #![allow(unsafe_code)]
 
-#[path = "../../cli/tests/suite/packets/reader.rs"]
+#[path = "../../cli/tests/suite/support/packets/reader.rs"]
 mod reader;
 
 use std::num::NonZeroUsize;

@@ -36,6 +36,9 @@ pub enum Command {
     Report(Report),
     /// Compare two folders of one scenario
     Compare(Compare),
+    /// Compare Linux's own modules with the algorithms of the source tree: scripts/compare-modules
+    #[command(subcommand, hide = true)]
+    Modules(ccctl_compare::Command),
     /// Print a table of papers' statements and our results
     Reproduction(Reproduction),
     /// Clean up after killed kernel runs (the next run also does this)

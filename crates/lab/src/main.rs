@@ -24,7 +24,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return usage(PROGRAM, &error),
     };
-    match commands::run(&arguments.command) {
+    match commands::run(arguments.command) {
         Ok(exit) => exit.into(),
         // A reader that has seen enough, such as head, is no failure.
         Err(error) if is_broken_pipe(&error) => Exit::Done.into(),

@@ -10,13 +10,12 @@ use std::path::{Path, PathBuf};
 
 use nix::sys::statfs::{statfs, FsType};
 
-use crate::default::available_algorithms;
 use crate::error::{Error, Result};
+use crate::kernel::available_algorithms;
 use crate::lock::Lock;
 use crate::mount_view::require_lasting;
+pub use crate::mount_view::BPFFS;
 
-/// Where the BPF file system is mounted.
-pub const BPFFS: &str = "/sys/fs/bpf";
 /// Everything of ours in it.
 pub const PIN_ROOT: &str = "/sys/fs/bpf/ccctl";
 /// How to mount it: the kernel's own default lets everybody make files in it.

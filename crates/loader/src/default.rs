@@ -8,18 +8,17 @@ use std::path::PathBuf;
 
 use ccctl_catalog::kernel::{text, TCP_CA_NAME_MAX};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::bpffs::PinFolder;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
+use crate::kernel::{available_algorithms, current_default, require_available, set_default};
 use crate::lock::Lock;
 use crate::marks::{self, Mark};
-use crate::migrate::require_available;
 use crate::netns::{Namespace, NamespaceScan};
-use crate::unload::RestoredDefault;
 
-const CURRENT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
-const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 const MOST_NAMESPACES: u32 = 4096;
 /// A namespace's cookie.
 const KEY_BYTES: u32 = 8;
@@ -34,38 +33,29 @@ pub struct DefaultChange {
     pub now: String,
 }
 
-/// Default of the namespace that the calling thread is in.
-pub fn current() -> Result<String> {
-    Ok(read(CURRENT)?.trim().to_owned())
-}
-
-/// All algorithms that the kernel can give to a socket.
-pub fn available_algorithms() -> Result<Vec<String>> {
-    Ok(read(AVAILABLE)?.split_whitespace().map(str::to_owned).collect())
-}
-
-fn read(path: &str) -> Result<String> {
-    fs::read_to_string(path).map_err(|error| Error::kernel(format!("read {path}"), error))
-}
-
-fn write_current(name: &str) -> Result<()> {
-    fs::write(CURRENT, name).map_err(|error| Error::kernel(format!("make {name} the default"), error))
+/// A default that was restored.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct RestoredDefault {
+    /// Namespace.
+    pub namespace: String,
+    /// Kernel name, as in `net.ipv4.tcp_congestion_control`: its default now.
+    pub congestion_control: String,
 }
 
 /// Makes `name` the default of the caller's namespace. Where it is one of our instances, what was the default before is
 /// remembered in the kernel, and unloading the instance restores it.
 pub fn set(_lock: &Lock, name: &str) -> Result<DefaultChange> {
     require_available(name)?;
-    let before = current()?;
+    let before = current_default()?;
     let namespace = Namespace::own()?;
     if before != name && Instance::exists(name)? && !Instance::exists(&before)? {
         remember(&namespace, &before)?;
     }
-    write_current(name)?; // also where the name is the same: the program behind it may have been swapped
+    set_default(name)?; // also where the name is the same: the program behind it may have been swapped
     if !Instance::exists(name)? {
         forget(&namespace)?;
     }
-    Ok(DefaultChange { before, now: current()? })
+    Ok(DefaultChange { before, now: current_default()? })
 }
 
 /// Where a namespace's default is one of these names, makes the namespace look the name up again: it keeps the program
@@ -94,11 +84,11 @@ pub(crate) struct NotFollowed {
 }
 
 fn look_up_in(namespace: &Namespace, names: &[String]) -> Result<()> {
-    let name = namespace.run(current)?;
+    let name = namespace.run(current_default)?;
     if !names.contains(&name) {
         return Ok(());
     }
-    match namespace.run(|| write_current(&name)) {
+    match namespace.run(|| set_default(&name)) {
         Err(Error::Kernel { answer, .. }) if answer.kind() == io::ErrorKind::NotFound => Ok(()), // no such name any more
         Err(Error::Host { .. }) => Err(Error::Host {
             cause: format!("its default {name} stays on the program from before: only the first namespace may have it"),
@@ -111,9 +101,9 @@ fn look_up_in(namespace: &Namespace, names: &[String]) -> Result<()> {
 /// Puts `to` in the place of `from` where that is the default, and keeps what was remembered from before it: for a time, and
 /// taken back by the same with the names exchanged. True where it was.
 pub(crate) fn replace(_lock: &Lock, namespace: &Namespace, from: &str, to: &str) -> Result<bool> {
-    let is_default = namespace.run(current)? == from;
+    let is_default = namespace.run(current_default)? == from;
     if is_default {
-        namespace.run(|| write_current(to))?;
+        namespace.run(|| set_default(to))?;
     }
     Ok(is_default)
 }
@@ -133,7 +123,7 @@ pub(crate) fn restore_all(lock: &Lock, scan: &NamespaceScan, instance: &str) -> 
 /// Gives a namespace whose default is `instance` the one it had before. Returns the name, or None where the default is
 /// another one.
 fn restore(lock: &Lock, namespace: &Namespace, instance: &str) -> Result<Option<String>> {
-    if namespace.run(current)? != instance {
+    if namespace.run(current_default)? != instance {
         return Ok(None);
     }
     let available = available_algorithms()?;
@@ -144,7 +134,7 @@ fn restore(lock: &Lock, namespace: &Namespace, instance: &str) -> Result<Option<
         Some(name) => name,
         None => inherited(instance)?.filter(usable).unwrap_or_else(|| "reno".to_owned()),
     };
-    namespace.run(|| write_current(&name))?;
+    namespace.run(|| set_default(&name))?;
     forget(namespace)?;
     marks::remove(lock, &Mark::default_of(namespace)?)?;
     Ok(Some(name))
@@ -154,7 +144,7 @@ fn restore(lock: &Lock, namespace: &Namespace, instance: &str) -> Result<Option<
 fn inherited(instance: &str) -> Result<Option<String>> {
     let own = Namespace::own()?;
     let first = Namespace::first().unwrap_or(own);
-    let now = first.run(current)?;
+    let now = first.run(current_default)?;
     if now != instance {
         return Ok(Some(now));
     }

@@ -237,3 +237,8 @@ impl From<ccctl_runfiles::Error> for Error {
         }
     }
 }
+
+/// The answer to "not permitted".
+pub(crate) fn privileges_missing(step: &str) -> Error {
+    Error::kernel(step, std::io::ErrorKind::PermissionDenied.into())
+}

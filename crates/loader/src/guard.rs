@@ -4,11 +4,12 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::default::{self, available_algorithms};
+use crate::default;
 use crate::error::{Error, Result};
+use crate::kernel::{available_algorithms, current_default, require_available};
 use crate::lock::Lock;
 use crate::marks::{self, Mark, Memo};
-use crate::migrate::{migrate, require_available, Migration};
+use crate::migrate::{migrate, Migration};
 use crate::netns::NamespaceScan;
 use crate::rules;
 use crate::sockets::SocketFilter;
@@ -76,7 +77,7 @@ pub fn divert(lock: &Lock, trip: &Trip) -> Result<Diverted> {
     let mut diverted = Diverted { rules: rules::rename(lock, from, to)?, ..Diverted::default() };
     let known = marks::all()?;
     let failed = NamespaceScan::all()?.each(|namespace| {
-        if namespace.run(default::current)? != from {
+        if namespace.run(current_default)? != from {
             return Ok(());
         }
         if !known.contains_key(&Mark::default_of(namespace)?) {

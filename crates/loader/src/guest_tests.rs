@@ -17,9 +17,9 @@ use nix::sys::socket::sockopt::TcpCongestion;
 use crate::instance::Instance;
 use crate::kernel_ops::KernelOps;
 use crate::load::{load, LoadRequest};
-use crate::lock::Lock;
 use crate::migrate::migrate;
 use crate::object::{fit_object, load_object, LoadedObject, Program};
+use crate::recover::recover;
 use crate::sockets::SocketFilter;
 use crate::unload::{unload, UnloadOptions};
 use crate::writes::{may_write, offset_of};
@@ -69,7 +69,7 @@ fn guest_update_link_refuses_the_map_that_the_link_has() {
 fn guest_a_load_that_was_cut_short_is_no_instance() {
     const NAME: &str = "guest_leftover";
     require_guest();
-    let lock = Lock::take(Duration::from_secs(5)).expect("nobody else is at work");
+    let lock = recover(Duration::from_secs(5)).expect("nobody else is at work").lock;
     let program = Program::named("reno").expect("reno is built in");
     let leave_behind = || {
         let object = load_object(&program, NAME, "", &program.defaults()).expect("reno loads");
@@ -152,7 +152,7 @@ fn open_connection(listener: &TcpListener) -> [TcpStream; 2] {
 #[ignore = "only in a guest: just test-kernels"]
 fn guest_migration_leaves_none_behind_while_others_come_and_go() {
     require_guest();
-    let lock = Lock::take(Duration::from_secs(5)).expect("nobody else is at work");
+    let lock = recover(Duration::from_secs(5)).expect("nobody else is at work").lock;
     let program = Program::named("reno").expect("reno is built in");
     for name in ["guest_from", "guest_to"] {
         let request = LoadRequest { program: &program, name, profile: "", parameters: &program.defaults() };

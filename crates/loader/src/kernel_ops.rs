@@ -116,3 +116,8 @@ pub(crate) fn members(btf: &Btf<'_>, ops: &Composite<'_>, base: usize) -> HashMa
     }
     found
 }
+
+/// Refuses to go on where the kernel knows no `struct_ops` for TCP.
+pub(crate) fn require_struct_ops() -> Result<()> {
+    KernelOps::get().map(drop)
+}

@@ -16,7 +16,7 @@ use nix::sched::{sched_getaffinity, sched_setaffinity, unshare, CloneFlags, CpuS
 use nix::sys::socket::{setsockopt, sockopt};
 use nix::unistd::Pid;
 
-use crate::features::{Check, Status};
+use crate::check::{Check, Status};
 use crate::kernel_ops::KernelOps;
 use crate::sys;
 

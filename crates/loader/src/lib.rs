@@ -5,17 +5,19 @@
 //! [`PIN_ROOT`]; all that is told of it is read from the kernel: link -> `struct_ops` map -> programs -> their maps.
 //! Nothing here remembers anything, so that a killed process leaves nothing half-done.
 //!
-//! Commands that change something take a [`Lock`] first.
+//! Commands that change something take a [`Lock`] first: [`recover`] gives it.
 
 mod bpffs;
+mod check;
 mod default;
+mod doctor;
 mod error;
-mod features;
 pub mod guard;
 #[cfg(test)]
 mod guest_tests;
 mod identity;
 mod instance;
+mod kernel;
 mod kernel_ops;
 mod left_out;
 mod load;
@@ -27,6 +29,7 @@ mod netns;
 mod object;
 mod params;
 mod pod;
+mod recover;
 mod refusal;
 mod retire;
 mod rules;
@@ -38,22 +41,26 @@ mod tune;
 mod unload;
 mod verifier_log;
 mod watch;
+mod windows;
 #[doc(hidden)]
 pub mod without_kernel;
 mod writes;
 
 pub use bpffs::{mounted as bpffs_mounted, BPFFS, PIN_ROOT};
-pub use default::{available_algorithms, current as current_default, set as set_default, DefaultChange};
+pub use check::{Check, Status};
+pub use default::{set as set_default, DefaultChange, RestoredDefault};
+pub use doctor::{check_all, REGISTRATION};
 pub use error::{Error, Result};
-pub use features::{check_all, Check, Status, REGISTRATION};
 pub use identity::Identity;
 pub use instance::{other_bpf_algorithms, Instance, OtherAlgorithm, ProgramInfo};
+pub use kernel::{available_algorithms, check_name, current_default, require_available};
 pub use left_out::check_calls;
-pub use load::{check, check_name, load, LoadRequest, Loaded};
+pub use load::{check, load, LoadRequest, Loaded};
 pub use lock::Lock;
-pub use migrate::{migrate, require_available, Failure, Migration, NamespaceCount};
+pub use migrate::{migrate, Migration, NamespaceCount};
 pub use netns::{Namespace, NamespaceScan};
 pub use object::Program;
+pub use recover::{recover, recover_rules, Recovered};
 pub use retire::retire;
 pub use rules::{
     assign, cgroup_of_unit, change_rules, consider, format_choices, is_unit_name, parse_targets, read_rules,
@@ -62,12 +69,13 @@ pub use rules::{
     RuleTable, Selector, SocketQuery, Verdict, MOST_RULES,
 };
 pub use sockets::{
-    count as count_sockets, delivery_rate, totals as socket_totals, AlgorithmRates, AlgorithmTotals, AlgorithmWindow,
-    CgroupPaths, Owner, Owners, ProgramLayouts, Recovery, SocketCounts, SocketFilter, SocketFollower, SocketProgram,
-    SocketRates, SocketReader, SocketRecord, SocketSample, SocketState, SocketWindow, SocketWindows, Transport, Usage,
+    count as count_sockets, delivery_rate, totals as socket_totals, AlgorithmRates, AlgorithmTotals, CgroupPaths,
+    Failure, Owner, Owners, ProgramLayouts, Recovery, SocketCounts, SocketFilter, SocketFollower, SocketProgram,
+    SocketRates, SocketReader, SocketRecord, SocketSample, SocketState, Transport, Usage,
 };
 pub use swap::{swap, SwapRequest, Swapped};
 pub use tune::{tune, Tuned};
-pub use unload::{unload, RestoredDefault, UnloadOptions, Unloaded};
+pub use unload::{unload, UnloadOptions, Unloaded};
 pub use verifier_log::keep_none as keep_no_verifier_logs;
 pub use watch::{look, Seen};
+pub use windows::{AlgorithmWindow, SocketWindow, SocketWindows};

@@ -6,13 +6,13 @@ use std::os::fd::AsFd as _;
 use ccctl_catalog::ParameterSet;
 
 use crate::bpffs::{self, PinFolder};
-use crate::default::available_algorithms;
 use crate::error::{Error, Result};
 use crate::instance::Instance;
+use crate::kernel::{available_algorithms, check_name};
 use crate::kernel_ops::KernelOps;
 use crate::lock::Lock;
 use crate::object::{load_object, LoadedObject, Program};
-use crate::{features, sys};
+use crate::{kernel_ops, sys};
 
 /// What to load.
 #[derive(Debug)]
@@ -39,14 +39,14 @@ pub struct Loaded {
 /// Asks the kernel whether it accepts an algorithm, without registering it. Returns what its verifier looked at, in
 /// instructions, by program.
 pub fn check(program: &Program) -> Result<Vec<(String, u32)>> {
-    features::require_struct_ops()?;
+    kernel_ops::require_struct_ops()?;
     load_object(program, &program.default_name()?, "", &program.defaults())?.verified_instructions()
 }
 
 /// Registers an algorithm. Its pin outlives the process; until the pin is made, a kill undoes all of it.
 pub fn load(lock: &Lock, request: &LoadRequest<'_>) -> Result<Loaded> {
     check_name(request.name)?;
-    features::require_struct_ops()?;
+    kernel_ops::require_struct_ops()?;
     PinFolder::make()?;
     bpffs::remove_leftover(lock, request.name)?;
     let result = load_checked(request);
@@ -108,15 +108,4 @@ fn register(name: &str, object: &LoadedObject) -> Result<()> {
         let _ = std::fs::remove_file(&path);
         Error::kernel(format!("register {name}"), error)
     })
-}
-
-/// Kernel names have 1 to 15 characters of a small alphabet (`TCP_CA_NAME_MAX`, `bpf_obj_name_cpy`).
-pub fn check_name(name: &str) -> Result<()> {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.';
-    let fine = (1..=15).contains(&name.len()) && name.bytes().all(allowed) && !name.bytes().all(|byte| byte == b'.');
-    if fine {
-        Ok(())
-    } else {
-        Err(Error::BadName { name: name.to_owned() })
-    }
 }

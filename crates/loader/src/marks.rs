@@ -70,7 +70,7 @@ impl Mark {
 }
 
 /// What a mark remembers: for an instance, the id of its link or map, so that another one of its name is not taken for
-/// it; for a default, what was there before; of the guard, what [`crate::guard`] writes.
+/// it; for a default, what was there before; of the guard, what its module writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Memo(pub String);
 

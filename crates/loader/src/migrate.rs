@@ -3,24 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::default::available_algorithms;
 use crate::error::{Error, Result};
+use crate::kernel::require_available;
 use crate::lock::Lock;
 use crate::netns::Namespace;
 use crate::sockets::raw::socket_record;
-use crate::sockets::{SocketFilter, SocketIterator};
-
-/// A socket that could not be moved.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct Failure {
-    /// Addresses.
-    pub socket: String,
-    /// Why.
-    pub reason: String,
-}
+use crate::sockets::{reason, Failure, SocketFilter, SocketIterator, MOST_PASSES};
 
 /// Result in one namespace.
 #[derive(Debug, Clone, Serialize)]
@@ -53,10 +43,6 @@ pub struct Migration {
     /// Did the last pass of each namespace find nothing to move? Where not, sockets come faster than they are moved.
     pub is_settled: bool,
 }
-
-/// Before Linux 6.17 the kernel's iterator may skip sockets while others of their hash bucket come and go, and everywhere
-/// sockets come behind it. So it passes again, until it finds nothing to move; but not for ever.
-pub(crate) const MOST_PASSES: usize = 10;
 
 /// Moves the sockets that are selected to the algorithm `to`. Listening sockets move too, and what they accept from then
 /// on uses `to`. Sockets of `to` itself are taken from the program before a swap to the one after it. With `dry_run` they
@@ -130,30 +116,4 @@ impl Migration {
         self.moved += moved;
         self.namespaces.push(NamespaceCount { namespace: namespace.label.clone(), found: records.len(), moved });
     }
-}
-
-/// The answer of `bpf_setsockopt` in words.
-pub(crate) fn reason(error: i32) -> String {
-    match nix::errno::Errno::from_raw(-error) {
-        nix::errno::Errno::ENOENT => "the algorithm is gone".to_owned(),
-        nix::errno::Errno::EPERM => {
-            "its namespace may not use this algorithm (tcp_allowed_congestion_control)".to_owned()
-        }
-        nix::errno::Errno::EBUSY => "the socket is changing its algorithm just now".to_owned(),
-        _ if error == -524 => "cdg cannot be chosen from BPF".to_owned(), // ENOTSUPP, not in errno.h
-        errno => errno.desc().to_owned(),
-    }
-}
-
-/// Refuses a name that no socket could be moved to.
-pub fn require_available(name: &str) -> Result<()> {
-    let available = available_algorithms()?;
-    if available.iter().any(|known| known == name) {
-        return Ok(());
-    }
-    let hint = match ccctl_catalog::closest(name, available.iter().map(String::as_str)) {
-        Some(similar) => format!("did you mean {similar}?"),
-        None => format!("the kernel has {}", available.join(", ")),
-    };
-    Err(Error::Unknown { kind: "algorithm in the kernel", name: name.to_owned(), hint })
 }

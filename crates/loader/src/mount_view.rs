@@ -6,9 +6,10 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use crate::bpffs::BPFFS;
 use crate::error::{Error, Result};
 
+/// Where the BPF file system is mounted.
+pub const BPFFS: &str = "/sys/fs/bpf";
 /// Where `ip netns` keeps the names of network namespaces.
 const NAMES: &str = "/run/netns";
 

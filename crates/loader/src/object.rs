@@ -13,11 +13,10 @@ use ccctl_catalog::{
 use libbpf_rs::btf::types::Composite;
 use libbpf_rs::{Btf, MapCore as _, MapType, Object, ObjectBuilder, OpenObject, ProgramType};
 
-use crate::error::{Error, LogFile, Result};
-use crate::features;
+use crate::error::{privileges_missing, Error, LogFile, Result};
 use crate::identity::{Identity, IDENTITY_MAP};
+use crate::kernel::check_name;
 use crate::kernel_ops::{members, KernelOps, Member};
-use crate::load::check_name;
 use crate::params::{publish, PARAMS_MAP};
 use crate::refusal::{missing_hook, unloaded, unopened, Refusal};
 use crate::sys;
@@ -271,7 +270,7 @@ fn load(open: OpenObject, program: &Program) -> Result<Object> {
     let (loaded, log) = sys::with_log(|| open.load());
     loaded.map_err(|error| {
         if error.kind() == libbpf_rs::ErrorKind::PermissionDenied && !log.contains("PROG LOAD LOG") {
-            return features::privileges_missing(&format!("load {}", program.label));
+            return privileges_missing(&format!("load {}", program.label));
         }
         refused(program, &log, write_log(&program.algorithm, &log), &error.to_string())
     })
@@ -284,13 +283,6 @@ fn refused(program: &Program, text: &str, log: LogFile, otherwise: &str) -> Erro
     }
     let Refusal { cause, remedy } = unloaded(&program.object, text, otherwise);
     Error::Refused { object, cause, remedy, log }
-}
-
-/// The line before the verifier's statistics is its reason.
-pub(crate) fn last_words(log: &str, otherwise: &str) -> String {
-    let body = log.split("-- END PROG LOAD LOG --").next().filter(|_| log.contains("-- END PROG LOAD LOG --"));
-    body.and_then(|body| body.lines().rev().find(|line| !line.is_empty() && !line.starts_with("processed ")))
-        .map_or_else(|| otherwise.to_owned(), |line| line.trim().to_owned())
 }
 
 /// The kernel's struct out of the object's: hooks become descriptors of their programs.

@@ -94,7 +94,7 @@ pub(crate) fn unloaded(object: &[u8], log: &str, otherwise: &str) -> Refusal {
         return trail.endless();
     }
     let place = trail.last_line().map_or(String::new(), |line| format!(" ({})", trail.told(&line)));
-    let cause = format!("{}{place}", crate::object::last_words(log, otherwise));
+    let cause = format!("{}{place}", crate::verifier_log::last_words(log, otherwise));
     let remedy = if cause.contains("bounds check") || cause.contains("invalid access to map value") {
         "bound the index before it is used: i & (SIZE - 1), or if (i < SIZE)"
     } else {

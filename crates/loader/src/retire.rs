@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::default;
 use crate::error::Result;
+use crate::kernel::current_default;
 use crate::lock::Lock;
 use crate::netns::NamespaceScan;
 use crate::sockets::{SocketFilter, SocketIterator};
@@ -43,7 +44,7 @@ pub fn retire(lock: &Lock, names: &[String]) -> Result<Unloaded> {
 fn move_all(names: &[String], scan: &NamespaceScan, failed: &mut Vec<String>) -> Result<usize> {
     let mut defaults = BTreeMap::new();
     failed.extend(
-        scan.each(|namespace| namespace.run(default::current).map(|name| drop(defaults.insert(namespace.inode, name)))),
+        scan.each(|namespace| namespace.run(current_default).map(|name| drop(defaults.insert(namespace.inode, name)))),
     );
     let mut moved = 0;
     for name in names {

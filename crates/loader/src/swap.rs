@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::instance::{Anchor, Instance};
 use crate::lock::Lock;
 use crate::object::{load_object, Program};
-use crate::sys;
+use crate::{recover, sys};
 
 /// What to put behind the name.
 #[derive(Debug)]
@@ -53,6 +53,6 @@ pub fn swap(lock: &Lock, request: &SwapRequest<'_>) -> Result<Swapped> {
     let map = object.ops_map()?;
     let failed = |error| Error::kernel(format!("swap {}", request.name), error);
     sys::write_value(map.as_fd(), &object.value).map_err(failed)?;
-    let not_followed = Lock::settle_after(lock, || sys::update_link(link.as_fd(), map.as_fd()).map_err(failed))?;
+    let not_followed = recover::settle_after(lock, || sys::update_link(link.as_fd(), map.as_fd()).map_err(failed))?;
     Ok(Swapped { instance: Instance::named(request.name)?, map_id_before: before.map_id, not_followed })
 }

@@ -9,12 +9,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bpffs;
-use crate::default::{self, available_algorithms};
+use crate::default::{self, RestoredDefault};
 use crate::error::{Error, Result};
 use crate::instance::{Anchor, Instance};
+use crate::kernel::{available_algorithms, require_available};
 use crate::lock::Lock;
 use crate::marks::{self, Mark};
-use crate::migrate::{migrate, require_available, Migration};
+use crate::migrate::{migrate, Migration};
 use crate::netns::NamespaceScan;
 use crate::sockets::{count, SocketFilter};
 use crate::{guard, rules, sys};
@@ -30,15 +31,6 @@ pub struct UnloadOptions {
     pub migrate_to: Option<String>,
     /// Let them keep the program, which stays in the kernel until the last one closes.
     pub force: bool,
-}
-
-/// A default that was restored.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct RestoredDefault {
-    /// Namespace.
-    pub namespace: String,
-    /// Kernel name, as in `net.ipv4.tcp_congestion_control`: its default now.
-    pub congestion_control: String,
 }
 
 /// What was done.

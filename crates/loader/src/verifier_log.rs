@@ -79,6 +79,13 @@ fn remove_old(folder: &Path) {
     }
 }
 
+/// The line before the verifier's statistics is its reason.
+pub(crate) fn last_words(log: &str, otherwise: &str) -> String {
+    let body = log.split("-- END PROG LOAD LOG --").next().filter(|_| log.contains("-- END PROG LOAD LOG --"));
+    body.and_then(|body| body.lines().rev().find(|line| !line.is_empty() && !line.starts_with("processed ")))
+        .map_or_else(|| otherwise.to_owned(), |line| line.trim().to_owned())
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {

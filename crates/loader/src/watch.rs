@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::os::fd::AsFd as _;
 
-use crate::default;
 use crate::error::{Error, Result};
 use crate::instance::{anchor_ids, Instance};
+use crate::kernel::current_default;
 use crate::params::{read_active, PARAMS_MAP};
 use crate::{bpffs, rules, sys};
 
@@ -28,7 +28,7 @@ struct SeenInstance {
 
 /// Looks at the kernel; `before` saves finding the parameters of instances whose program is the same.
 pub fn look(before: &Seen) -> Result<Seen> {
-    let mut seen = Seen { default: default::current()?, rules: rules::program_id()?, ..Seen::default() };
+    let mut seen = Seen { default: current_default()?, rules: rules::program_id()?, ..Seen::default() };
     for name in bpffs::instance_names()? {
         // One that cannot be read is leaving or arriving: the next look sees it.
         if let Ok(instance) = look_at(&name, before.instances.get(&name)) {

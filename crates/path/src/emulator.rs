@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::canary::Canary;
 use super::devices;
+use super::ends::Ends;
 use super::plan::{sender_v4, sender_v6, RECEIVER_V4, RECEIVER_V6};
 use super::precedence::Precedence;
 use super::report::PathReport;
@@ -12,7 +13,6 @@ use super::router::{Router, Shared};
 use super::routers::RunningRouter;
 use super::spec::PathSpec;
 use super::wire::TunWire;
-use super::Placement;
 use ccctl_testbed::{ip, CpuTime, Namespace, TestbedError};
 
 const DEVICE: &str = "tun0";
@@ -28,9 +28,7 @@ const LEAST_V6_BYTES: u32 = 1280;
 /// A path at work. Dropped without [`Path::stop`], it is taken down without a report.
 #[derive(Debug)]
 pub struct Path {
-    senders: Vec<Namespace>,
-    receiver: Namespace,
-    placement: Placement,
+    ends: Ends,
     spec: PathSpec,
     cpu: CpuTime,
     origin: Instant,
@@ -44,47 +42,32 @@ impl Path {
     /// Makes the namespaces and starts the router.
     pub fn start(spec: &PathSpec) -> Result<Self, TestbedError> {
         spec.check()?;
-        let placement = Placement::of_this_process()?;
-        let mut senders = Vec::new();
-        let mut ends = Vec::new();
-        for number in 0..spec.senders.len() {
-            let sender = Namespace::new(&format!("sender{number}"))?;
+        let ends = Ends::new(spec.senders.len())?;
+        let mut wires = Vec::new();
+        for (number, sender) in ends.senders().iter().enumerate() {
             let addresses = [format!("{}/32", sender_v4(number)), format!("{}/128", sender_v6(number))];
-            ends.push(connect(&sender, &addresses, spec)?);
-            senders.push(sender);
+            wires.push(connect(sender, &addresses, spec)?);
         }
-        let receiver = Namespace::new("receiver")?;
-        ends.push(connect(&receiver, &[format!("{RECEIVER_V4}/32"), format!("{RECEIVER_V6}/128")], spec)?);
+        wires.push(connect(ends.receiver(), &[format!("{RECEIVER_V4}/32"), format!("{RECEIVER_V6}/128")], spec)?);
         let precedence = Precedence::take()?;
         let origin = Instant::now();
         let shared = Shared::default();
-        let router = Some(RunningRouter::start(Router::new(spec, ends, origin, shared.clone()), &placement)?);
+        let router = Some(RunningRouter::start(Router::new(spec, wires, origin, shared.clone()), ends.placement())?);
         let cpu = CpuTime::now()?;
-        let canary = Some(Canary::start(spec, &senders, &placement)?);
+        let canary = Some(Canary::start(spec, ends.senders(), ends.placement())?);
         let spec = spec.clone();
-        Ok(Self { senders, receiver, placement, spec, cpu, origin, shared, router, canary, _precedence: precedence })
+        Ok(Self { ends, spec, cpu, origin, shared, router, canary, _precedence: precedence })
     }
 
-    /// Namespace of a sender; they are counted from 0.
+    /// Its senders and its receiver.
     #[must_use]
-    pub fn sender(&self, number: usize) -> &Namespace {
-        &self.senders[number]
-    }
-
-    /// Namespace of the receiver.
-    #[must_use]
-    pub fn receiver(&self) -> &Namespace {
-        &self.receiver
-    }
-
-    /// All namespaces, the receiver's last.
-    pub fn ends(&self) -> impl Iterator<Item = &Namespace> {
-        self.senders.iter().chain([&self.receiver])
+    pub fn ends(&self) -> &Ends {
+        &self.ends
     }
 
     /// Gives the routes of all ends these attributes, as `ip route` has them.
     pub fn set_routes(&self, attributes: &[String]) -> Result<(), TestbedError> {
-        self.ends().try_for_each(|end| self.set_route(end, attributes))
+        self.ends.all().try_for_each(|end| self.set_route(end, attributes))
     }
 
     /// Likewise the route of one of its ends.
@@ -100,17 +83,11 @@ impl Path {
         self.shared.holes.ask(count);
     }
 
-    /// Where the endpoints are to run.
-    #[must_use]
-    pub fn placement(&self) -> &Placement {
-        &self.placement
-    }
-
     /// Ends the run.
     pub fn stop(mut self) -> Result<PathReport, TestbedError> {
         let canary = self.canary.take().map(Canary::stop);
         let stolen = CpuTime::now()?.since(self.cpu).stolen;
-        let devices = self.ends().map(|end| devices::counters(end, DEVICE)).collect::<Result<Vec<_>, _>>()?;
+        let devices = self.ends.all().map(|end| devices::counters(end, DEVICE)).collect::<Result<Vec<_>, _>>()?;
         let gone = |what: &str| TestbedError::Unexpected(format!("the {what} is gone"));
         let router = self.router.take().ok_or_else(|| gone("router"))?.stop()?;
         let canary = canary.ok_or_else(|| gone("canary"))?;

@@ -19,10 +19,10 @@ use ccctl_sim::{Limit, LinkRate, Loss, Queue};
 use serde::Deserialize;
 
 use super::direction::{Counters, DirectionSample};
+use super::ends::Ends;
 use super::plan::{sender_v4, RECEIVER_V4};
 use super::router::QueueSample;
 use super::spec::PathSpec;
-use super::Placement;
 use ccctl_testbed::{ip, run_ok, Namespace, TestbedError};
 
 /// In each end, towards the router.
@@ -42,10 +42,8 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 /// A path at work; it is taken down when dropped.
 #[derive(Debug)]
 pub struct NetemPath {
-    senders: Vec<Namespace>,
-    receiver: Namespace,
+    ends: Ends,
     _router: Namespace,
-    placement: Placement,
     began: Instant,
     stop: Arc<AtomicBool>,
     looking: Option<JoinHandle<Result<Vec<QueueSample>, TestbedError>>>,
@@ -90,18 +88,15 @@ impl NetemPath {
         }
         let router = Namespace::new("router")?;
         router.set_sysctl("net/ipv4/ip_forward", "1")?;
-        let receiver = Namespace::new("receiver")?;
-        connect(&router, BOTTLENECK, &receiver, &RECEIVER_V4.to_string(), spec)?;
-        let mut senders = Vec::new();
+        let ends = Ends::new(spec.senders.len())?;
+        connect(&router, BOTTLENECK, ends.receiver(), &RECEIVER_V4.to_string(), spec)?;
         for (number, (there, back)) in spec.delays().into_iter().zip(spec.delays_back()).enumerate() {
-            let sender = Namespace::new(&format!("sender{number}"))?;
-            let device = format!("to{number}");
-            connect(&router, &device, &sender, &sender_v4(number).to_string(), spec)?;
+            let (sender, device) = (ends.sender(number), format!("to{number}"));
+            connect(&router, &device, sender, &sender_v4(number).to_string(), spec)?;
             let losses = losses(spec);
             let losses: Vec<&str> = losses.iter().map(String::as_str).collect();
-            netem(&sender, DEVICE, &[&["limit", NO_LIMIT_PKTS, "delay", &micros(there)], &losses[..]].concat())?;
+            netem(sender, DEVICE, &[&["limit", NO_LIMIT_PKTS, "delay", &micros(there)], &losses[..]].concat())?;
             netem(&router, &device, &["limit", NO_LIMIT_PKTS, "delay", &micros(back)])?;
-            senders.push(sender);
         }
         let Queue::DropTail(Limit::Packets(pkts)) = spec.forward.queue else {
             return Err(TestbedError::Unexpected("netem has no such queue".to_owned()));
@@ -109,42 +104,24 @@ impl NetemPath {
         // Of netem's packets one is on the link and does not wait.
         let (limit, rate) = ((pkts + 1).to_string(), format!("{}bit", spec.forward.rate.mean().as_bits_per_s()));
         netem(&router, BOTTLENECK, &["limit", &limit, "rate", &rate, &format!("-{ETHERNET_BYTES}")])?;
-        let placement = Placement::of_this_process()?;
         let (began, stop) = (Instant::now(), Arc::new(AtomicBool::new(false)));
         let has_losses = spec.forward.loss != Loss::None;
-        let lossy = senders.iter().filter(|_| has_losses).map(|sender| sender.name().to_owned()).collect();
+        let lossy = ends.senders().iter().filter(|_| has_losses).map(|sender| sender.name().to_owned()).collect();
         let looks = Looks { router: router.name().to_owned(), lossy, began, series: Vec::new() };
         let until = stop.clone();
         let looking = Some(std::thread::spawn(move || looks.go(&until)));
-        Ok(Self { senders, receiver, _router: router, placement, began, stop, looking })
+        Ok(Self { ends, _router: router, began, stop, looking })
     }
 
-    /// Namespace of a sender; they are counted from 0.
+    /// Its senders and its receiver.
     #[must_use]
-    pub fn sender(&self, number: usize) -> &Namespace {
-        &self.senders[number]
-    }
-
-    /// Namespace of the receiver.
-    #[must_use]
-    pub fn receiver(&self) -> &Namespace {
-        &self.receiver
-    }
-
-    /// All ends, the receiver last.
-    pub fn ends(&self) -> impl Iterator<Item = &Namespace> {
-        self.senders.iter().chain([&self.receiver])
-    }
-
-    /// Where the endpoints are to run.
-    #[must_use]
-    pub fn placement(&self) -> &Placement {
-        &self.placement
+    pub fn ends(&self) -> &Ends {
+        &self.ends
     }
 
     /// Gives the route of an end these attributes, as `ip route` has them.
     pub fn set_route(&self, end: &Namespace, attributes: &[String]) -> Result<(), TestbedError> {
-        let number = self.senders.iter().position(|sender| sender.name() == end.name());
+        let number = self.ends.senders().iter().position(|sender| sender.name() == end.name());
         let gateway =
             number.map_or_else(|| gateway(&RECEIVER_V4.to_string()), |it| gateway(&sender_v4(it).to_string()));
         let attributes: Vec<&str> = attributes.iter().map(String::as_str).collect();

@@ -32,7 +32,7 @@ pub use network::queue::{Limit, Queue};
 pub use network::red::Red;
 pub use network::sending_end::{Fate, SendingEnd};
 pub use network::PacketBalance;
-pub use random::Probability;
+pub use random::{splitmix64, Probability};
 pub use record::{Call, Event, Hook, Recording, SocketRecord, WindowRecord};
 pub use scenario::{Completion, FlowId, FlowSpec, LinkId, SimulationError};
 pub use simulation::Simulation;

@@ -114,7 +114,9 @@ fn scaled_by_power_of_two(value: u64, exponent_q40: u64) -> u64 {
     u64::try_from((u128::from(value) * u128::from(power_q32)) >> 32).unwrap_or(u64::MAX)
 }
 
-fn splitmix64(state: &mut u64) -> u64 {
+/// The next number of a stream that is seeded by any number (G. Steele et al., "Fast splittable pseudorandom number generators",
+/// OOPSLA 2014). `cc_random_u32` of `bpf/include/target_native.h` draws the upper half of it.
+pub fn splitmix64(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

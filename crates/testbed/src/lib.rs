@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! A testbed on the running kernel: namespaces joined by veth, verified traffic, and what the kernel says of it.
 //!
-//! Everything here needs root and says so ([`require_root`]); nothing is skipped. Namespaces carry the process id in
-//! their name, are removed on drop, and those of dead processes are swept away when the first new one is made.
+//! Everything here needs root and says so ([`require_root`]); what a host cannot give is skipped with the reason ([`skip`]). Namespaces
+//! carry the process id in their name, are removed on drop, and those of dead processes are swept away when the first new one
+//! is made.
 
 mod backlog;
 mod cgroup;
@@ -24,6 +25,7 @@ mod owned;
 mod payload;
 mod receiver;
 mod sender;
+mod skipped;
 mod socket;
 mod sockets;
 mod tcp_state;
@@ -48,6 +50,7 @@ pub use owned::{claim, kernel_test, require_no_others, Remove, RULES, RULES_PIN}
 pub use payload::{Digest, Payload};
 pub use receiver::Receiver;
 pub use sender::{Amount, Delivered, Flows, Sending};
+pub use skipped::{nothing_is_skipped, skip};
 pub use socket::{algorithm_of, close_with_reset, connect, cookie_of, Unconnected};
 pub use sockets::{sockets, Socket};
 pub use tcp_state::{TcpState, TcpStates};

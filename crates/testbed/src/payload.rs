@@ -20,12 +20,9 @@ impl Payload {
     /// The payload of this seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        let mut state = seed ^ 0x9e37_79b9_7f4a_7c15;
-        let mut chunk = Vec::with_capacity(CHUNK_BYTES);
-        while chunk.len() < CHUNK_BYTES {
-            state = splitmix64(state);
-            chunk.extend_from_slice(&state.to_le_bytes());
-        }
+        let blocks =
+            (0_u64..).map(|number| Sha256::new().chain_update(seed.to_le_bytes()).chain_update(number.to_le_bytes()));
+        let chunk = blocks.flat_map(Sha256::finalize).take(CHUNK_BYTES).collect();
         Payload { chunk, sent_bytes: 0, hash: Sha256::new() }
     }
 
@@ -43,13 +40,6 @@ impl Payload {
     pub fn end(self) -> (u64, Digest) {
         (self.sent_bytes, self.hash.finalize().into())
     }
-}
-
-fn splitmix64(state: u64) -> u64 {
-    let mut z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

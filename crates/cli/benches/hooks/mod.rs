@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use ccctl_testbed::{HandPath, Lockstep, EMPTY_HOOKS_OBJECT};
 
-use crate::kernel::{default_name, show, succeeds, Folder};
 use crate::measure::Sample;
 use crate::open;
+use crate::support::{default_name, show, succeeds, Folder};
 
 const STATISTICS: &str = "/proc/sys/kernel/bpf_stats_enabled";
 const EMPTY: &str = "bpf_empty";

@@ -78,7 +78,7 @@ impl Ratios {
 
     /// The median of all, and its interval by drawing groups, and within them ratios, with replacement.
     pub fn median(&self) -> Interval {
-        let mut random = crate::kernel::Random(0x9e37_79b9_7f4a_7c15);
+        let mut random = crate::support::Random(0x9e37_79b9_7f4a_7c15);
         let mut draw = |count: usize| random.below(count as u64) as usize;
         let mut medians: Vec<f64> = (0..BOOTSTRAPS)
             .map(|_| {

@@ -4,12 +4,12 @@
 
 #[path = "../held/mod.rs"]
 mod held;
-#[path = "../../tests/suite/kernel/mod.rs"]
-mod kernel;
 #[path = "../measure/mod.rs"]
 mod measure;
 #[path = "../telemetry/paced.rs"]
 mod paced;
+#[path = "../../tests/suite/support/mod.rs"]
+mod support;
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 use ccctl_telemetry::Looker;
 use ccctl_testbed::{eventually, Namespace, Network, Offload};
 use held::{end, open, ENDS};
-use kernel::daemon::Daemon;
 use measure::{aim, aims, is_smoke, machine, Sample};
+use support::daemon::Daemon;
 
 const SCRAPE_AIM_MS: f64 = 20.0;
 const COST_AIM_PCT: f64 = 3.0;
@@ -45,7 +45,7 @@ fn main() {
     } else {
         Plan { scrapes: 300, sockets: [100, 100_000], pairs: 25, run: Duration::from_millis(700) }
     };
-    kernel::test("metrics", 900, || {
+    support::test("metrics", 900, || {
         println!("{}\n", machine());
         println!("| sockets | scrape, ms: median (min to max) | look, ms | VmRSS of the daemon, MB |\n| --- | --- | --- | --- |");
         let times = plan.sockets.map(|sockets| scrapes(&plan, sockets));

@@ -6,11 +6,11 @@
 //! same. Without offloads there is an ACK for two packets of 1500 bytes: the most that a stream brings.
 #![allow(clippy::unwrap_used)] // a benchmark fails by panicking
 
-#[path = "../../tests/suite/kernel/mod.rs"]
-mod kernel;
 #[path = "../measure/mod.rs"]
 mod measure;
 mod paced;
+#[path = "../../tests/suite/support/mod.rs"]
+mod support;
 mod traced;
 
 use std::sync::atomic::{AtomicBool, Ordering};

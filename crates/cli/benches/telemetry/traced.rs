@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use ccctl_testbed::{eventually, Network};
 
-use super::kernel::{Folder, CCCTL};
 use super::paced::{Cost, LEAD};
+use super::support::{Folder, CCCTL};
 use super::ALGORITHM;
 
 /// Connections that are open beside the one that is busy.

@@ -31,7 +31,7 @@ fn print(daemon: &DaemonStatus) -> anyhow::Result<()> {
         ("daemon", format!("pid {}, ccctl {}, since {}", daemon.pid, daemon.version, output::age(&daemon.since))),
         ("file", daemon.file.clone()),
         ("in force", daemon.in_force.clone().unwrap_or_else(|| "none".to_owned())),
-        ("compared", ago(&daemon.compared_at)),
+        ("compared", format!("{}; {} times since the start", ago(&daemon.compared_at), daemon.comparison_count)),
         ("changed", ago(&daemon.changed_at)),
     ] {
         output::line(&format!("{row:<10}{text}"))?;

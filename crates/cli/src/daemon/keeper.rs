@@ -18,6 +18,7 @@ use crate::log;
 use crate::metrics::{self, Exporter};
 use ccctl_core::configuration::{self, Configuration};
 use ccctl_core::counters::COUNTERS;
+use ccctl_core::daemon::DaemonStatus;
 use ccctl_core::error::{fault, remedy};
 use ccctl_core::plan::{self, Step};
 use ccctl_core::request;
@@ -39,6 +40,10 @@ pub struct Keeper {
     trust: Trust,
     configuration: Arc<Configuration>,
     seen: Seen,
+    /// Between two looks at the kernel.
+    pause: Duration,
+    /// A moment, not a pause that each window of the guard would begin anew.
+    next_look: Instant,
     retry: Option<(Instant, Duration)>,
     stopped: bool,
     guard: Option<Guard>,
@@ -69,17 +74,28 @@ impl Reason {
 impl Keeper {
     /// One that keeps `configuration`, which was read from `path`.
     pub fn new(daemon: &'static Daemon, (path, trust): (PathBuf, Trust), configuration: Arc<Configuration>) -> Self {
-        Self { daemon, path, trust, configuration, seen: Seen::default(), retry: None, stopped: false, guard: None }
+        let pause = notify::watchdog().map_or(LOOK, |limit| LOOK.min(limit / 3));
+        Self {
+            daemon,
+            path,
+            trust,
+            configuration,
+            seen: Seen::default(),
+            pause,
+            next_look: Instant::now() + pause,
+            retry: None,
+            stopped: false,
+            guard: None,
+        }
     }
 
     /// Runs until it is dropped.
     pub async fn run(mut self, mut orders: mpsc::Receiver<Order>, changed: Arc<Notify>) -> anyhow::Result<()> {
         let mut hangup = signal(SignalKind::hangup())?;
-        let pause = notify::watchdog().map_or(LOOK, |limit| LOOK.min(limit / 3));
         self = self.blocking(|keeper| drop(keeper.compare(Reason::Start))).await?;
         notify::ready();
         loop {
-            self = self.turn(&mut orders, &changed, &mut hangup, pause).await?;
+            self = self.turn(&mut orders, &changed, &mut hangup).await?;
             log::tell_left_out();
             notify::alive();
         }
@@ -90,9 +106,9 @@ impl Keeper {
         orders: &mut mpsc::Receiver<Order>,
         changed: &Notify,
         hangup: &mut Signal,
-        pause: Duration,
     ) -> anyhow::Result<Self> {
         let window_ends = self.guard.as_ref().map(Guard::due);
+        let next_look = Some(self.next_look);
         tokio::select! {
             Some(order) = orders.recv() => self.blocking(move |keeper| keeper.obey(order)).await,
             Some(()) = hangup.recv() => {
@@ -104,7 +120,11 @@ impl Keeper {
             }
             () = changed.notified() => self.blocking(Self::look_after_a_change).await,
             () = until(window_ends) => self.blocking(Self::end_window).await,
-            () = tokio::time::sleep(pause) => self.blocking(Self::look).await,
+            () = until(next_look) => {
+                let mut keeper = self.blocking(Self::look).await?;
+                keeper.next_look = Instant::now() + keeper.pause;
+                Ok(keeper)
+            }
         }
     }
 
@@ -249,9 +269,11 @@ impl Keeper {
             return;
         }
         let due = self.retry.is_some_and(|(at, _)| at <= Instant::now());
-        let changed = ccctl_loader::look(&self.seen).is_ok_and(|seen| seen != self.seen);
-        if due || changed {
+        let is_same = ccctl_loader::look(&self.seen).map(|seen| seen == self.seen);
+        if due || matches!(is_same, Ok(false)) {
             let _ = self.compare(Reason::Drift); // it is noted
+        } else if is_same.is_ok() && self.retry.is_none() {
+            self.daemon.note(compared);
         }
     }
 
@@ -292,7 +314,7 @@ impl Keeper {
         let instances = self.configuration.instances.len();
         notify::tell(&format!("{instances} instances, {} problems", problems.len()));
         self.daemon.note(|status| {
-            status.compared_at = Some(now());
+            compared(status);
             status.problems = problems;
             if !changes.is_empty() {
                 status.changed_at = Some(now());
@@ -303,6 +325,11 @@ impl Keeper {
             }
         });
     }
+}
+
+fn compared(status: &mut DaemonStatus) {
+    status.compared_at = Some(now());
+    status.comparison_count += 1;
 }
 
 /// Waits for this moment; without one, for ever.

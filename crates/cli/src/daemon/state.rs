@@ -49,6 +49,7 @@ pub fn begin(orders: mpsc::Sender<Order>, file: String, in_force: Option<String>
             file,
             reloads: 0,
             compared_at: None,
+            comparison_count: 0,
             changed_at: None,
             changes: Vec::new(),
             problems: Vec::new(),

@@ -52,14 +52,14 @@ impl Exporter {
                 None => {} // it was told when it was tried
             }
             all_succeeded &= succeeded;
-            let labels = vec![("reason", name.to_owned())];
+            let labels = vec![("collector", name.to_owned())];
             samples.add("scrape_collector_success", labels, Value::Count(succeeded.into()));
         }
         drop(snapshot);
         operations(&mut samples);
         let since = self.shared.since.duration_since(UNIX_EPOCH).unwrap_or_default();
         samples.add("start_time", vec![], Value::Number(since.as_secs_f64()));
-        samples.add("build_info", vec![("reason", VERSION.to_owned())], Value::Count(1));
+        samples.add("build_info", vec![("version", VERSION.to_owned())], Value::Count(1));
         samples.add("scrape_success", vec![], Value::Count(all_succeeded.into()));
         samples.add("scrape_duration", vec![], Value::Number(started.elapsed().as_secs_f64()));
         samples.text(format)
@@ -201,7 +201,7 @@ fn instances(_: &Shared, snapshot: &Snapshot, samples: &mut Samples) -> anyhow::
 #[allow(clippy::unnecessary_wraps)] // a Collector
 fn programs(_: &Shared, snapshot: &Snapshot, samples: &mut Samples) -> anyhow::Result<()> {
     for ((instance, program), (runs, time)) in &snapshot.programs {
-        let labels = vec![("instance", instance.clone()), ("reason", program.clone())];
+        let labels = vec![("instance", instance.clone()), ("program", program.clone())];
         samples.add("bpf_run", labels.clone(), Value::Number(time.as_secs_f64()));
         samples.add("bpf_runs", labels, Value::Count(*runs));
     }

@@ -5,7 +5,7 @@ use super::{Family, Kind};
 
 /// Labels that there may be: never an address, a port or a process.
 #[cfg(test)]
-pub const LABELS: [&str; 5] = ["algorithm", "instance", "cgroup", "reason", "cpu"];
+pub const LABELS: [&str; 8] = ["algorithm", "instance", "cgroup", "reason", "cpu", "program", "version", "collector"];
 
 const EACH: &[&str] = &["instance", "cgroup"];
 const INSTANCE: &[&str] = &["instance"];
@@ -72,12 +72,12 @@ pub const FAMILIES: &[Family] = &[
     counter("migration_failures", "", NONE, "Migrations that failed, or left sockets behind. Source: the daemon"),
     counter("migrated_sockets", "", NONE, "Sockets that migrations have moved. Source: bpf_setsockopt() in iter/tcp"),
     counter("unmigrated_sockets", "", NONE, "Sockets that migrations could not move. Source: bpf_setsockopt() in iter/tcp"),
-    counter("bpf_run", "seconds", &["instance", "reason"], "Time in a program, named by reason, while run times are counted; instance is other for ccctl's own measuring. Source: bpf_prog_info.run_time_ns"),
-    counter("bpf_runs", "", &["instance", "reason"], "Runs of a program, named by reason, while run times are counted; instance is other for ccctl's own measuring. Source: bpf_prog_info.run_cnt"),
+    counter("bpf_run", "seconds", &["instance", "program"], "Time in a program while run times are counted; instance is other for ccctl's own measuring. Source: bpf_prog_info.run_time_ns"),
+    counter("bpf_runs", "", &["instance", "program"], "Runs of a program while run times are counted; instance is other for ccctl's own measuring. Source: bpf_prog_info.run_cnt"),
     counter("trace_lost_events", "", NONE, "Events that ccctl trace has lost, since boot. Source: /run/ccctl/trace_lost_events, which ccctl trace writes at its end"),
-    gauge("build_info", "", &["reason"], "1; reason is the daemon's version. Source: the build"),
+    gauge("build_info", "", &["version"], "1, with the daemon's version. Source: the build"),
     gauge("start_time", "seconds", NONE, "When the counting began, since the epoch. Source: clock of the daemon"),
     gauge("scrape_duration", "seconds", NONE, "How long it took to collect what is shown here. Source: clock of the daemon"),
     gauge("scrape_success", "", NONE, "1 where all that is shown here could be collected. Source: the daemon"),
-    gauge("scrape_collector_success", "", &["reason"], "1 where what a collector, named by reason, shows could be collected; its metrics are left out otherwise. Source: the daemon"),
+    gauge("scrape_collector_success", "", &["collector"], "1 if this collector succeeded; otherwise its metrics are missing. Source: the daemon"),
 ];

@@ -1,70 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! All tests of the program in one binary: many would be linked, and kept, 45 times.
 //!
-//! `kernel` has what tests on the running kernel share; each other folder belongs to those whose names begin like it.
+//! A folder has the tests that need the same; `support` has what they share.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
-mod acks;
-mod attacks;
-mod attacks_locks;
-mod attacks_namespaces;
-mod attacks_pins;
-mod attacks_settle;
-mod daemon_access;
-mod daemon_api;
-mod daemon_attack;
-mod daemon_guard;
-mod daemon_guard_attacks;
-mod daemon_keep;
-mod daemon_malformed;
-mod daemon_metrics;
-mod daemon_metrics_backlog;
-mod daemon_metrics_churn;
-mod daemon_metrics_port;
-mod daemon_metrics_prometheus;
-mod daemon_readme;
-mod daemon_survive;
-mod daemon_unit;
+mod daemon;
 mod kernel;
-mod kernel_acks;
-mod kernel_acks_backlog;
-mod kernel_acks_packets;
-mod kernel_algorithms;
-mod kernel_attack_names;
-mod kernel_attacks;
-mod kernel_concurrent;
-mod kernel_default;
-mod kernel_ecn;
-mod kernel_kill;
-mod kernel_left_out;
-mod kernel_load;
-mod kernel_migrate;
-mod kernel_netns_exec;
-mod kernel_object;
-mod kernel_object_attacks;
-mod kernel_object_messages;
-mod kernel_object_trust;
-mod kernel_refuse;
-mod kernel_rules;
-mod kernel_rules_live;
-mod kernel_rules_random;
-mod kernel_rules_refuse;
-mod kernel_sockets;
-mod kernel_sockets_owners;
-mod kernel_sockets_state;
-mod kernel_top;
-mod kernel_top_daemon;
-mod kernel_top_ends;
-mod kernel_top_keys;
-mod kernel_trace;
-mod kernel_trace_events;
-mod kernel_traffic;
-mod kernel_tune;
-mod kernel_why;
-mod kernel_windows;
 mod lab;
-mod metrics;
-mod packets;
-mod policy;
-mod top;
-mod trace;
+mod support;

@@ -8,6 +8,7 @@ use crate::native::{
 };
 use crate::trial::{Module, Ours, Trial};
 use crate::twin::{Kind, Rule, Twin};
+use ccctl_sim::splitmix64;
 
 const PROBE_BW: u64 = 2;
 const PHASES: u64 = 8;
@@ -56,7 +57,6 @@ pub const TWIN: Twin = Twin {
     name: "bbr",
     map,
     law: None,
-    in_jiffies: false,
     feed: Some(feed),
     compared: &[
         (CALL_INIT, ALL),
@@ -164,13 +164,8 @@ fn feed(trial: &mut Trial<'_>) {
     }
 }
 
-/// Of splitmix64: the draw after it leads to this phase.
+/// The draw after it leads to this phase.
 fn seed_of(cycle: u64) -> u64 {
-    let leads = |seed: &u64| {
-        let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (PHASES - ((z ^ (z >> 31)) >> 32) % (PHASES - 1)) % PHASES == cycle
-    };
+    let leads = |seed: &u64| (PHASES - (splitmix64(&mut { *seed }) >> 32) % (PHASES - 1)) % PHASES == cycle;
     (0..1000).find(leads).unwrap_or_default() // none: no draw leads to phase 1
 }

@@ -13,7 +13,6 @@ pub const TWIN: Twin = Twin {
         ours.set("ack_ratio_q4", module.get("delayed_ack"));
     },
     law: Some(step_is_ours),
-    in_jiffies: false,
     feed: None,
     compared: &[
         (CALL_CONG_AVOID, &["last_max_pkts"]),

@@ -5,6 +5,7 @@
 use crate::native::{call, CALL_CONG_AVOID, CALL_CWND_EVENT, CALL_INIT, CALL_PKTS_ACKED, CALL_SSTHRESH};
 use crate::trial::{Module, Ours, Trial};
 use crate::twin::{Kind, Rule, Twin};
+use ccctl_sim::splitmix64;
 
 const BACKING_OFF: u64 = 3;
 const WINDOW: u64 = 8;
@@ -19,7 +20,6 @@ pub const TWIN: Twin = Twin {
     name: "cdg",
     map,
     law: Some(chance_is_the_formula),
-    in_jiffies: false,
     feed: Some(throw_the_dice),
     compared: &[
         (CALL_INIT, &["round_end_seq", "shadow_pkts"]),
@@ -115,14 +115,9 @@ fn throw_the_dice(trial: &mut Trial<'_>) {
 /// States that lead to a small and to a large number
 static SEEDS: std::sync::OnceLock<(u64, u64)> = std::sync::OnceLock::new();
 
-/// A state of splitmix64 (G. Steele et al., OOPSLA 2014) from which the next number is wanted
+/// A state from which the next number is wanted
 fn seed(wanted: fn(u32) -> bool) -> u64 {
-    let next = |state: u64| {
-        let mut z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 32) as u32
-    };
+    let next = |mut state: u64| (splitmix64(&mut state) >> 32) as u32;
     let found = SEEDS.get_or_init(|| {
         let find = |wanted: fn(u32) -> bool| (1..u64::MAX).find(|state| wanted(next(*state))).unwrap_or_default();
         (find(|number| number < 1 << 16), find(|number| number >> 16 == 0xffff))

@@ -10,7 +10,6 @@ pub const TWIN: Twin = Twin {
     name: "cubic",
     map,
     law: Some(step_is_ours),
-    in_jiffies: false,
     feed: None,
     compared: &[
         (CALL_SSTHRESH, &["w_max_pkts", "epoch_us"]),
@@ -55,7 +54,7 @@ pub const TWIN: Twin = Twin {
 
 fn map(module: &Module<'_>, ours: &mut Ours<'_>) {
     let epoch = module.get("epoch_start");
-    ours.set("epoch_us", if epoch == 0 { 0 } else { module.time_us("epoch_start") });
+    ours.set("epoch_us", if epoch == 0 { 0 } else { module.tick_us("epoch_start") });
     ours.set("w_max_pkts", module.get("last_max_cwnd"));
     ours.set("origin_pkts", module.get("bic_origin_point"));
     ours.set("k_q10s", module.get("bic_K"));
@@ -63,7 +62,7 @@ fn map(module: &Module<'_>, ours: &mut Ours<'_>) {
     ours.set("reno_credit_q10", module.get("ack_cnt") << 10);
     ours.set("step_pkts", module.get("cnt"));
     ours.set("step_cwnd_pkts", module.get("last_cwnd"));
-    ours.set("step_since_us", module.time_us("last_time") as u32);
+    ours.set("step_since_us", module.tick_us("last_time") as u32);
     ours.set("prior_cwnd_pkts", u64::from(u32::MAX >> 1));
     ours.set("last_active_us", module.socket.tcp_mstamp as u32);
     ours.set("hystart.round_end_seq", module.get("end_seq"));

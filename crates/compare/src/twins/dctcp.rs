@@ -15,7 +15,6 @@ pub const TWIN: Twin = Twin {
     name: "dctcp",
     map,
     law: None,
-    in_jiffies: false,
     feed: None,
     compared: &[
         (CALL_INIT, WINDOW),

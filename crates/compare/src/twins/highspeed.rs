@@ -13,7 +13,6 @@ pub const TWIN: Twin = Twin {
         ours.set("credit_q10", u64::from(module.socket.snd_cwnd_cnt) << 10);
     },
     law: None,
-    in_jiffies: false,
     feed: None,
     compared: &[(CALL_CONG_AVOID, &["row", "credit_q10"])],
     own_credit: true,

@@ -10,7 +10,6 @@ pub const TWIN: Twin = Twin {
     name: "htcp",
     map,
     law: None,
-    in_jiffies: true,
     feed: Some(feed),
     compared: &[
         (CALL_INIT, &["beta_q7", "alpha_q10", "acked_pkts"]),
@@ -23,6 +22,15 @@ pub const TWIN: Twin = Twin {
     skip: all,
     answered_by: None,
     rules: &[
+        Rule {
+            module: "measures its first throughput since the kernel was started: it is 0",
+            reason: "since the connection began",
+            parameter: "none: a defect",
+            kind: Kind::Predict(|trial| {
+                let is_first = trial.before.get("lasttime") == 0 && trial.after.get("lasttime") != 0;
+                is_first && trial.after.get("Bi") == 0 && trial.equal_but(&["rate_pps", "max_rate_pps"])
+            }),
+        },
         Rule {
             module: "counts whole jiffies from one to the next",
             reason: "ticks of the socket's clock: a time may be one more or less",
@@ -45,12 +53,14 @@ fn map(module: &Module<'_>, ours: &mut Ours<'_>) {
     ours.set("old_max_rate_pps", module.get("old_maxB"));
     ours.set("rate_pps", module.get("Bi"));
     ours.set("window_pkts", module.get("packetcount"));
-    ours.set("window_start_us", module.time_us("lasttime"));
+    // 0: for ever
+    let has_begun = module.get("lasttime") != 0;
+    ours.set("window_start_us", if has_begun { module.tick_us("lasttime") } else { 0 });
     ours.set("beta_q7", module.get("beta"));
     ours.set("alpha_q10", module.get("alpha") << 3);
     ours.set("acked_pkts", module.get("pkts_acked"));
     ours.set("rate_was_steady", module.get("modeswitch"));
-    ours.set("last_congestion_us", module.time_us("last_cong"));
+    ours.set("last_congestion_us", module.tick_us("last_cong"));
     ours.set("last_active_us", module.socket.tcp_mstamp as u32);
     ours.set("undo.valid", u64::from(module.get("undo_last_cong") != 0));
     ours.set("undo.beta_q7", module.get("beta"));

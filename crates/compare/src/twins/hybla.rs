@@ -14,7 +14,6 @@ pub const TWIN: Twin = Twin {
     name: "hybla",
     map,
     law: Some(|trial| slow_start_is_the_formula(trial) && rho_is_ours(trial) && init_keeps_rho(trial)),
-    in_jiffies: false,
     feed: Some(|trial| {
         // rho comes from srtt in the module, and is renewed before growth; ours from each RTT sample.
         if trial.call.hook == CALL_CONG_AVOID {

@@ -12,7 +12,6 @@ pub const TWIN: Twin = Twin {
     name: "illinois",
     map,
     law: None,
-    in_jiffies: false,
     feed: None,
     compared: &[
         (CALL_INIT, &["alpha_q7", "beta_q6", "round_end_seq"]),

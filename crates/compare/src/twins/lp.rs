@@ -16,7 +16,6 @@ pub const TWIN: Twin = Twin {
     name: "lp",
     map,
     law: None,
-    in_jiffies: false,
     feed: Some(feed),
     compared: &[(CALL_PKTS_ACKED, RTT_SOURCE_FIELDS)],
     own_credit: false,

@@ -24,7 +24,6 @@ pub const TWIN: Twin = Twin {
     name: "nv",
     map,
     law: None,
-    in_jiffies: false,
     feed: None,
     compared: &[
         (CALL_INIT, &["may_grow", "acked_bound_pkts", "min_rtt_us"]),

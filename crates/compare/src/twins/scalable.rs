@@ -8,7 +8,6 @@ pub const TWIN: Twin = Twin {
     name: "scalable",
     map: |_, _| {},
     law: None,
-    in_jiffies: false,
     feed: None,
     compared: &[],
     own_credit: false,

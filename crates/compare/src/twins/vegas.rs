@@ -13,7 +13,6 @@ pub const TWIN: Twin = Twin {
     name: "vegas",
     map,
     law: None,
-    in_jiffies: false,
     feed: None,
     compared: &[
         (CALL_INIT, ROUND),

@@ -14,7 +14,6 @@ pub const TWIN: Twin = Twin {
     name: "veno",
     map,
     law: None,
-    in_jiffies: false,
     feed: None,
     compared: &[
         (CALL_INIT, &["rtt.base_us", "increase_next"]),

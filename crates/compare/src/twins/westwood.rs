@@ -11,7 +11,6 @@ pub const TWIN: Twin = Twin {
     name: "westwood",
     map,
     law: None,
-    in_jiffies: true,
     feed: Some(feed),
     compared: &[
         (CALL_CWND_EVENT, &["relearn_min_rtt"]),
@@ -59,7 +58,7 @@ fn map(module: &Module<'_>, ours: &mut Ours<'_>) {
     ours.set("min_rtt_us", module.get("rtt_min") * us_per_jiffy);
     ours.set("rtt_us", module.get("rtt") * us_per_jiffy);
     ours.set("relearn_min_rtt", module.get("reset_rtt_min"));
-    ours.set("window_start_us", module.time_us("rtt_win_sx"));
+    ours.set("window_start_us", module.tick_us("rtt_win_sx"));
 }
 
 /// What the module has counted and its RTT, in our units

@@ -14,7 +14,6 @@ pub const TWIN: Twin = Twin {
     name: "yeah",
     map,
     law: None,
-    in_jiffies: false,
     feed: None,
     compared: &[
         (CALL_INIT, ROUND),

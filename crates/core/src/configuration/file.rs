@@ -8,7 +8,6 @@ use ccctl_console::UsageError;
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::daemon;
 use crate::settings::Setting;
 
 /// The whole file.
@@ -71,6 +70,9 @@ pub struct Rule {
     pub existing: bool,
 }
 
+/// Where the daemon listens, unless its file says otherwise.
+pub const SOCKET: &str = "/run/ccctl/ccctl.sock";
+
 /// `[api]`
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -83,7 +85,7 @@ pub struct Api {
 
 impl Default for Api {
     fn default() -> Self {
-        Self { socket: daemon::SOCKET.into(), read_group: "ccctl".to_owned() }
+        Self { socket: SOCKET.into(), read_group: "ccctl".to_owned() }
     }
 }
 

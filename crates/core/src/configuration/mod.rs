@@ -5,7 +5,7 @@ mod file;
 mod limits;
 mod resolve;
 
-pub use file::Level;
+pub use file::{Level, SOCKET};
 pub use limits::Limits;
 pub use resolve::{Configuration, Guard, Metrics, WantedInstance, WantedRule};
 

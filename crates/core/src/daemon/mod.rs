@@ -13,10 +13,9 @@ use ccctl_runfiles::{Holder, Lock, FOLDER};
 use crate::configuration::Configuration;
 use crate::plan::Step;
 
-pub use report::{DaemonStatus, GuardEvent, GuardReport, GuardedInstance, WindowInfo};
+pub use crate::configuration::SOCKET;
 
-/// Where the daemon listens, unless its file says otherwise.
-pub const SOCKET: &str = "/run/ccctl/ccctl.sock";
+pub use report::{DaemonStatus, GuardEvent, GuardReport, GuardedInstance, WindowInfo};
 
 /// The version by which daemon and command know that they understand each other.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

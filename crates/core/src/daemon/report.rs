@@ -26,6 +26,9 @@ pub struct DaemonStatus {
     pub reloads: u32,
     /// When kernel and file were last compared, RFC 3339.
     pub compared_at: Option<String>,
+    /// How often they were compared, to the end, since the start. Counts each look that found the kernel as the comparison before
+    /// had left it.
+    pub comparison_count: u64,
     /// When something was last put right or changed, RFC 3339.
     pub changed_at: Option<String>,
     /// What was done then.
@@ -43,6 +46,8 @@ pub struct GuardReport {
     pub limits: Limits,
     /// Instances that the file leaves out.
     pub left_out: Vec<String>,
+    /// Windows that have ended since the daemon was started or its `[guard]` changed.
+    pub window_count: u64,
     /// What connections of the fallback did in the last window; none before the first has ended.
     pub fallback_window: Option<WindowInfo>,
     /// Instances, from the end of their first window on.

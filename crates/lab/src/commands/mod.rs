@@ -29,16 +29,17 @@ pub use {
 
 use crate::arguments::Command;
 
-pub fn run(command: &Command) -> anyhow::Result<Exit> {
+pub fn run(command: Command) -> anyhow::Result<Exit> {
     match command {
-        Command::List(output) => list::run(output),
-        Command::Show(show) => show::run(show),
-        Command::Run(run) => run::run(run),
-        Command::Sweep(sweep) => run::sweep(sweep),
-        Command::Merge(merge) => merge::run(merge),
-        Command::Report(report) => report::run(report),
-        Command::Compare(compare) => compare::run(compare),
-        Command::Reproduction(reproduction) => reproduction::run(reproduction),
-        Command::Clean(output) => clean::run(output),
+        Command::List(output) => list::run(&output),
+        Command::Show(show) => show::run(&show),
+        Command::Run(run) => run::run(&run),
+        Command::Sweep(sweep) => run::sweep(&sweep),
+        Command::Merge(merge) => merge::run(&merge),
+        Command::Report(report) => report::run(&report),
+        Command::Compare(compare) => compare::run(&compare),
+        Command::Reproduction(reproduction) => reproduction::run(&reproduction),
+        Command::Modules(command) => ccctl_compare::run(command).map(|()| Exit::Done),
+        Command::Clean(output) => clean::run(&output),
     }
 }

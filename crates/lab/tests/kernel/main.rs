@@ -2,9 +2,9 @@
 //! The laboratory on the running kernel: needs root, and `--test-threads=1`.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
-mod kernel;
 mod netns_run;
 mod netns_scenario;
 mod netns_stop;
-#[path = "../program/scratch.rs"]
+#[path = "../support/scratch.rs"]
 mod scratch;
+mod support;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `ccctl lab run --backend netns`: the folder and the page of a run on the kernel, runs that are invalid, and what is refused.
 
-use crate::kernel;
+use crate::support;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
@@ -52,7 +52,7 @@ const PATIENT: [&str; 2] = ["--late", "5s"];
 
 #[test]
 fn a_scenario_runs_in_both_backends() {
-    kernel::test("both backends", 90, || {
+    support::test("both backends", 90, || {
         let scratch = scratch("both", DUMBBELL);
         let run = ["run", "./two.toml", "--backend", "both", "--series", "csv"];
         let output = command(&scratch, &[&run[..], &PATIENT].concat()).output().unwrap();
@@ -144,7 +144,7 @@ fn receivers() -> usize {
 /// Three at once over the same router, each with namespaces of its own: a flow finds its own path's rate.
 #[test]
 fn runs_at_once_do_not_see_each_other() {
-    kernel::test("runs at once", 60, || {
+    support::test("runs at once", 60, || {
         let scratch = scratch("at-once", DUMBBELL);
         let rates = ["4 Mbit/s", "8 Mbit/s", "12 Mbit/s"];
         let axis = format!("link.l.rate={}", rates.join(","));
@@ -173,7 +173,7 @@ fn runs_at_once_do_not_see_each_other() {
 /// Two scenarios at the same time: each finds its own rate, and the machine is theirs in one turn.
 #[test]
 fn scenarios_beside_each_other_share_the_machine() {
-    kernel::test("scenarios beside each other", 60, || {
+    support::test("scenarios beside each other", 60, || {
         let scratch = scratch("beside", DUMBBELL);
         std::fs::write(scratch.path("fast.toml"), DUMBBELL.replace("\"10 Mbit/s\"", "\"20 Mbit/s\"")).unwrap();
         let run = ["run", "./two.toml", "--backend", "netns", "--beside", "./fast.toml"];
@@ -195,7 +195,7 @@ fn scenarios_beside_each_other_share_the_machine() {
 /// No path is never late: every try is invalid, and none is a result.
 #[test]
 fn an_invalid_run_is_shown_and_is_no_result() {
-    kernel::test("an invalid run", 60, || {
+    support::test("an invalid run", 60, || {
         let scratch = scratch("invalid", &DUMBBELL.replace("\"3 s\"", "\"1 s\"").replace("warm_up = \"1 s\"\n", ""));
         let run = ["run", "./two.toml", "--backend", "netns", "--late", "1ns"];
         let output = command(&scratch, &[&run[..], &["--retries", "1"]].concat()).output().unwrap();
@@ -216,7 +216,7 @@ fn an_invalid_run_is_shown_and_is_no_result() {
 /// Where this kernel has netem the scenario runs over it; where it has none, one line says so, and nothing is made.
 #[test]
 fn netem_carries_packets_or_is_refused() {
-    kernel::test("netem", 60, || {
+    support::test("netem", 60, || {
         let scratch = scratch("netem", DUMBBELL);
         let run = ["run", "./two.toml", "--backend", "netns", "--path", "netem", "--series", "none"];
         let output = command(&scratch, &run).output().unwrap();
@@ -236,7 +236,7 @@ fn netem_carries_packets_or_is_refused() {
 /// Other bounds are another experiment; what the path has not is told with its place; nothing is made by any of this.
 #[test]
 fn what_cannot_be_is_refused_before_anything_is_made() {
-    kernel::test("refusals", 60, || {
+    support::test("refusals", 60, || {
         let scratch = scratch("refused", DUMBBELL);
         std::fs::write(scratch.path("codel.toml"), DUMBBELL.replace("\"droptail\"", "\"codel\"")).unwrap();
         let before = HostState::read().unwrap();

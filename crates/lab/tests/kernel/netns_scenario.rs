@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! A scenario on the running kernel: the algorithms are loaded by ccctl, the path is emulated.
 
-use crate::kernel;
+use crate::support;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ struct Loaded(String);
 impl Algorithms for ByLoader {
     fn provide(&self, algorithm: &str, parameters: &ParameterSet) -> Result<Box<dyn KernelAlgorithm>, BackendError> {
         let name = format!("lab_{}", self.0.fetch_add(1, Ordering::Relaxed));
-        kernel::load(algorithm, &name, Some(parameters));
+        support::load(algorithm, &name, Some(parameters));
         Ok(Box::new(Loaded(name)))
     }
 }
@@ -36,7 +36,7 @@ impl KernelAlgorithm for Loaded {
 
 impl Drop for Loaded {
     fn drop(&mut self) {
-        kernel::unload(&self.0);
+        support::unload(&self.0);
     }
 }
 
@@ -146,7 +146,7 @@ fn samples_agree(outcome: &Outcome) {
 
 #[test]
 fn a_dumbbell_runs_as_the_scenario_says() {
-    kernel::test("a scenario", 120, || {
+    support::test("a scenario", 120, || {
         let algorithms = ByLoader::default();
         let outcome = run(&setup(SCENARIO), &algorithms, no_bounds()).unwrap();
         flows_keep_their_times(&outcome);
@@ -156,7 +156,7 @@ fn a_dumbbell_runs_as_the_scenario_says() {
 
 #[test]
 fn parameters_reach_the_kernel() {
-    kernel::test("parameters", 60, || {
+    support::test("parameters", 60, || {
         let group = &setup(SCENARIO).groups[0];
         let loaded = ByLoader::default().provide(&group.algorithm, &group.parameters).unwrap();
         let parameters = Instance::named(loaded.kernel_name()).unwrap().parameters;
@@ -167,7 +167,7 @@ fn parameters_reach_the_kernel() {
 /// Each group has its own; no packet has been lost yet.
 #[test]
 fn slow_start_ends_at_the_threshold_that_was_asked_for() {
-    kernel::test("thresholds", 60, || {
+    support::test("thresholds", 60, || {
         let with = |pkts: u32| format!("[flows.tcp]\ninitial_ssthresh = \"{pkts} packets\"\n");
         let (early, late) = (with(20), with(30));
         let text = SCENARIO
@@ -185,7 +185,7 @@ fn slow_start_ends_at_the_threshold_that_was_asked_for() {
 /// No path is never late.
 #[test]
 fn an_invalid_run_has_no_outcome() {
-    kernel::test("an invalid run", 60, || {
+    support::test("an invalid run", 60, || {
         let short =
             SCENARIO.replace("\"10 s\"", "\"1 s\"").replace("\"7 s\"", "\"900 ms\"").replace("\"3 s\"", "\"100 ms\"");
         let bounds = Bounds { late: Duration::ZERO, late_windows_share: 0.0, ..Bounds::default() };

@@ -2,17 +2,17 @@
 //! `ccctl lab run --backend netns` that is stopped: by Ctrl-C it leaves nothing; what `kill -9` leaves, the next run takes away,
 //! and nothing else.
 
-use crate::kernel;
+use crate::support;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use crate::scratch::{Scratch, DUMBBELL};
 use ccctl_loader::Instance;
 use ccctl_testbed::{claim, eventually, Namespace, Turn};
-use kernel::{load, names, unload};
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 use serde_json::Value;
+use support::{load, names, unload};
 
 const LONG_ENOUGH: Duration = Duration::from_secs(20);
 /// Two groups, each with an instance.
@@ -76,7 +76,7 @@ fn short_run(scratch: &Scratch, out: &str) {
 
 #[test]
 fn ctrl_c_leaves_nothing() {
-    kernel::test("Ctrl-C", 60, || {
+    support::test("Ctrl-C", 60, || {
         let scratch = scratch("ctrl-c");
         let running = Running::start(&scratch, "stopped");
         let pid = running.pid;
@@ -89,7 +89,7 @@ fn ctrl_c_leaves_nothing() {
 
 #[test]
 fn what_a_kill_leaves_goes_with_clean_too() {
-    kernel::test("kill -9, and clean", 60, || {
+    support::test("kill -9, and clean", 60, || {
         let scratch = scratch("clean");
         let alive = Running::start(&scratch, "alive");
         let killed = Running::start(&scratch, "killed");
@@ -108,7 +108,7 @@ fn what_a_kill_leaves_goes_with_clean_too() {
 
 #[test]
 fn what_a_kill_leaves_goes_with_the_next_run_and_nothing_else_does() {
-    kernel::test("kill -9", 90, || {
+    support::test("kill -9", 90, || {
         let scratch = scratch("kill");
         // Names of a user's, one like those of the lab: process 1 is always there, and so is no other with its number.
         let of_user = ["lab_1_0", "lab_4194304_0", "mine"];

@@ -10,8 +10,9 @@ use ccctl_lab::experiment::Setup;
 use ccctl_lab::run::{run, summary_schema, Options, Report, RunError};
 use ccctl_lab::scenario::Scenario;
 
-use crate::running::{Scratch, SMALL};
+use crate::running::TEN_RUNS;
 use crate::scenario;
+use crate::scratch::Scratch;
 
 /// A simulator whose first runs are invalid.
 struct Flaky {
@@ -58,8 +59,8 @@ fn run_all(scenario: &Scenario, backend: &Flaky, out: &Path, retries: u32) -> Re
 
 #[test]
 fn invalid_runs_are_tried_again_and_are_no_results() {
-    let (scratch, scenario) = (Scratch::new("invalid"), scenario(SMALL).unwrap());
-    let out = scratch.folder("out");
+    let (scratch, scenario) = (Scratch::new("invalid"), scenario(TEN_RUNS).unwrap());
+    let out = scratch.path("out");
     // Three tries of the first run, three of the second, two of the third.
     let report = run_all(&scenario, &Flaky::new(8), &out, 2).unwrap();
     assert_eq!((report.ran, report.kept, report.invalid, report.cancelled), (8, 0, 2, false));
@@ -87,8 +88,8 @@ fn invalid_runs_are_tried_again_and_are_no_results() {
 
 #[test]
 fn runs_with_other_settings_are_another_experiment() {
-    let (scratch, scenario) = (Scratch::new("settings"), scenario(SMALL).unwrap());
-    let out = scratch.folder("out");
+    let (scratch, scenario) = (Scratch::new("settings"), scenario(TEN_RUNS).unwrap());
+    let out = scratch.path("out");
     run_all(&scenario, &Flaky::new(0), &out, 0).unwrap();
     let other = Flaky { bound: "2ms", ..Flaky::new(0) };
     assert!(matches!(run_all(&scenario, &other, &out, 0), Err(RunError::Foreign { .. })));
@@ -123,9 +124,9 @@ impl Backend for Garbled {
 /// Whichever backend it comes from, and in one sample of hundreds: 135,332,890 packets were seen where `ssthresh` was not called.
 #[test]
 fn a_run_with_an_impossible_window_is_invalid() {
-    let (scratch, scenario) = (Scratch::new("garbled"), scenario(SMALL).unwrap());
+    let (scratch, scenario) = (Scratch::new("garbled"), scenario(TEN_RUNS).unwrap());
     for (cwnd_pkts, is_valid) in [(1 << 20, true), ((1 << 20) + 1, false), (135_332_890, false)] {
-        let out = scratch.folder(&format!("out-{cwnd_pkts}"));
+        let out = scratch.path(&format!("out-{cwnd_pkts}"));
         let options = Options { out, jobs: 1, shard: None, series: None, retries: 0 };
         let report = run(&scenario, &Garbled { cwnd_pkts }, &options, &|_| (), &AtomicBool::new(false)).unwrap();
         if is_valid {

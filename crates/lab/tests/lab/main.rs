@@ -10,6 +10,8 @@ mod judging;
 mod measuring;
 mod reproduction;
 mod running;
+#[path = "../support/scratch.rs"]
+mod scratch;
 
 use std::path::{Path, PathBuf};
 

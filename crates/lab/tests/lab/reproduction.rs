@@ -13,7 +13,8 @@ use ccctl_lab::run::{run, Options, RunError};
 use ccctl_lab::scenario::{Override, Scenario};
 use ccctl_lab::shipped::shipped;
 
-use crate::running::{Scratch, SMALL};
+use crate::running::TEN_RUNS;
+use crate::scratch::Scratch;
 
 /// Beside T-1, utilisation > 10 at all five points.
 const MORE: &str = r#"
@@ -76,7 +77,7 @@ fn run_text(file: &str, text: &str, out: PathBuf, backend: &dyn Backend, set: &[
 
 /// A folder of runs whose utilisation is this, by repeat.
 fn made_up(out: PathBuf, backend: &dyn Backend, set: &[(&str, &str)], utilisation: [f64; 2]) -> PathBuf {
-    let out = run_text("small.toml", &format!("{SMALL}{MORE}"), out, backend, set);
+    let out = run_text("small.toml", &format!("{TEN_RUNS}{MORE}"), out, backend, set);
     for unit in fs::read_dir(out.join("units")).unwrap().flatten() {
         let mut record: serde_json::Value = serde_json::from_slice(&fs::read(unit.path()).unwrap()).unwrap();
         let repeat = record["repeat"].as_u64().unwrap() as usize;
@@ -108,9 +109,9 @@ fn has(text: &str, line: &str) {
 #[test]
 fn the_kernel_stands_beside_the_simulator() {
     let scratch = Scratch::new("column");
-    let sim = made_up(scratch.folder("small"), &Sim, &[], [90.0, 90.0]);
+    let sim = made_up(scratch.path("small"), &Sim, &[], [90.0, 90.0]);
     let set = [ONE_POINT, ("link.l.rate", "10 Mbit/s")];
-    let kernel = made_up(scratch.folder("small-netns"), &Kernel, &set, [40.0, 50.0]);
+    let kernel = made_up(scratch.path("small-netns"), &Kernel, &set, [40.0, 50.0]);
     let text = page(&[&kernel, &sim], &BTreeMap::new()).unwrap();
     // Three statements, all hold in ten simulated runs; on the kernel T-2 does not, T-1 has one place of five, T-3 none.
     has(&text, "| [small](#small) | 3 | 3 | 0 | 0 | 10 | 0 | 1 | 1 | 0 | 1 | 2 |\n");
@@ -143,10 +144,10 @@ fn the_kernel_stands_beside_the_simulator() {
 #[test]
 fn settings_nearest_to_the_simulators_decide() {
     let scratch = Scratch::new("settings");
-    let sim = made_up(scratch.folder("small"), &Sim, &[], [90.0, 90.0]);
+    let sim = made_up(scratch.path("small"), &Sim, &[], [90.0, 90.0]);
     let slower = ("link.l.rate", "4 Mbit/s");
-    let scaled = made_up(scratch.folder("scaled"), &Kernel, &[slower], [30.0, 30.0]);
-    let same = made_up(scratch.folder("same"), &Kernel, &[ONE_POINT], [40.0, 50.0]);
+    let scaled = made_up(scratch.path("scaled"), &Kernel, &[slower], [30.0, 30.0]);
+    let same = made_up(scratch.path("same"), &Kernel, &[ONE_POINT], [40.0, 50.0]);
     // T-1 is decided with the slower link only, T-2 by both, and T-3 was run with the slower link only.
     let rows = |text: &str| {
         has(text, "Kernel (1): 2 runs at 1 of 5 points, Linux 1.2.3, ccctl ");
@@ -171,8 +172,8 @@ fn settings_nearest_to_the_simulators_decide() {
 #[test]
 fn a_place_that_contradicts_decides() {
     let scratch = Scratch::new("contradicts");
-    let sim = made_up(scratch.folder("small"), &Sim, &[], [90.0, 90.0]);
-    let kernel = made_up(scratch.folder("small-netns"), &Kernel, &[ONE_POINT], [9.0, 9.0]);
+    let sim = made_up(scratch.path("small"), &Sim, &[], [90.0, 90.0]);
+    let kernel = made_up(scratch.path("small-netns"), &Kernel, &[ONE_POINT], [9.0, 9.0]);
     let text = page(&[&sim, &kernel], &BTreeMap::new()).unwrap();
     has(
         &text,
@@ -183,8 +184,8 @@ fn a_place_that_contradicts_decides() {
 #[test]
 fn folders_that_do_not_fit_are_refused() {
     let scratch = Scratch::new("unfit");
-    let sim = made_up(scratch.folder("small"), &Sim, &[], [90.0, 90.0]);
-    let kernel = made_up(scratch.folder("small-netns"), &Kernel, &[ONE_POINT], [9.0, 9.0]);
+    let sim = made_up(scratch.path("small"), &Sim, &[], [90.0, 90.0]);
+    let kernel = made_up(scratch.path("small-netns"), &Kernel, &[ONE_POINT], [9.0, 9.0]);
     let refused = |folders: &[&PathBuf]| page(folders, &BTreeMap::new()).unwrap_err().to_string();
     assert!(refused(&[&kernel]).contains("a result of small on the kernel and none of the simulator; "));
     assert!(refused(&[&sim, &sim]).contains("a second result of small in the simulator; "));
@@ -195,7 +196,7 @@ fn folders_that_do_not_fit_are_refused() {
 #[test]
 fn what_only_leaves_out_is_missing() {
     let scratch = Scratch::new("left-out");
-    let part = made_up(scratch.folder("small"), &Sim, &[ONE_POINT], [90.0, 90.0]);
+    let part = made_up(scratch.path("small"), &Sim, &[ONE_POINT], [90.0, 90.0]);
     let text = page(&[&part], &BTreeMap::new()).unwrap();
     has(&text, "| [small](#small) | 3 | 1 | 0 | 2 | 2 |\n");
 }
@@ -204,15 +205,15 @@ fn what_only_leaves_out_is_missing() {
 #[test]
 fn what_was_known_stays_beside_what_is_new() {
     let scratch = Scratch::new("record");
-    let sim = made_up(scratch.folder("small"), &Sim, &[], [90.0, 90.0]);
-    let kernel = made_up(scratch.folder("small-netns"), &Kernel, &[ONE_POINT], [40.0, 50.0]);
-    let file = scratch.folder("record.json");
+    let sim = made_up(scratch.path("small"), &Sim, &[], [90.0, 90.0]);
+    let kernel = made_up(scratch.path("small-netns"), &Kernel, &[ONE_POINT], [40.0, 50.0]);
+    let file = scratch.path("record.json");
     assert_eq!(Record::read(&file).unwrap(), Record::default());
     record_of(&[&sim, &kernel]).unwrap().write(&file).unwrap();
     let both = page(&[&sim, &kernel], &BTreeMap::new()).unwrap();
     assert_eq!(reproduction(&Record::read(&file).unwrap(), &BTreeMap::new()), both);
 
-    let later = made_up(scratch.folder("later/small"), &Sim, &[], [20.0, 20.0]);
+    let later = made_up(scratch.path("later/small"), &Sim, &[], [20.0, 20.0]);
     let mut record = Record::read(&file).unwrap();
     record.take(&[later]).unwrap();
     let text = reproduction(&record, &BTreeMap::new());
@@ -240,8 +241,8 @@ fn the_kernel_alone_stands_beside_what_is_known() {
         ];
         run_text("s4-same-start.toml", shipped.text, out, backend, &set)
     };
-    let sim = run_it(scratch.folder("s4"), &Sim, "[{ first = \"cubic\", second = \"cubic\" }]");
-    let kernel = run_it(scratch.folder("s4-netns"), &Kernel, "[{ first = \"fast\", second = \"fast\" }]");
+    let sim = run_it(scratch.path("s4"), &Sim, "[{ first = \"cubic\", second = \"cubic\" }]");
+    let kernel = run_it(scratch.path("s4-netns"), &Kernel, "[{ first = \"fast\", second = \"fast\" }]");
     let mut record = record_of(&[&sim]).unwrap();
     record.take(std::slice::from_ref(&kernel)).unwrap();
     let text = reproduction(&record, &BTreeMap::new());

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use ccctl_lab::backend::Sim;
@@ -13,9 +13,10 @@ use ccctl_lab::run::{
 use ccctl_lab::scenario::Scenario;
 
 use crate::scenario;
+use crate::scratch::Scratch;
 
 /// Three algorithms, two buffers, one left out, two repeats: ten short runs.
-pub const SMALL: &str = r#"title = "small"
+pub const TEN_RUNS: &str = r#"title = "small"
 [[link]]
 name = "l"
 rate = "5 Mbit/s"
@@ -54,28 +55,6 @@ text = "the link is used"
 check = [{ measure = "utilisation", is = ">", value = 10 }]
 "#;
 
-/// A folder of a test, removed at its end.
-pub struct Scratch(PathBuf);
-
-impl Scratch {
-    pub fn new(name: &str) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("lab-{name}-{}", std::process::id()));
-        drop(fs::remove_dir_all(&path));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    pub fn folder(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        drop(fs::remove_dir_all(&self.0));
-    }
-}
-
 fn options(out: &Path, jobs: usize) -> Options {
     Options { out: out.to_owned(), jobs, shard: None, series: None, retries: 0 }
 }
@@ -90,8 +69,8 @@ fn summary_bytes(folder: &Path) -> Vec<u8> {
 
 #[test]
 fn any_number_of_jobs_and_shards_makes_the_same_bytes() {
-    let (scratch, scenario) = (Scratch::new("jobs"), scenario(SMALL).unwrap());
-    let one = scratch.folder("one");
+    let (scratch, scenario) = (Scratch::new("jobs"), scenario(TEN_RUNS).unwrap());
+    let one = scratch.path("one");
     let report = run_all(&scenario, &options(&one, 1)).unwrap();
     assert_eq!((report.ran, report.kept, report.cancelled), (10, 0, false));
     assert_eq!((report.summary.runs_done, report.summary.runs), (10, 10));
@@ -99,18 +78,18 @@ fn any_number_of_jobs_and_shards_makes_the_same_bytes() {
     let json: serde_json::Value = serde_json::from_slice(&summary_bytes(&one)).unwrap();
     assert!(schema.is_valid(&json));
     assert!(!schema.is_valid(&serde_json::json!({ "format": 1 })));
-    let four = scratch.folder("four");
+    let four = scratch.path("four");
     run_all(&scenario, &options(&four, 4)).unwrap();
     assert_eq!(summary_bytes(&one), summary_bytes(&four));
     let mut shards = Vec::new();
     for number in 1..=3 {
-        let out = scratch.folder(&format!("shard-{number}"));
+        let out = scratch.path(&format!("shard-{number}"));
         let shard = Some(Shard { number, of: 3 });
         let report = run_all(&scenario, &Options { shard, ..options(&out, 2) }).unwrap();
         assert!((3..=4).contains(&report.ran));
         shards.push(out);
     }
-    let merged = scratch.folder("merged");
+    let merged = scratch.path("merged");
     merge(&shards, &merged).unwrap();
     assert_eq!(summary_bytes(&one), summary_bytes(&merged));
     assert_eq!(load(&merged).unwrap().canonical, scenario.canonical);
@@ -121,22 +100,22 @@ fn another_seed_makes_other_numbers_and_is_another_experiment() {
     let scratch = Scratch::new("seed");
     let at = |seed: &str| {
         let seed = ("run.seed".to_owned(), seed.to_owned());
-        Scenario::of_text(Path::new("s.toml"), SMALL, &[seed, ("run.repeats".to_owned(), "1".to_owned())]).unwrap()
+        Scenario::of_text(Path::new("s.toml"), TEN_RUNS, &[seed, ("run.repeats".to_owned(), "1".to_owned())]).unwrap()
     };
-    let (one, two) = (scratch.folder("one"), scratch.folder("two"));
+    let (one, two) = (scratch.path("one"), scratch.path("two"));
     let first = run_all(&at("1"), &options(&one, 2)).unwrap();
     let second = run_all(&at("2"), &options(&two, 2)).unwrap();
     assert_ne!(first.summary.points, second.summary.points);
     let refused = run_all(&at("2"), &options(&one, 1)).unwrap_err().to_string();
     assert!(refused.contains("choose another folder") && !refused.contains('\n'), "{refused}");
-    let refused = merge(&[one, two], &scratch.folder("three")).unwrap_err();
+    let refused = merge(&[one, two], &scratch.path("three")).unwrap_err();
     assert!(matches!(refused, RunError::Different { .. }), "{refused}");
 }
 
 #[test]
 fn what_was_stopped_goes_on_with_the_rest() {
-    let (scratch, scenario) = (Scratch::new("stop"), scenario(SMALL).unwrap());
-    let (whole, stopped) = (scratch.folder("whole"), scratch.folder("stopped"));
+    let (scratch, scenario) = (Scratch::new("stop"), scenario(TEN_RUNS).unwrap());
+    let (whole, stopped) = (scratch.path("whole"), scratch.path("stopped"));
     run_all(&scenario, &options(&whole, 2)).unwrap();
     let (cancel, finished) = (AtomicBool::new(false), AtomicUsize::new(0));
     let stop_after_four = |progress: ccctl_lab::run::Progress| {
@@ -160,13 +139,13 @@ fn what_was_stopped_goes_on_with_the_rest() {
 #[test]
 fn what_was_killed_goes_on_with_the_rest() {
     const OUT: &str = "CCCTL_TEST_KILLED_RUN";
-    let scenario = scenario(&SMALL.replace("repeats = 2", "repeats = 6")).unwrap();
+    let scenario = scenario(&TEN_RUNS.replace("repeats = 2", "repeats = 6")).unwrap();
     if let Some(out) = std::env::var_os(OUT) {
         run_all(&scenario, &options(Path::new(&out), 1)).unwrap();
         return;
     }
     let scratch = Scratch::new("kill");
-    let (whole, killed) = (scratch.folder("whole"), scratch.folder("killed"));
+    let (whole, killed) = (scratch.path("whole"), scratch.path("killed"));
     let mut child = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "running::what_was_killed_goes_on_with_the_rest"])
         .env(OUT, &killed)
@@ -192,8 +171,8 @@ fn what_was_killed_goes_on_with_the_rest() {
 
 #[test]
 fn a_run_that_is_cancelled_at_once_keeps_nothing_of_it() {
-    let (scratch, scenario) = (Scratch::new("cancel"), scenario(SMALL).unwrap());
-    let out = scratch.folder("out");
+    let (scratch, scenario) = (Scratch::new("cancel"), scenario(TEN_RUNS).unwrap());
+    let out = scratch.path("out");
     let cancel = AtomicBool::new(false);
     let at_first_sample = |_| cancel.store(true, Ordering::SeqCst);
     let report = run(&scenario, &Sim, &options(&out, 1), &at_first_sample, &cancel).unwrap();
@@ -203,10 +182,10 @@ fn a_run_that_is_cancelled_at_once_keeps_nothing_of_it() {
 
 #[test]
 fn texts_may_change_and_repeats_be_added() {
-    let (scratch, scenario) = (Scratch::new("texts"), scenario(SMALL).unwrap());
-    let out = scratch.folder("out");
+    let (scratch, scenario) = (Scratch::new("texts"), scenario(TEN_RUNS).unwrap());
+    let out = scratch.path("out");
     run_all(&scenario, &options(&out, 2)).unwrap();
-    let more = SMALL.replace("\"small\"", "\"larger\"").replace("repeats = 2", "repeats = 3");
+    let more = TEN_RUNS.replace("\"small\"", "\"larger\"").replace("repeats = 2", "repeats = 3");
     let report = run_all(&crate::scenario(&more).unwrap(), &options(&out, 2)).unwrap();
     assert_eq!((report.kept, report.ran), (10, 5));
     // A measure that was not asked for before needs its runs again.
@@ -217,8 +196,8 @@ fn texts_may_change_and_repeats_be_added() {
 
 #[test]
 fn folders_of_others_are_left_alone() {
-    let (scratch, scenario) = (Scratch::new("foreign"), scenario(SMALL).unwrap());
-    let out = scratch.folder("out");
+    let (scratch, scenario) = (Scratch::new("foreign"), scenario(TEN_RUNS).unwrap());
+    let out = scratch.path("out");
     fs::create_dir_all(&out).unwrap();
     fs::write(out.join("thesis.tex"), "x").unwrap();
     let refused = run_all(&scenario, &options(&out, 1)).unwrap_err();
@@ -228,8 +207,8 @@ fn folders_of_others_are_left_alone() {
 
 #[test]
 fn a_damaged_result_is_named() {
-    let (scratch, scenario) = (Scratch::new("damaged"), scenario(SMALL).unwrap());
-    let out = scratch.folder("out");
+    let (scratch, scenario) = (Scratch::new("damaged"), scenario(TEN_RUNS).unwrap());
+    let out = scratch.path("out");
     run_all(&scenario, &options(&out, 2)).unwrap();
     fs::write(out.join("units/00000-r0.json"), "{\"point\":").unwrap();
     let refused = run_all(&scenario, &options(&out, 1)).unwrap_err().to_string();
@@ -240,9 +219,9 @@ fn a_damaged_result_is_named() {
 fn series_are_kept_and_say_what_they_are() {
     let scratch = Scratch::new("series");
     let only = ("run.only".to_owned(), "[{ algorithm = \"cubic\", buffer = \"1 BDP\" }]".to_owned());
-    let scenario = Scenario::of_text(Path::new("small.toml"), SMALL, &[only]).unwrap();
+    let scenario = Scenario::of_text(Path::new("small.toml"), TEN_RUNS, &[only]).unwrap();
     for format in [SeriesFormat::Parquet, SeriesFormat::Csv] {
-        let out = scratch.folder(&format!("{format:?}"));
+        let out = scratch.path(&format!("{format:?}"));
         run_all(&scenario, &Options { series: Some(format), ..options(&out, 1) }).unwrap();
         let id = ccctl_lab::run::units(&scenario)[1];
         let flow = ccctl_series::read(&flow_series(&out, id, "b", 0).unwrap()).unwrap();
@@ -263,13 +242,13 @@ fn series_are_kept_and_say_what_they_are() {
 #[test]
 fn a_trace_goes_into_the_folder_and_into_the_identity() {
     let scratch = Scratch::new("trace");
-    let text = SMALL.replace("rate = \"5 Mbit/s\"", "trace = \"traces/even\"").replace("repeats = 2", "repeats = 1");
-    fs::create_dir_all(scratch.folder("traces")).unwrap();
-    let trace = scratch.folder("traces/even");
+    let text = TEN_RUNS.replace("rate = \"5 Mbit/s\"", "trace = \"traces/even\"").replace("repeats = 2", "repeats = 1");
+    fs::create_dir_all(scratch.path("traces")).unwrap();
+    let trace = scratch.path("traces/even");
     fs::write(&trace, "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n").unwrap();
-    let read = || Scenario::of_text(&scratch.folder("s.toml"), &text, &[]).unwrap();
+    let read = || Scenario::of_text(&scratch.path("s.toml"), &text, &[]).unwrap();
     assert_eq!(read().points[0].setup.links[0].rate.bits_per_s(), 12_000_000);
-    let out = scratch.folder("out");
+    let out = scratch.path("out");
     let report = run_all(&read(), &options(&out, 2)).unwrap();
     assert!((report.summary.points[0].measures["utilisation:l"].mean - 100.0).abs() < 15.0);
     assert_eq!(load(&out).unwrap().canonical, read().canonical);
@@ -331,7 +310,7 @@ tcp = { pacing = true }
 duration = "5 s"
 repeats = 2
 "#;
-    let report = run_all(&scenario(text).unwrap(), &options(&scratch.folder("out"), 2)).unwrap();
+    let report = run_all(&scenario(text).unwrap(), &options(&scratch.path("out"), 2)).unwrap();
     let goodput = |group: &str| report.summary.points[0].measures[&format!("goodput:{group}")].mean;
     for group in ["long", "one", "on-off", "web"] {
         assert!(goodput(group) > 0.0, "{group}");
@@ -392,7 +371,7 @@ text = "The newcomer takes half"
 check = [{ measure = "impact:old", at = { newcomer = "cubic" }, between = [-52, -48] }]
 "#;
     let scratch = Scratch::new("baseline");
-    let report = run_all(&scenario(text).unwrap(), &options(&scratch.folder("out"), 2)).unwrap();
+    let report = run_all(&scenario(text).unwrap(), &options(&scratch.path("out"), 2)).unwrap();
     let at = |point: usize, name: &str| report.summary.points[point].measures[name].mean;
     assert!((at(0, "impact:old")).abs() < 1e-9 && (at(0, "fair_to_reno:old") - 1.0).abs() < 1e-9);
     assert!((at(1, "impact:old") + 50.0).abs() < 0.5, "{}", at(1, "impact:old"));

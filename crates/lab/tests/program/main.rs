@@ -6,5 +6,6 @@ mod bad_input;
 mod hostile_input;
 mod pages;
 mod run;
+#[path = "../support/scratch.rs"]
 mod scratch;
 mod shards;

@@ -15,9 +15,9 @@ use super::installed::Installed;
 use super::object::load_iterator;
 use super::record::{self, rule_query, rule_report, RULE_CGROUP_NAME_BYTES};
 use crate::error::{Error, Result};
-use crate::migrate::{reason, Failure, MOST_PASSES};
 use crate::netns::{Namespace, NamespaceScan};
 use crate::pod::first_of;
+use crate::sockets::{reason, Failure, MOST_PASSES};
 
 const READ_BYTES: usize = 1 << 16;
 

@@ -38,8 +38,8 @@ pub(crate) use compile::compile;
 pub(crate) use installed::program_id;
 pub(crate) use sockops::{is_unsettled, settle};
 
+use crate::check::{Check, Status};
 use crate::error::{Error, Result};
-use crate::features::{Check, Status};
 use crate::lock::Lock;
 use crate::marks::{self, Mark};
 use live::RuleSocket;

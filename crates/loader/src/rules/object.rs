@@ -9,10 +9,9 @@ use libbpf_rs::{MapCore as _, MapFlags, Object, ObjectBuilder, OpenObject};
 use super::compile::Compiled;
 use super::installed::Installed;
 use super::record::rule_query;
-use crate::error::{Error, Result};
-use crate::object::last_words;
-use crate::verifier_log::write_log;
-use crate::{features, sys};
+use crate::error::{privileges_missing, Error, Result};
+use crate::sys;
+use crate::verifier_log::{last_words, write_log};
 
 /// The map that remembers what sockets have met: it goes from one program to the next.
 pub(super) const SOCKETS_MAP: &str = "rule_sockets";
@@ -75,7 +74,7 @@ fn load(what: &str, bytes: &[u8], prepare: impl FnOnce(&mut OpenObject) -> libbp
 fn load_error(what: &str, error: &libbpf_rs::Error, log: &str) -> Error {
     let refused = log.contains("PROG LOAD LOG");
     if !refused && error.kind() == libbpf_rs::ErrorKind::PermissionDenied {
-        return features::privileges_missing(&format!("load {what}"));
+        return privileges_missing(&format!("load {what}"));
     }
     // What libbpf puts in the place of fields that the kernel does not have.
     if log.contains("CO-RE relocation") || log.contains("unknown func") || log.contains("invalid func unknown") {

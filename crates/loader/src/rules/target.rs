@@ -5,8 +5,8 @@ use ccctl_catalog::{algorithm, algorithms, closest};
 
 use super::record::{RULE_CHOICES, RULE_FALLBACKS};
 use super::table::Choice;
-use crate::default::available_algorithms;
 use crate::error::{Error, Result};
+use crate::kernel::available_algorithms;
 use crate::object::Program;
 
 /// Weights are relative; larger ones only make draws less exact.
@@ -106,7 +106,7 @@ fn parse_choice(word: &str, weighted: bool, names: &Names) -> Result<Choice> {
     let mut found: Vec<String> = Vec::new();
     for member in &members {
         let name = if members.len() > 1 { names.kernel_name(member)? } else { names.present(member)? };
-        crate::load::check_name(&name)?;
+        crate::kernel::check_name(&name)?;
         if found.contains(&name) {
             return Err(wrong(word, format!("{name} once")));
         }

@@ -18,7 +18,7 @@ use super::table::{Rule, RuleTable};
 use super::{assignment, now_ns, read_rules, Assignment as _};
 use crate::error::{Error, Result};
 use crate::instance::Instance;
-use crate::migrate::reason;
+use crate::sockets::reason;
 
 const LISTENING: u8 = 10; // TCP_LISTEN
 

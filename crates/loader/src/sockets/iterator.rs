@@ -11,11 +11,11 @@ use libbpf_rs::{Iter, Link, Map, MapCore as _, MapHandle, Object, ObjectBuilder,
 
 use super::filter::SocketFilter;
 use super::raw::{socket_query, socket_record};
-use crate::error::{Error, Result};
+use crate::error::{privileges_missing, Error, Result};
 use crate::netns::Namespace;
-use crate::object::last_words;
 use crate::pod::values_of;
-use crate::{features, sys};
+use crate::sys;
+use crate::verifier_log::last_words;
 
 /// The iterator's own buffer in the kernel has half of this.
 const READ_BYTES: usize = 1 << 16;
@@ -23,10 +23,10 @@ const READ_BYTES: usize = 1 << 16;
 const SELECTED_MOST: u32 = 1 << 20;
 
 /// One of the programs in `sockets.bpf.c`, with the answer that it writes.
-pub(super) struct SocketProgramName<T>(pub(super) &'static str, PhantomData<fn() -> T>);
+pub(crate) struct SocketProgramName<T>(pub(super) &'static str, PhantomData<fn() -> T>);
 
 impl<T> SocketProgramName<T> {
-    pub(super) const fn new(name: &'static str) -> Self {
+    pub(crate) const fn new(name: &'static str) -> Self {
         Self(name, PhantomData)
     }
 }
@@ -72,7 +72,7 @@ impl<T: Pod + Send> SocketIterator<T> {
     }
 
     /// The same on maps that are there already, by name.
-    pub(super) fn on(
+    pub(crate) fn on(
         program: &SocketProgramName<T>,
         more: &[&str],
         maps: &[(&str, &MapHandle)],
@@ -117,7 +117,7 @@ impl<T: Pod + Send> SocketIterator<T> {
         Ok(records)
     }
 
-    pub(super) fn map(&self, name: &str) -> Result<Map<'_>> {
+    pub(crate) fn map(&self, name: &str) -> Result<Map<'_>> {
         let map = self.object.maps().find(|map| map.name() == name);
         map.ok_or_else(|| Error::kernel(format!("find the map {name}"), std::io::Error::other("no such map")))
     }
@@ -152,7 +152,7 @@ fn load(query: &socket_query, programs: &[&str], maps: &[(&str, &MapHandle)]) ->
             return Error::kernel("verify the socket iterator", cause);
         }
         if error.kind() == libbpf_rs::ErrorKind::PermissionDenied {
-            return features::privileges_missing("list TCP sockets");
+            return privileges_missing("list TCP sockets");
         }
         Error::libbpf(format!("load the socket iterator ({})", log.lines().last().unwrap_or_default()), &error)
     })

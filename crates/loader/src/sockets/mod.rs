@@ -9,27 +9,28 @@ mod count;
 mod filter;
 mod follower;
 mod iterator;
+mod moving;
 mod owners;
 mod program;
 mod rates;
 mod reader;
 mod record;
 mod totals;
-mod windows;
 
 pub use cgroup::CgroupPaths;
 pub use count::{count, SocketCounts, Usage};
 pub use filter::{SocketFilter, SocketState};
 pub use follower::{SocketFollower, SocketSample};
+pub use moving::Failure;
 pub use owners::{Owner, Owners};
 pub use program::{ProgramLayouts, SocketProgram};
 pub use rates::{AlgorithmRates, SocketRates};
 pub use reader::SocketReader;
 pub use record::{delivery_rate, Recovery, SocketRecord, Transport};
 pub use totals::{totals, AlgorithmTotals};
-pub use windows::{AlgorithmWindow, SocketWindow, SocketWindows};
 
-pub(crate) use iterator::SocketIterator;
+pub(crate) use iterator::{SocketIterator, SocketProgramName};
+pub(crate) use moving::{reason, MOST_PASSES};
 
 #[allow(clippy::all, clippy::pedantic, missing_docs, non_camel_case_types, unsafe_code, dead_code)]
 pub(crate) mod raw {

@@ -8,10 +8,10 @@ use ccctl_catalog::Layout;
 use libbpf_rs::Btf;
 
 use crate::bpffs;
-use crate::default::available_algorithms;
 use crate::error::Result;
 use crate::identity::{Identity, IDENTITY_MAP};
 use crate::instance::{find_map, open_maps, program_ids, registered_map_id};
+use crate::kernel::available_algorithms;
 use crate::sys;
 
 /// A program that sockets use.

@@ -14,7 +14,7 @@ fn run(waiting: Waiting, with_hog: bool) -> PathReport {
     let mut spec = spec(20, 20, Limit::Packets(100));
     spec.waiting = waiting;
     let path = Path::start(&spec).unwrap();
-    let router = path.placement().router.to_string();
+    let router = path.ends().placement().router.to_string();
     let mut hog = Command::new("taskset");
     hog.args(["--cpu-list", &router, "nice", "-n", "-20", "sh", "-c", "while :; do :; done"]);
     let _hog = with_hog.then(|| Background::start(&mut hog).unwrap());

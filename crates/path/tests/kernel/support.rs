@@ -36,20 +36,20 @@ pub fn carry(path: &Path, address: &str, algorithm: &str, bytes: u64) -> Deliver
         pause: Duration::ZERO,
     };
     let work = || {
-        let receiver = Receiver::start(path.receiver(), "::").unwrap();
-        let flows = Flows::start(path.sender(0), &sending(&receiver), 1).unwrap();
+        let receiver = Receiver::start(path.ends().receiver(), "::").unwrap();
+        let flows = Flows::start(path.ends().sender(0), &sending(&receiver), 1).unwrap();
         let delivered = flows.wait().unwrap().remove(0);
         assert!(receiver.failures().is_empty(), "{:?}", receiver.failures());
         delivered
     };
-    let delivered = path.placement().at_endpoints(work).unwrap();
+    let delivered = path.ends().placement().at_endpoints(work).unwrap();
     assert_eq!(delivered.bytes, bytes);
     delivered
 }
 
 /// No timer of the senders repeats what was not lost.
 pub fn without_probes(path: &Path) {
-    path.sender(0).set_sysctl("net/ipv4/tcp_early_retrans", "0").unwrap();
+    path.ends().sender(0).set_sysctl("net/ipv4/tcp_early_retrans", "0").unwrap();
 }
 
 /// A counter of the kernel: `group` and `name` as in `/proc/net/snmp` and `/proc/net/netstat`, or a name of

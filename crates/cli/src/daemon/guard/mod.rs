@@ -27,6 +27,7 @@ pub struct Guard {
     histories: BTreeMap<String, VecDeque<Window>>,
     events: VecDeque<GuardEvent>,
     due: Instant,
+    ended: u64,
 }
 
 impl Guard {
@@ -36,7 +37,7 @@ impl Guard {
         windows.look()?;
         let due = Instant::now() + guarding.limits.every();
         let guarding = guarding.clone();
-        Ok(Self { guarding, windows, histories: BTreeMap::new(), events: VecDeque::new(), due })
+        Ok(Self { guarding, windows, histories: BTreeMap::new(), events: VecDeque::new(), due, ended: 0 })
     }
 
     /// Does it watch just this?
@@ -74,6 +75,7 @@ impl Guard {
             let own = Measures::of(&self.guarding.limits, now.get(&name).unwrap_or(&none));
             has_tripped |= self.judge(&name, &Window { own, fallback })?;
         }
+        self.ended += 1;
         Ok(has_tripped)
     }
 
@@ -181,6 +183,7 @@ impl Guard {
         GuardReport {
             limits: limits.clone(),
             left_out: self.guarding.left_out.clone(),
+            window_count: self.ended,
             fallback_window: fallback.map(Into::into),
             watched: self.histories.iter().map(one).collect(),
             events: self.events.iter().cloned().collect(),

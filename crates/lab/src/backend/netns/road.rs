@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use ccctl_path::{NetemPath, Path, PathSpec, Placement, QueueSample};
+use ccctl_path::{Ends, NetemPath, Path, PathSpec, QueueSample};
 use ccctl_testbed::{Namespace, TestbedError};
 
 /// Which path carries packets.
@@ -30,31 +30,11 @@ impl Road {
         }
     }
 
-    pub(super) fn sender(&self, number: usize) -> &Namespace {
+    /// Its senders and its receiver.
+    pub(super) fn ends(&self) -> &Ends {
         match self {
-            Self::Emulated(path) => path.sender(number),
-            Self::Netem(path) => path.sender(number),
-        }
-    }
-
-    pub(super) fn receiver(&self) -> &Namespace {
-        match self {
-            Self::Emulated(path) => path.receiver(),
-            Self::Netem(path) => path.receiver(),
-        }
-    }
-
-    pub(super) fn ends(&self) -> Vec<&Namespace> {
-        match self {
-            Self::Emulated(path) => path.ends().collect(),
-            Self::Netem(path) => path.ends().collect(),
-        }
-    }
-
-    pub(super) fn placement(&self) -> &Placement {
-        match self {
-            Self::Emulated(path) => path.placement(),
-            Self::Netem(path) => path.placement(),
+            Self::Emulated(path) => path.ends(),
+            Self::Netem(path) => path.ends(),
         }
     }
 

@@ -41,17 +41,17 @@ fn run_there(backend: &Netns<'_>, setup: &Setup, seed: u64, watch: &Watch<'_>) -
     spec.bounds = backend.bounds.unwrap_or_else(|| Bounds::of(&spec));
     let algorithms = provide(backend, setup)?;
     let path = Road::start(backend.path, &spec)?;
-    for end in path.ends() {
+    for end in path.ends().all() {
         for (key, value) in sysctls(setup) {
             end.set_sysctl(key, value)?;
         }
     }
-    for end in path.ends() {
+    for end in path.ends().all() {
         path.set_route(end, &route(setup))?;
     }
     threshold::set(&path, setup, &route(setup))?;
     let run = Run::new(setup, seed, &path, &algorithms)?;
-    let (outcome, began, impossible) = path.placement().at_endpoints(|| run.carry_out(watch))??;
+    let (outcome, began, impossible) = path.ends().placement().at_endpoints(|| run.carry_out(watch))??;
     let (series, faults) = path.stop(began)?;
     drop(algorithms); // only now does no socket use them
     finish(outcome, &series, faults.into_iter().chain(impossible).collect())
@@ -173,7 +173,7 @@ impl<'a> Run<'a> {
 
     fn plan(&self, group: usize) -> FlowPlan<'a> {
         let spec = &self.setup.groups[group];
-        let (sender, receiver) = (self.path.sender(group), self.path.receiver());
+        let (sender, receiver) = (self.path.ends().sender(group), self.path.ends().receiver());
         let (from, to, address) = if spec.reverse {
             (receiver, sender, sender_v4(group).to_string())
         } else {
@@ -216,7 +216,7 @@ impl<'a> Run<'a> {
     /// The connections of each group.
     fn read_states(&self) -> Result<Vec<Vec<TcpState>>, BackendError> {
         let read = |(number, group): (usize, &Group)| {
-            let from = if group.reverse { self.path.receiver() } else { self.path.sender(number) };
+            let from = if group.reverse { self.path.ends().receiver() } else { self.path.ends().sender(number) };
             let has_state = self.layouts[number].as_ref().is_some_and(|layout| !layout.state.is_empty());
             if has_state {
                 Ok(self.states.read(from)?)

@@ -20,13 +20,13 @@ const PLAIN: &str = "reno";
 pub(super) fn set(path: &Road, setup: &Setup, attributes: &[String]) -> Result<(), TestbedError> {
     for (number, group) in setup.groups.iter().enumerate() {
         let Some(pkts) = group.tcp.initial_ssthresh_pkts else { continue };
-        let sender = path.sender(number);
+        let sender = path.ends().sender(number);
         // Locked, so that no connection changes it.
         let threshold = ["ssthresh".to_owned(), "lock".to_owned(), pkts.to_string()];
         path.set_route(sender, &[attributes, &threshold].concat())?;
         sender.set_sysctl("net/ipv4/tcp_no_ssthresh_metrics_save", "0")?;
         sender.set_sysctl("net/ipv4/tcp_no_metrics_save", "0")?;
-        connect_once(sender, path.receiver())?;
+        connect_once(sender, path.ends().receiver())?;
         sender.set_sysctl("net/ipv4/tcp_no_metrics_save", "1")?;
     }
     Ok(())

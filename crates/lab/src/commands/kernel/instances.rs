@@ -7,7 +7,9 @@ use std::time::Duration;
 use ccctl_catalog::ParameterSet;
 use ccctl_console::cause;
 use ccctl_lab::backend::{Algorithms, BackendError, KernelAlgorithm};
-use ccctl_loader::{available_algorithms, load, unload, Instance, LoadRequest, Lock, Program, UnloadOptions};
+use ccctl_loader::{
+    available_algorithms, load, recover, unload, Instance, LoadRequest, Lock, Program, Recovered, UnloadOptions,
+};
 
 use super::failed;
 use super::owner::Owner;
@@ -60,8 +62,8 @@ fn load_one(algorithm: &str, parameters: &ParameterSet) -> anyhow::Result<Loaded
 
 /// Takes the lock of those who change something. What a killed ccctl has left and cannot be finished keeps no run from going on.
 fn lock() -> anyhow::Result<Lock> {
-    let lock = Lock::take(LOCK_PATIENCE)?;
-    for left in lock.left() {
+    let Recovered { lock, left } = recover(LOCK_PATIENCE)?;
+    for left in left {
         // With stderr closed there is nobody to tell.
         let _ = writeln!(std::io::stderr(), "ccctl-lab: left by a ccctl that was killed: {left}");
     }

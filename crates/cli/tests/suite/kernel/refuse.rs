@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What must be refused: each with its code, one line of cause, one of remedy, and a kernel as before.
+
+use crate::support;
+use std::process::Command;
+use std::time::Duration;
+
+use ccctl_testbed::{run, run_ok, Connections, HostState, Network, SERVER_V6};
+use support::{ccctl, code, is_refusal, names, refuses, show, succeeds, Folder, CCCTL};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+#[test]
+fn names_that_do_not_exist_get_a_suggestion() {
+    support::test("unknown names", 60, || {
+        for (words, part) in [
+            (&["load", "cubci"][..], "cubic"),
+            (&["load", "hihgspeed"], "highspeed"),
+            (&["show", "cubci"], "cubic"),
+            (&["load", "CUBIC"], "CUBIC"),
+            (&["load", "nothing_like_it"], "nothing_like_it"),
+            (&["load", ""], ""),
+            (&["load", "bpf_cubic"], "cubic"),
+            (&["load", "highspeed", "--profile", "even206"], "even2006"),
+            (&["load", "cubic", "--profile", "../../etc/passwd"], "profile"),
+            (&["load", "cubic", "--profile", ""], "profile"),
+            (&["load", "reno", "--profile", "cubic2005"], "cubic2005"),
+            (&["swap", "bpf_cubic"], "bpf_cubic"),
+            (&["tune", "bpf_cubic", "beta_q10=800"], "bpf_cubic"),
+            (&["unload", "bpf_cubic"], "bpf_cubic"),
+            (&["unload", "cubic"], "cubic"),
+            (&["show", "../defaults"], "defaults"),
+            (&["unload", "../instances"], "instances"),
+        ] {
+            refuses(words, code::USAGE, &[part]);
+        }
+        succeeds(&["load", "cubic"]);
+        refuses(&["swap", "bpf_cubic", "--with", "scalabel"], code::USAGE, &["did you mean scalable"]);
+        refuses(&["swap", "bpf_cubci"], code::USAGE, &["did you mean bpf_cubic"]);
+        refuses(&["unload", "bpf_cubic", "bpf_nothing"], code::USAGE, &["bpf_nothing"]);
+        assert_eq!(names(), ["bpf_cubic"], "one wrong name: nothing is unloaded");
+        succeeds(&["unload", "bpf_cubic"]);
+    });
+}
+
+#[test]
+fn parameters_that_are_wrong_name_what_is_right() {
+    support::test("wrong parameters", 60, || {
+        for (change, parts) in [
+            ("beta_q10=5000", &["beta_q10", "512", "1000"][..]),
+            ("beta_q10=511", &["beta_q10", "512"]),
+            ("beta_q10=-1", &["beta_q10"]),
+            ("beta_q10=0.7", &["beta_q10"]),
+            ("beta_q10=99999999999999999999", &["beta_q10"]),
+            ("beta_q10=", &["beta_q10"]),
+            ("beta_q10= 717x", &["beta_q10"]),
+            ("beta_q1=717", &["did you mean beta_q10"]),
+            ("BETA_Q10=717", &["BETA_Q10"]),
+            ("nothing=1", &["nothing"]),
+            ("beta_q10", &["KEY=VALUE"]),
+            ("=717", &["KEY=VALUE"]),
+            ("", &["KEY=VALUE"]),
+            ("reno_friendly=maybe", &["reno_friendly", "on", "off"]),
+            ("slow_start_exit=later", &["slow_start_exit", "hystart"]),
+        ] {
+            refuses(&["load", "cubic", "--set", change], code::USAGE, parts);
+            refuses(&["load", "cubic", "--set", "c_q10=500", "--set", change, "--default"], code::USAGE, parts);
+        }
+        refuses(&["load", "cubic", "--set", "c_q10=500", "--set", "c_q10=600"], code::USAGE, &["twice"]);
+    });
+}
+
+#[test]
+fn wrong_usage_is_one_line_and_a_hint() {
+    support::test("usage", 60, || {
+        for words in [
+            &["laod", "cubic"][..],
+            &[],
+            &["load"],
+            &["load", "cubic", "--sett", "a=1"],
+            &["load", "cubic", "--set"],
+            &["load", "cubic", "reno"],
+            &["unload"],
+            &["unload", "--all", "bpf_cubic"],
+            &["tune", "bpf_cubic"],
+            &["tune"],
+            &["swap"],
+            &["show"],
+            &["list", "--jsno"],
+            &["migrate"],
+        ] {
+            refuses(words, code::USAGE, &["try:"]);
+        }
+        for words in [&["--help"][..], &["load", "--help"], &["--version"]] {
+            let output = ccctl(words);
+            assert!(output.success() && !output.stdout.is_empty() && output.stderr.is_empty(), "{words:?}");
+        }
+        let help = ccctl(&["--help"]).stdout;
+        for number in 0..=7 {
+            assert!(help.contains(&number.to_string()), "exit code {number} is not documented: {help}");
+        }
+    });
+}
+
+#[test]
+fn names_that_are_taken() {
+    support::test("taken", 60, || {
+        for built_in in ["cubic", "reno"] {
+            refuses(&["load", "cubic", "--as", built_in], code::REFUSED, &[built_in, "taken", "--as"]);
+        }
+        succeeds(&["load", "reno", "--as", "mine"]);
+        let before = show("mine");
+        refuses(&["load", "cubic", "--as", "mine"], code::REFUSED, &["mine", "taken", "reno"]);
+        refuses(&["load", "reno", "--as", "mine", "--set", "abc_limit_pkts=2"], code::REFUSED, &["other parameters"]);
+        assert_eq!(show("mine"), before);
+        succeeds(&["unload", "mine"]);
+    });
+}
+
+#[test]
+fn an_instance_in_use_stays() {
+    support::test("in use", 60, || {
+        succeeds(&["load", "cubic"]);
+        succeeds(&["load", "reno"]);
+        let network = Network::new().unwrap();
+        let mut connections = Connections::open(&network, SERVER_V6, Some("bpf_cubic"), 1).unwrap();
+        refuses(&["unload", "bpf_cubic"], code::REFUSED, &["1 socket", "--migrate-to", "--force"]);
+        drop(connections);
+        connections = Connections::open(&network, SERVER_V6, Some("bpf_cubic"), 7).unwrap();
+        refuses(&["unload", "bpf_reno", "bpf_cubic"], code::REFUSED, &["bpf_cubic", "7 sockets"]);
+        refuses(&["unload", "--all"], code::REFUSED, &["bpf_cubic", "7 sockets"]);
+        assert_eq!(names(), ["bpf_cubic", "bpf_reno"], "all are checked before the first is taken out");
+        connections.check().unwrap();
+        drop(connections);
+        succeeds(&["unload", "bpf_cubic", "bpf_reno"]);
+    });
+}
+
+#[test]
+fn without_privileges_every_command_says_so() {
+    support::test("unprivileged", 60, || {
+        let folder = Folder::new("unprivileged");
+        let copy = folder.path().join("ccctl"); // the build's folder may be closed to others
+        std::fs::copy(CCCTL, &copy).unwrap();
+        succeeds(&["load", "reno"]);
+        let before = HostState::read().unwrap();
+        for words in [
+            &["load", "cubic"][..],
+            &["swap", "bpf_reno", "--with", "cubic"],
+            &["tune", "bpf_reno", "abc_limit_pkts=1"],
+            &["migrate", "--from", "bpf_reno", "--to", "cubic"],
+            &["unload", "bpf_reno"],
+            &["unload", "--all"],
+            &["default", "reno"],
+        ] {
+            let nobody = &["--reuid", "65534", "--regid", "65534", "--clear-groups"][..];
+            let powerless_root = &["--bounding-set", "-all"][..];
+            for drop in [nobody, powerless_root] {
+                if words[0] == "default" && drop == powerless_root {
+                    continue; // a sysctl asks for the user id, not for a capability
+                }
+                support::prepare(words); // were it not refused, it must still not reach instances of others
+                let mut command = Command::new("setpriv");
+                command.args(drop).arg("--inh-caps=-all").arg("--no-new-privs").arg(&copy).args(words);
+                let output = run(&mut command, LIMIT).unwrap();
+                is_refusal(&format!("{drop:?} {words:?}"), &output, code::HOST, &["try:", "root"]);
+            }
+        }
+        ccctl_testbed::assert_same(&before);
+        // what needs no privileges works without
+        for words in [&["algorithms"][..], &["show", "cubic"], &["--help"]] {
+            let mut command = Command::new("setpriv");
+            command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]).arg(&copy).args(words);
+            run_ok(&mut command, LIMIT).unwrap();
+        }
+        succeeds(&["unload", "bpf_reno"]);
+    });
+}
+
+#[test]
+fn without_bpffs_the_remedy_is_named() {
+    support::test("no bpffs", 60, || {
+        for words in ["load cubic", "swap bpf_cubic", "tune bpf_cubic c_q10=500", "unload bpf_cubic"] {
+            let script = format!("umount /sys/fs/bpf && exec {CCCTL} {words}");
+            let mut command = Command::new("unshare");
+            let output = run(command.args(["--mount", "sh", "-c", &script]), LIMIT).unwrap();
+            is_refusal(words, &output, code::HOST, &["/sys/fs/bpf", "mount -t bpf"]);
+        }
+    });
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Compares Linux's own congestion control modules with this tree's algorithms: `ccctl-lab modules`, which
+//! `scripts/compare-modules` runs in the tree's top folder.
+//!
+//! It hooks into kernel functions in an emulated guest, and compiles C files when it runs. `record`, `send` and `receive` run
+//! in the guest, all else on the host, without privileges.
+
+mod btf;
+mod build;
+mod column;
+mod coverage;
+mod file;
+mod flows;
+mod hooks;
+mod measures;
+mod native;
+mod planted;
+mod record;
+mod replay;
+mod report;
+mod side;
+mod traffic;
+mod trial;
+mod twin;
+mod twins;
+mod untaken;
+mod verdict;
+mod watch;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{ensure, Context as _, Result};
+use clap::Subcommand;
+
+use file::Recording;
+use native::Algorithm;
+use replay::Mode;
+use report::Finding;
+use side::Side;
+use traffic::{Step, Watched};
+use twin::Twin;
+use twins::TWINS;
+
+/// What `ccctl-lab modules` does.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// In the guest: record the calls of a module's hooks
+    Record {
+        /// Algorithm
+        algorithm: String,
+        /// File of recorded calls
+        #[arg(long)]
+        to: PathBuf,
+        /// End when this file exists
+        #[arg(long)]
+        stop: PathBuf,
+        /// The kernel's `CONFIG_HZ`
+        #[arg(long)]
+        hz: u64,
+    },
+    /// In the guest: one connection, step by step
+    Send {
+        /// Algorithm
+        algorithm: String,
+        /// Receiver
+        to: SocketAddr,
+        /// Milliseconds before it connects
+        #[arg(long, default_value_t = 0)]
+        wait: u64,
+        /// File that the window goes to, every 20 ms
+        #[arg(long)]
+        series: Option<PathBuf>,
+        /// After so many reductions, make a file of the series' name with the ending `enough`
+        #[arg(long)]
+        enough: Option<u32>,
+        /// End `bulk` when this file exists
+        #[arg(long)]
+        stop: Option<PathBuf>,
+        /// `bulk:MS`, `idle:MS`, `drip:BYTES,EVERY_MS,TOTAL_MS`, `run:COMMAND`
+        steps: Vec<Step>,
+    },
+    /// Replay recordings and say what differs
+    Replay(Replay),
+    /// Measure series of windows, ALGORITHM.series, and draw them
+    Side(SideBySide),
+    /// Measure runs of five at once, ALGORITHM.near.flows and ALGORITHM.far.flows
+    Flows(FiveAtOnce),
+    /// In the guest: read what senders send; the next port acknowledges at once
+    Receive {
+        /// Where
+        address: SocketAddr,
+    },
+}
+
+/// `side`
+#[derive(Debug, clap::Args)]
+pub struct SideBySide {
+    /// Folder of series, ALGORITHM.series
+    series: PathBuf,
+    /// Which; default: all that there are
+    algorithms: Vec<String>,
+    /// Page that the table goes to; figures go to a folder of its name
+    #[arg(long)]
+    page: Option<PathBuf>,
+}
+
+/// `flows`
+#[derive(Debug, clap::Args)]
+pub struct FiveAtOnce {
+    /// Folder of runs
+    runs: PathBuf,
+    /// Which
+    #[arg(required = true)]
+    algorithms: Vec<String>,
+    /// Page that the table goes to
+    #[arg(long)]
+    page: Option<PathBuf>,
+}
+
+/// `replay`
+#[derive(Debug, clap::Args)]
+pub struct Replay {
+    /// Folder of recordings, ALGORITHM.calls
+    recordings: PathBuf,
+    /// Which; default: all that there are
+    algorithms: Vec<String>,
+    /// Write the table and the sections into this page
+    #[arg(long)]
+    page: Option<PathBuf>,
+    /// The recordings are of a few scenarios: one planted error caught of each algorithm is enough
+    #[arg(long)]
+    short: bool,
+}
+
+const CALLS_BEGIN: &str = "<!-- made by scripts/compare-modules: calls -->";
+const SIDE_BEGIN: &str = "<!-- made by scripts/compare-modules: side by side -->";
+const FLOWS_BEGIN: &str = "<!-- made by scripts/compare-modules: five at once -->";
+const PAGE_END: &str = "<!-- end -->";
+
+/// Does it.
+///
+/// # Errors
+/// What failed, or what differs that should not.
+pub fn run(command: Command) -> Result<()> {
+    match command {
+        Command::Record { algorithm, to, stop, hz } => {
+            let module = hooks::module(&algorithm).with_context(|| format!("Linux has no module {algorithm}"))?;
+            record::record(module, &to, &stop, hz)
+        }
+        Command::Send { algorithm, to, wait, series, enough, stop, steps } => {
+            let watched = Watched { wait: Duration::from_millis(wait), series, enough, stop };
+            traffic::send(&algorithm, to, &steps, &watched)
+        }
+        Command::Side(options) => side(&options),
+        Command::Flows(options) => five_at_once(&options),
+        Command::Replay(options) => replay(&options),
+        Command::Receive { address } => traffic::receive(address),
+    }
+}
+
+/// Replays all, prints a line for each, and writes the page; an error where anything differs that is not meant to.
+fn replay(options: &Replay) -> Result<()> {
+    let work = std::env::temp_dir().join(format!("ccctl-compare-{}", std::process::id()));
+    std::fs::create_dir_all(&work)?;
+    let findings: Result<Vec<Finding>> = TWINS
+        .into_iter()
+        .filter(|twin| options.algorithms.is_empty() || options.algorithms.iter().any(|name| name == twin.name))
+        .filter(|twin| options.recordings.join(format!("{}.calls", twin.name)).exists())
+        .map(|twin| find(twin, options, &work))
+        .collect();
+    std::fs::remove_dir_all(&work)?;
+    let findings = findings?;
+    ensure!(!findings.is_empty(), "no recordings in {}", options.recordings.display());
+    if let Some(page) = &options.page {
+        put(page, CALLS_BEGIN, &report::page(&findings))?;
+    }
+    let wrong: Vec<&str> =
+        findings.iter().filter(|finding| finding.tally.mismatches > 0).map(|finding| finding.twin.name).collect();
+    ensure!(wrong.is_empty(), "calls differ that should not: {}", wrong.join(" "));
+    let blind: Vec<&str> = findings
+        .iter()
+        .filter(|finding| misses_too_much(finding, options.short))
+        .map(|finding| finding.twin.name)
+        .collect();
+    ensure!(
+        blind.is_empty(),
+        "planted errors are not caught: {}; record what shows them, or give the reason in planted.rs",
+        blind.join(" ")
+    );
+    Ok(())
+}
+
+fn misses_too_much(finding: &Finding, short: bool) -> bool {
+    let escaped = finding.escaped().count();
+    escaped > if short { finding.planted.0.saturating_sub(1) } else { 0 }
+}
+
+fn find(twin: &'static Twin, options: &Replay, work: &Path) -> Result<Finding> {
+    let recording = read(twin, &options.recordings)?;
+    let library = work.join(format!("{}.so", twin.name));
+    let bpf = build::bpf_folder();
+    build::compile(&bpf.join(format!("algorithms/{}.bpf.c", twin.name)), &bpf.join("include"), &library, false)?;
+    let load = |more: &[(&str, &str)]| Algorithm::load(&library, twin.name, &replay::parameters(twin.name, more)?);
+    let tally = replay::replay(&recording, twin, &load(&[])?, &load(twin.other)?, Mode::All)?;
+    let branches = coverage::branches(&recording, twin, work)?;
+    let planted = planted::missed(&recording, twin, work)?;
+    let finding = Finding { twin, kernel: recording.header.kernel.clone(), tally, branches, planted };
+    println!(
+        "{:10} {:7} calls, {:7} equal, {:6} intended, {} mismatches, branches {} of {}, planted errors caught {} of {}",
+        twin.name,
+        finding.tally.calls(),
+        finding.tally.equal,
+        finding.tally.intended.iter().sum::<u64>(),
+        finding.tally.mismatches,
+        finding.branches.iter().filter(|branch| branch.count > 0).count(),
+        finding.branches.len(),
+        finding.planted.0 - finding.planted.1.len(),
+        finding.planted.0,
+    );
+    for example in &finding.tally.examples {
+        println!("  {example}");
+    }
+    for error in finding.escaped() {
+        println!("  not caught: {:?} for {:?}", error.wrong, error.right);
+    }
+    Ok(finding)
+}
+
+/// All recordings of an algorithm as one.
+fn read(twin: &Twin, folder: &Path) -> Result<Recording> {
+    let mut recording = Recording::read(&folder.join(format!("{}.calls", twin.name)))?;
+    let more = folder.join(format!("{}.corners.calls", twin.name));
+    if more.exists() {
+        recording.calls.extend(Recording::read(&more)?.calls);
+    }
+    Ok(recording)
+}
+
+/// Puts text into a page between a mark and the next end.
+fn put(page: &Path, begin: &str, text: &str) -> Result<()> {
+    let old = std::fs::read_to_string(page).with_context(|| format!("no page {}", page.display()))?;
+    let (head, rest) = old.split_once(begin).with_context(|| format!("the page has no {begin}"))?;
+    let (_, tail) = rest.split_once(PAGE_END).with_context(|| format!("the page has no {PAGE_END}"))?;
+    std::fs::write(page, format!("{head}{begin}\n\n{text}\n{PAGE_END}{tail}"))?;
+    Ok(())
+}
+
+fn side(options: &SideBySide) -> Result<()> {
+    let wanted = |name: &str| options.algorithms.is_empty() || options.algorithms.iter().any(|wanted| wanted == name);
+    let names: Vec<&'static str> = TWINS.into_iter().map(|twin| twin.name).filter(|name| wanted(name)).collect();
+    let side = Side::read(&names, &options.series)?;
+    if let Some(page) = &options.page {
+        put(page, SIDE_BEGIN, &side.page(&page.with_extension(""))?)?;
+    }
+    let wrong = side.wrong();
+    ensure!(wrong.is_empty(), "side by side these differ more than they may: {}", wrong.join(" "));
+    Ok(())
+}
+
+fn five_at_once(options: &FiveAtOnce) -> Result<()> {
+    let all = flows::read(&options.algorithms, &options.runs)?;
+    if let Some(page) = &options.page {
+        put(page, FLOWS_BEGIN, &flows::page(&all))?;
+    }
+    let wrong: Vec<&str> = all.iter().filter(|flows| flows.differs()).map(|flows| flows.algorithm.as_str()).collect();
+    ensure!(wrong.is_empty(), "five at once differ more than noise: {}", wrong.join(" "));
+    Ok(())
+}
