@@ -19,7 +19,7 @@ pub use sockets::{Migrate, Sockets};
 pub use top::Top;
 pub use trace::{Plot, Trace};
 
-/// TCP congestion control as something you load.
+/// Load, tune, swap and inspect TCP congestion control algorithms at run time.
 #[derive(Debug, Parser)]
 #[command(name = "ccctl", version, about, after_help = EXIT_CODES, disable_help_subcommand = true)]
 pub struct Arguments {
@@ -39,52 +39,52 @@ pub enum Command {
     Check(Check),
     /// Register an algorithm with the kernel
     Load(Load),
-    /// List what runs: instances, built-in algorithms, the default, sockets of each
+    /// List instances, built-in algorithms, the default, and the sockets of each
     List(Output),
     /// Change parameters of a running instance, live
     Tune(Tune),
     /// Replace the program behind a kernel name, atomically
     Swap(Swap),
-    /// List TCP sockets: algorithm, cgroup, process, window, RTT, rate, and what the algorithm keeps for each
+    /// List TCP sockets: algorithm, cgroup, process, window, RTT, rate, and the algorithm's state
     Sockets(Sockets),
     /// Move live connections to another algorithm
     Migrate(Migrate),
-    /// Take instances out of the kernel
+    /// Unload instances
     Unload(Unload),
     /// Show or set the default algorithm of this network namespace
     Default(Default),
     /// Choose the algorithms of a cgroup's connections
     Assign(Assign),
-    /// Take a rule out
+    /// Remove a rule
     Unassign(Unassign),
     /// List the rules
     Rules(Output),
-    /// Tell why a socket uses the algorithm that it uses
+    /// Explain why a socket uses its algorithm
     Why(Why),
-    /// Measure the ACK clock: arrival, waiting, processing, drops of ACKs, for each algorithm
+    /// Measure the ACK clock: arrival, waiting, processing and drops of ACKs, per algorithm
     Acks(Acks),
-    /// Watch algorithms, their sockets and one socket live
+    /// Show algorithms, their sockets and one socket live
     Top(Top),
-    /// List the metrics that the daemon has for Prometheus
+    /// List the metrics that the daemon exports to Prometheus
     Metrics(Output),
-    /// Trace sockets: window, RTT, losses, and what the algorithm keeps, over time
+    /// Record sockets over time: window, RTT, losses, and the algorithm's state
     Trace(Trace),
     /// Draw a trace
     Plot(Plot),
-    /// Run experiments: scenarios, their measures, papers' statements (the program ccctl-lab)
+    /// Run experiments: scenarios, their measures, papers' statements (executes ccctl-lab)
     #[command(disable_help_flag = true)]
     Lab(Lab),
-    /// Check what this host can do
+    /// Check what this host supports
     Doctor(Output),
-    /// Bring the host to what a configuration file says
+    /// Apply a configuration file
     Apply(Apply),
-    /// Show the daemon, its file, and what does not work
+    /// Show the daemon's status, configuration and errors
     Status(Output),
-    /// Show what the guard watches and has taken out of use, or arm it again
+    /// Show what the guard watches and has disabled, or enable an instance again
     Guard(Guard),
-    /// Take everything back to what was there before, and end the daemon
+    /// Undo everything ccctl has done on this host and stop the daemon
     Down(Output),
-    /// Serve the API, and keep the host as the configuration file has it
+    /// Apply a configuration file, correct drift, and serve the API
     Daemon(Daemon),
     /// Look at the object file on stdin
     #[command(name = ccctl_core::object_scan::COMMAND, hide = true)]
@@ -96,7 +96,7 @@ pub enum Command {
 pub struct Show {
     /// An algorithm (cubic) or a running instance (`bpf_cubic`)
     pub name: String,
-    /// List the parameters that only comparisons need as well, such as those that count as Linux's modules do
+    /// Also list the parameters that only comparisons need, such as those that count as Linux's modules do
     #[arg(long)]
     pub all: bool,
     /// How to print.
@@ -109,7 +109,7 @@ pub struct Show {
 pub struct Check {
     /// An algorithm, or an object file (a path, or a name that ends in .o)
     pub algorithm: String,
-    /// Take an object file although others than root can write it
+    /// Accept an object file that others than root can write
     #[arg(long)]
     pub trust_writable: bool,
     /// How to print.
@@ -120,7 +120,7 @@ pub struct Check {
 /// Where parameters come from: defaults, then the profile, then single values.
 #[derive(Debug, Args)]
 pub struct Parameters {
-    /// Take parameters from this profile
+    /// Use the parameters of this profile
     #[arg(long, value_name = "PROFILE")]
     pub profile: Option<String>,
     /// Set one parameter; may be repeated
@@ -133,16 +133,16 @@ pub struct Parameters {
 pub struct Load {
     /// An algorithm, or an object file (a path, or a name that ends in .o)
     pub algorithm: String,
-    /// Kernel name, up to 15 characters [default: `bpf_ALGORITHM`, shortened where that is longer]
+    /// Kernel name, up to 15 characters [default: `bpf_ALGORITHM`, shortened if that is longer]
     #[arg(long = "as", alias = "name", value_name = "NAME")]
     pub name: Option<String>,
     /// Parameters.
     #[command(flatten)]
     pub parameters: Parameters,
-    /// Make it the default of this network namespace; unloading restores the one before
+    /// Make it the default of this network namespace; unloading restores the previous one
     #[arg(long)]
     pub default: bool,
-    /// Take an object file although others than root can write it
+    /// Accept an object file that others than root can write
     #[arg(long)]
     pub trust_writable: bool,
     /// How to print.
@@ -168,13 +168,13 @@ pub struct Tune {
 pub struct Swap {
     /// Running instance
     pub name: String,
-    /// The algorithm or object file to put behind the name [default: the same algorithm, as this ccctl has it]
+    /// The algorithm or object file to put behind the name [default: the same algorithm, as this ccctl contains it]
     #[arg(long, value_name = "ALGORITHM")]
     pub with: Option<String>,
     /// Parameters.
     #[command(flatten)]
     pub parameters: Parameters,
-    /// Take an object file although others than root can write it
+    /// Accept an object file that others than root can write
     #[arg(long)]
     pub trust_writable: bool,
     /// How to print.
@@ -188,7 +188,7 @@ pub struct Unload {
     /// Running instances
     #[arg(required_unless_present = "all", conflicts_with = "all", value_name = "NAME")]
     pub names: Vec<String>,
-    /// All of them
+    /// All instances
     #[arg(long)]
     pub all: bool,
     /// Move their sockets to this algorithm first
@@ -222,7 +222,7 @@ pub struct Place {
     /// The cgroup of this systemd unit
     #[arg(long, value_name = "UNIT")]
     pub unit: Option<String>,
-    /// The cgroup that this process is in
+    /// The cgroup that contains this process
     #[arg(long, value_name = "PID")]
     pub pid: Option<u32>,
 }
@@ -236,16 +236,16 @@ pub struct Assign {
     /// Only connections with peers in this prefix
     #[arg(long, value_name = "CIDR")]
     pub to: Option<String>,
-    /// Only of this service: the peer's port of connections made, the own port of connections accepted
+    /// Only this service port: remote port for outgoing connections, local port for accepted ones
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub to_port: Option<u16>,
     /// What they get: NAME, NAME|NAME... (the first that the kernel has), or NAME=WEIGHT,NAME=WEIGHT... (drawn for each)
     #[arg(value_name = "TARGETS")]
     pub targets: String,
-    /// Also move connections that are alive
+    /// Also move live connections
     #[arg(long)]
     pub existing: bool,
-    /// Accept a cgroup that is not there yet
+    /// Accept a cgroup that does not exist yet
     #[arg(long)]
     pub absent_ok: bool,
     /// How to print.
@@ -269,7 +269,7 @@ pub struct WhichRule {
     /// The rule for the cgroup of this systemd unit
     #[arg(long, value_name = "UNIT")]
     pub unit: Option<String>,
-    /// The rule for the cgroup that this process is in
+    /// The rule for the cgroup that contains this process
     #[arg(long, value_name = "PID")]
     pub pid: Option<u32>,
 }
@@ -301,7 +301,7 @@ pub struct WhichSocket {
     /// The socket with this cookie, in decimal, or in hex with 0x (ss -e shows it in hex, after sk:)
     #[arg(long, value_name = "COOKIE", value_parser = cookie)]
     pub cookie: Option<u64>,
-    /// Sockets with this own address and port
+    /// Sockets with this local address and port
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub src: Option<SocketAddr>,
     /// All TCP sockets of this process
@@ -333,13 +333,13 @@ fn cookie(text: &str) -> Result<u64, std::num::ParseIntError> {
 /// `ccctl apply`
 #[derive(Debug, Args)]
 pub struct Apply {
-    /// The file
+    /// Configuration file
     #[arg(default_value = ccctl_core::configuration::PATH)]
     pub file: PathBuf,
-    /// Only print what would be done
+    /// Only print what would change
     #[arg(long)]
     pub dry_run: bool,
-    /// Take the file, and object files that it names, although others than root can write them
+    /// Accept a file, and object files that it names, that others than root can write
     #[arg(long)]
     pub trust_writable: bool,
     /// How to print.
@@ -350,10 +350,10 @@ pub struct Apply {
 /// `ccctl daemon`
 #[derive(Debug, Args)]
 pub struct Daemon {
-    /// The file [default: /etc/ccctl/ccctl.toml, if there is one]
+    /// Configuration file [default: /etc/ccctl/ccctl.toml, if it exists]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Take the file, and object files that it names, although others than root can write them
+    /// Accept a file, and object files that it names, that others than root can write
     #[arg(long)]
     pub trust_writable: bool,
     /// Write the log as JSON lines
@@ -364,14 +364,14 @@ pub struct Daemon {
 /// What `load` starts first for an object file.
 #[derive(Debug, Args)]
 pub struct Look {
-    /// The process that waits for it
+    /// The process that waits for the answer
     pub parent: u32,
 }
 
 /// `ccctl acks`
 #[derive(Debug, Args)]
 pub struct Acks {
-    /// Interface to measure; may be repeated [default: all that are up, loopback included]
+    /// Interface to measure; may be repeated [default: all that are up, including loopback]
     #[arg(long = "interface", short, value_name = "IF")]
     pub interfaces: Vec<String>,
     /// Measure in this network namespace: a name in /run/netns or the path of a namespace file
@@ -380,16 +380,16 @@ pub struct Acks {
     /// How long [default: 10s; with --watch until Ctrl-C]
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     pub time: Option<std::time::Duration>,
-    /// Count ACKs slower than the mean time between data packets of 1500 bytes at this rate (250mbit)
+    /// Report ACKs that take longer than the time to send one 1500-byte packet at this rate (250mbit)
     #[arg(long, value_name = "RATE")]
     pub rate: Option<String>,
-    /// Where ACKs are stamped; auto takes native XDP on hardware and tc ingress elsewhere
+    /// Where ACKs are stamped; auto is native XDP on hardware and tc ingress elsewhere
     #[arg(long = "at", value_name = "PLACE", value_enum, default_value_t)]
     pub place: StampPlace,
-    /// Time every ACK; otherwise one in 8 is timed, at a fraction of the cost. All are counted either way
+    /// Time every ACK, not one in 8; costs more. All ACKs are counted in both cases
     #[arg(long)]
     pub every_ack: bool,
-    /// Show it live
+    /// Show the measurement live
     #[arg(long, conflicts_with = "json")]
     pub watch: bool,
     /// How to print.
@@ -400,7 +400,7 @@ pub struct Acks {
 /// Where ACKs are stamped.
 #[derive(Debug, Clone, Copy, std::default::Default, clap::ValueEnum)]
 pub enum StampPlace {
-    /// The earliest that costs little
+    /// The earliest place with a low cost
     #[default]
     Auto,
     /// XDP in the driver
@@ -414,7 +414,7 @@ pub enum StampPlace {
 /// `ccctl lab`
 #[derive(Debug, Args)]
 pub struct Lab {
-    /// What ccctl-lab takes: `ccctl lab --help` lists it
+    /// Arguments of ccctl-lab: `ccctl lab --help` lists them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
     pub arguments: Vec<OsString>,
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `ccctl`: TCP congestion control as something you load.
+//! `ccctl`: load, tune, swap and inspect TCP congestion control algorithms at run time.
 
 mod api;
 mod arguments;

@@ -26,29 +26,29 @@ pub enum Command {
     List(Output),
     /// Print a scenario's file, to copy and change
     Show(Show),
-    /// Run scenarios, and draw a page of each; the same command goes on where it was stopped
+    /// Run scenarios and draw a page of each; the same command continues where it was stopped
     Run(Run),
     /// Run a scenario over values of your choice
     Sweep(Sweep),
-    /// Put the folders of shards together
+    /// Join the folders of shards
     Merge(Merge),
     /// Draw the page of a folder again
     Report(Report),
-    /// Put two folders of one scenario side by side
+    /// Compare two folders of one scenario
     Compare(Compare),
     /// Compare Linux's own modules with the algorithms of the source tree: scripts/compare-modules
     #[command(subcommand, hide = true)]
     Modules(ccctl_compare::Command),
-    /// Print the table of what papers state and what came out here
+    /// Print a table of papers' statements and our results
     Reproduction(Reproduction),
-    /// Take away what killed runs on the kernel have left; the next run does so, too
+    /// Clean up after killed kernel runs (the next run also does this)
     Clean(Output),
 }
 
 /// `ccctl lab show`
 #[derive(Debug, Args)]
 pub struct Show {
-    /// A name out of `ccctl lab list`
+    /// A name from `ccctl lab list`
     pub name: String,
     /// How to print.
     #[command(flatten)]
@@ -58,22 +58,22 @@ pub struct Show {
 /// Which runs of a scenario are made, and what is changed in it.
 #[derive(Debug, Clone, Args)]
 pub struct Part {
-    /// Set a value of the scenario, such as link.bottleneck.rate='"1 Gbit/s"'; may be repeated
+    /// Set a value of the scenario, such as 'link.bottleneck.rate=1 Gbit/s'; may be repeated
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub set: Vec<String>,
-    /// Only these values of an axis: 'buffer=40 packets'; may be repeated
+    /// Run only these values of an axis: 'buffer=40 packets'; may be repeated
     #[arg(long, value_name = "AXIS=VALUE")]
     pub only: Vec<String>,
-    /// Another seed
+    /// Use another seed
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// So many repeats of each point
+    /// Number of repetitions per grid point
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub repeats: Option<u32>,
     /// Leave out the paper's values and statements
     #[arg(long)]
     pub no_paper: bool,
-    /// Runs at once [default: processors; netns: 1]
+    /// Parallel runs [default: processors; netns: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
 }
@@ -81,29 +81,29 @@ pub struct Part {
 /// How scenarios are run.
 #[derive(Debug, Args)]
 pub struct Choice {
-    /// What runs it
+    /// Where to run
     #[arg(long, value_enum, default_value_t)]
     pub backend: BackendChoice,
-    /// On the netns backend: what is later than this is late, and too much of it makes a run invalid [default: a
+    /// On the netns backend: packets delayed beyond this count as late; too many invalidate the run [default: a
     /// twentieth of each path's RTT, 1ms to 10ms]
     #[arg(long, value_name = "TIME", value_parser = lateness)]
     pub late: Option<Duration>,
-    /// Tries again of a run that the netns backend calls invalid
+    /// How often to retry a run that the netns backend calls invalid
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub retries: u32,
     /// On the netns backend: what carries packets
     #[arg(long, value_enum, default_value_t)]
     pub path: PathChoice,
-    /// Only part I of N of all runs; `ccctl lab merge` puts the parts together
+    /// Run only part I of N; `ccctl lab merge` joins the parts
     #[arg(long, value_name = "I/N")]
     pub shard: Option<String>,
-    /// Where folders are made, one a scenario
+    /// Where to make the folders, one per scenario
     #[arg(long, value_name = "DIR", default_value = "ccctl-lab")]
     pub out: PathBuf,
-    /// In which files time series are kept
+    /// Format of the time series
     #[arg(long, value_enum, default_value_t)]
     pub series: SeriesChoice,
-    /// Show the page in the browser when it is there
+    /// Show the page in the browser at the end
     #[arg(long)]
     pub open: bool,
     /// How to print.
@@ -114,13 +114,13 @@ pub struct Choice {
 /// `ccctl lab run`
 #[derive(Debug, Args)]
 pub struct Run {
-    /// Names out of `ccctl lab list`, or files
+    /// Names from `ccctl lab list`, or files
     #[arg(required = true, value_name = "SCENARIO")]
     pub scenarios: Vec<String>,
     /// Of these.
     #[command(flatten)]
     pub part: Part,
-    /// Another scenario at the same time, with runs and jobs of its own, quoted as in a shell: 's4-pairs --only first=bic
+    /// Run another scenario at the same time, with its own runs and jobs, quoted as in a shell: 's4-pairs --only first=bic
     /// --jobs 3'; may be repeated
     #[arg(long, value_name = "SCENARIO [OPTIONS]", value_parser = beside)]
     pub beside: Vec<Beside>,
@@ -133,7 +133,7 @@ pub struct Run {
 #[derive(Debug, Clone, Parser)]
 #[command(no_binary_name = true, disable_help_flag = true)]
 pub struct Beside {
-    /// A name out of `ccctl lab list`, or a file
+    /// A name from `ccctl lab list`, or a file
     pub scenario: String,
     /// Of it.
     #[command(flatten)]
@@ -148,9 +148,9 @@ fn beside(text: &str) -> Result<Beside, String> {
 /// `ccctl lab sweep`
 #[derive(Debug, Args)]
 pub struct Sweep {
-    /// A name out of `ccctl lab list`, or a file
+    /// A name from `ccctl lab list`, or a file
     pub scenario: String,
-    /// An axis of your own: a path and its values, 'link.bottleneck.delay=10 ms,20 ms,40 ms'; may be repeated
+    /// An additional axis: a path and its values, 'link.bottleneck.delay=10 ms,20 ms,40 ms'; may be repeated
     #[arg(long, value_name = "PATH=V1,V2...")]
     pub axis: Vec<String>,
     /// Of it.
@@ -177,7 +177,7 @@ pub struct Merge {
 /// `ccctl lab report`
 #[derive(Debug, Args)]
 pub struct Report {
-    /// A folder that `ccctl lab run` has made
+    /// A folder of `ccctl lab run`
     pub folder: PathBuf,
     /// Show the page in the browser
     #[arg(long)]
@@ -190,11 +190,11 @@ pub struct Report {
 /// `ccctl lab compare`
 #[derive(Debug, Args)]
 pub struct Compare {
-    /// A folder that `ccctl lab run` has made
+    /// A folder of `ccctl lab run`
     pub first: PathBuf,
     /// Another one of the same scenario
     pub second: PathBuf,
-    /// Also equal: values that differ by no more than so many percent of the first; may be repeated [default: 0; between
+    /// Treat values as equal that differ by at most this percentage of the first; may be repeated [default: 0; between
     /// backends 3 for goodput, 15 for loss epochs, 10 for windows, and so on]
     #[arg(long, value_name = "[MEASURE=]PCT")]
     pub tolerance: Vec<String>,
@@ -204,13 +204,13 @@ pub struct Compare {
     /// Write a page with both on one set of axes
     #[arg(long, value_name = "FILE")]
     pub page: Option<PathBuf>,
-    /// Write the pictures of this page into a folder: 1.svg and so on
+    /// Write the pictures of the page into a folder: 1.svg and so on
     #[arg(long, value_name = "DIR")]
     pub pictures: Option<PathBuf>,
-    /// Print a Markdown table: a row for each place
+    /// Print a Markdown table: a row per grid point
     #[arg(long, conflicts_with = "json")]
     pub markdown: bool,
-    /// End with code 6 if anything differs
+    /// Exit with code 6 if anything differs
     #[arg(long)]
     pub fail: bool,
     /// How to print.
@@ -221,13 +221,13 @@ pub struct Compare {
 /// `ccctl lab reproduction`
 #[derive(Debug, Args)]
 pub struct Reproduction {
-    /// Folders that `ccctl lab run` has made
+    /// Folders of `ccctl lab run`
     #[arg(required_unless_present = "record", value_name = "DIR")]
     pub folders: Vec<PathBuf>,
-    /// What earlier runs gave: the page has it, too, but for what the folders have, which is written there
+    /// JSON file with the results of earlier runs. Results in DIR take precedence and are written to it
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
-    /// What was tried where a statement does not hold, by its id
+    /// TOML file that says, by statement, what was tried if it does not hold
     #[arg(long, value_name = "FILE")]
     pub notes: Option<PathBuf>,
 }
@@ -240,17 +240,17 @@ pub enum BackendChoice {
     Sim,
     /// The running kernel, over an emulated path between network namespaces; needs root
     Netns,
-    /// One after the other, and a page with both
+    /// Both, one after the other, and a page with both
     Both,
 }
 
 /// What carries packets on the netns backend.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum PathChoice {
-    /// The lab's own router, which measures how late it is
+    /// The lab's router, which measures its own lateness
     #[default]
     Emulator,
-    /// The kernel's netem, where it has one: drop-tail in packets and independent losses
+    /// The kernel's netem, if it has one: drop-tail in packets and independent losses
     Netem,
 }
 
@@ -262,7 +262,7 @@ pub enum SeriesChoice {
     Parquet,
     /// CSV, for all runs
     Csv,
-    /// Not at all: measures only
+    /// None: measures only
     None,
 }
 

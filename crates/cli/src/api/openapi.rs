@@ -29,7 +29,7 @@ pub fn document() -> Value {
         "info": {
             "title": "ccctl",
             "version": VERSION,
-            "description": "TCP congestion control as something you load. HTTP over a unix socket; root changes, the \
+            "description": "TCP congestion control as loadable BPF. HTTP over a unix socket; root changes, the \
                             configured group reads. A request that changes nothing may be a GET or a POST; one that \
                             changes something is a POST. Requests speak of the network namespace of the process that \
                             has connected.",

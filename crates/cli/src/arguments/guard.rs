@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Guard {
-    /// What to do; without, only show.
+    /// What to do; by default, show.
     #[command(subcommand)]
     pub command: Option<GuardCommand>,
     /// How to print.
@@ -19,9 +19,9 @@ pub struct Guard {
 /// `ccctl guard ...`
 #[derive(Debug, Subcommand)]
 pub enum GuardCommand {
-    /// Use and watch an instance again; connections that were moved stay where they are
+    /// Enable an instance again; connections that were moved stay on the fallback
     Rearm {
-        /// Instance that is out of use
+        /// Disabled instance
         name: String,
         /// How to print.
         #[command(flatten)]

@@ -6,31 +6,31 @@ use clap::Args;
 
 use ccctl_core::operations::{Column, SocketFilter};
 
-/// Which sockets: all that is said must hold.
+/// Which sockets: filters are combined with AND.
 #[derive(Debug, Args)]
 pub struct SocketSelection {
-    /// Made in this cgroup (v2) or below it
+    /// Sockets created in this cgroup (v2) or below
     #[arg(long, value_name = "PATH")]
     pub cgroup: Option<String>,
-    /// Open in this process
+    /// Sockets held open by this process
     #[arg(long, value_name = "PID")]
     pub pid: Option<u32>,
-    /// With this port at either end
+    /// Sockets with this local or remote port
     #[arg(long)]
     pub port: Option<u16>,
     /// Sockets with this local address and port; IPv6 addresses in brackets
     #[arg(long, value_name = "ADDRESS[:PORT]")]
     pub src: Option<String>,
-    /// With this remote end
+    /// Sockets with this remote address and port
     #[arg(long, value_name = "ADDRESS[:PORT]")]
     pub dst: Option<String>,
-    /// In this state: established, listen, connected (all but listen), ...; may be repeated
+    /// Sockets in this state: established, listen, connected (all except listen), ...; may be repeated
     #[arg(long)]
     pub state: Vec<String>,
-    /// With this cookie (`SO_COOKIE`), decimal or 0x...
+    /// The socket with this cookie (`SO_COOKIE`), decimal or 0x...
     #[arg(long, value_parser = cookie)]
     pub cookie: Option<u64>,
-    /// Of this network namespace: a name in /run/netns or the path of a namespace file
+    /// Sockets of this network namespace: a name in /run/netns or the path of a namespace file
     #[arg(long, value_name = "NAME|PATH")]
     pub netns: Option<String>,
 }
@@ -67,7 +67,7 @@ fn cookie(text: &str) -> Result<u64, std::num::ParseIntError> {
 /// `ccctl sockets`
 #[derive(Debug, Args)]
 pub struct Sockets {
-    /// Of this algorithm: an instance or a built-in one
+    /// Sockets that use this algorithm, an instance or a built-in one
     #[arg(long, value_name = "NAME")]
     pub instance: Option<String>,
     /// Which.
@@ -76,7 +76,7 @@ pub struct Sockets {
     /// Sort by this column: text from a to z, numbers from the largest
     #[arg(long, value_name = "COLUMN", hide_possible_values = true)]
     pub sort: Option<Column>,
-    /// Print at most so many
+    /// Maximum number of rows
     #[arg(long, value_name = "NUMBER")]
     pub limit: Option<usize>,
     /// Print all columns
@@ -102,10 +102,10 @@ pub struct Migrate {
     /// All sockets of all network namespaces
     #[arg(long)]
     pub all: bool,
-    /// To this one; the name that they use takes them to the program after a swap
+    /// Target algorithm; the same name as --from moves sockets to the new program after a swap
     #[arg(long, value_name = "NAME")]
     pub to: String,
-    /// Only count
+    /// Only count the sockets
     #[arg(long)]
     pub dry_run: bool,
     /// How to print.

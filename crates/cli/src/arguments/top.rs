@@ -9,19 +9,19 @@ use clap::Args;
 /// `ccctl top`
 #[derive(Debug, Args)]
 pub struct Top {
-    /// Time between two looks
+    /// Time between two samples
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time)]
     pub every: Duration,
-    /// Time ACKs from the start; costs a few per cent, so that otherwise only the key `a` turns it on
+    /// Start with ACK timing on (same as pressing `a`; costs a few percent CPU)
     #[arg(long)]
     pub acks: bool,
-    /// Interface on which ACKs are timed; may be repeated [default: all that are up, loopback included]
+    /// Interface on which ACKs are timed; may be repeated [default: all that are up, including loopback]
     #[arg(long = "interface", short, value_name = "IF")]
     pub interfaces: Vec<String>,
     /// Time ACKs in this network namespace: a name in /run/netns or the path of a namespace file
     #[arg(long, value_name = "NAME|PATH")]
     pub netns: Option<String>,
-    /// Print what one such time brings, and end: for scripts
+    /// Take one sample over --every, print it and exit (for scripts)
     #[arg(long)]
     pub once: bool,
     /// How to print.

@@ -12,34 +12,34 @@ use super::sockets::SocketSelection;
 /// `ccctl trace`
 #[derive(Debug, Args)]
 pub struct Trace {
-    /// Of this algorithm: an instance or a built-in one
+    /// Sockets that use this algorithm, an instance or a built-in one
     #[arg(long, value_name = "NAME")]
     pub instance: Option<String>,
     /// Which.
     #[command(flatten)]
     pub selection: SocketSelection,
-    /// A row for each socket so often
+    /// Interval between two rows of a socket
     #[arg(long, value_name = "TIME", value_parser = interval, default_value = "10ms", conflicts_with = "each_ack")]
     pub every: Duration,
-    /// A row for each segment with an ACK that arrives, with the values that it meets
+    /// One row per arriving ACK, with the values before the ACK is processed
     #[arg(long)]
     pub each_ack: bool,
     /// How long [default: until Ctrl-C]
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     pub time: Option<Duration>,
-    /// Rows of the host, too: how long its backlogs are and how many packets they have dropped
+    /// Also write rows of the host: length of its backlogs and packets that they dropped
     #[arg(long)]
     pub backlog: bool,
-    /// The file: .jsonl, .csv or .parquet [default: JSON lines on stdout]
+    /// Output file: .jsonl, .csv or .parquet [default: JSON lines on stdout]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Draw this picture (.svg) at the end
+    /// Draw the trace as this file (.svg) at the end
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
     /// State fields to draw [default: those that change]
     #[arg(long, value_name = "FIELD", value_delimiter = ',', num_args = 1, requires = "plot")]
     pub draw: Vec<String>,
-    /// Room for events on their way from the kernel, in bytes: a power of two
+    /// Size of the ring for events from the kernel, in bytes: a power of two
     #[arg(long, value_name = "BYTES", hide = true)]
     pub ring: Option<u32>,
     /// Print a summary as JSON at the end
@@ -52,16 +52,16 @@ pub struct Trace {
 pub struct Plot {
     /// A trace: .jsonl, .csv or .parquet
     pub file: PathBuf,
-    /// The picture [default: beside the trace, .svg]
+    /// Output file [default: the name of the trace with .svg]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Which socket: its number in the trace from 1 on, or its cookie [default: the one with most bytes acknowledged]
+    /// Which socket: its number in the trace from 1 on, or its cookie [default: the socket with the most acknowledged bytes]
     #[arg(long, value_name = "NUMBER|COOKIE")]
     pub socket: Option<String>,
     /// State fields to draw [default: those that change]
     #[arg(long = "state", value_name = "FIELD", value_delimiter = ',', num_args = 1)]
     pub fields: Vec<String>,
-    /// The host's backlogs under it; the trace must have been taken with --backlog
+    /// Also draw the host's backlogs; the trace needs --backlog, too
     #[arg(long)]
     pub backlog: bool,
     /// How to print.
