@@ -254,10 +254,8 @@ pub enum PathChoice {
 /// In which files time series are kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum SeriesChoice {
-    /// Parquet, for all runs
-    #[default]
-    Parquet,
     /// CSV, for all runs
+    #[default]
     Csv,
     /// Not at all: measures only
     None,

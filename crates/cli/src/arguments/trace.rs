@@ -30,7 +30,7 @@ pub struct Trace {
     /// Rows of the host, too: how long its backlogs are and how many packets they have dropped
     #[arg(long)]
     pub backlog: bool,
-    /// The file: .jsonl, .csv or .parquet [default: JSON lines on stdout]
+    /// The file: .jsonl or .csv [default: JSON lines on stdout]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Draw this picture (.svg) at the end
@@ -50,7 +50,7 @@ pub struct Trace {
 /// `ccctl plot`
 #[derive(Debug, Args)]
 pub struct Plot {
-    /// A trace: .jsonl, .csv or .parquet
+    /// A trace: .jsonl or .csv
     pub file: PathBuf,
     /// The picture [default: beside the trace, .svg]
     #[arg(long, short, value_name = "FILE")]
