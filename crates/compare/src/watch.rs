@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the kernel says of a connection, again and again. With `native` and `btf` the only place with `unsafe`.
-
-#![allow(unsafe_code)]
+//! What the kernel says of a connection, again and again.
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::net::TcpStream;
-use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use nix::libc;
+use ccctl_testbed::tcp_info;
 
 const EVERY: Duration = Duration::from_millis(20);
-/// The part of `struct tcp_info` of linux/tcp.h that is read.
-const BYTES: usize = 128;
 /// `TCP_ESTABLISHED`
 const ESTABLISHED: u8 = 1;
 /// `TCP_CA_CWR`, and beyond it `TCP_CA_Recovery` and `TCP_CA_Loss`
@@ -52,41 +47,20 @@ pub fn watch(stream: &TcpStream, start: Instant, file: &Path, mut epochs: Option
     let mut due = Instant::now();
     let mut last_state = 0;
     loop {
-        let bytes = tcp_info(stream)?;
-        if bytes[0] != ESTABLISHED {
+        let info = tcp_info(stream)?;
+        if info.tcpi_state != ESTABLISHED {
             return Ok(out.flush()?);
         }
-        let u32_at = |at: usize| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-        let acked_bytes = u64::from(u32_at(120)) | u64::from(u32_at(124)) << 32;
-        let ms = start.elapsed().as_millis();
-        writeln!(out, "{ms} {} {} {acked_bytes} {} {}", u32_at(80), u32_at(76), u32_at(100), bytes[1])?;
-        if let Some(epochs) = epochs.as_mut().filter(|_| bytes[1] >= REDUCING && last_state < REDUCING) {
+        let (ms, acked_bytes) = (start.elapsed().as_millis(), info.tcpi_bytes_acked);
+        let (cwnd, ssthresh) = (info.tcpi_snd_cwnd, info.tcpi_snd_ssthresh);
+        writeln!(out, "{ms} {cwnd} {ssthresh} {acked_bytes} {} {}", info.tcpi_total_retrans, info.tcpi_ca_state)?;
+        if let Some(epochs) = epochs.as_mut().filter(|_| info.tcpi_ca_state >= REDUCING && last_state < REDUCING) {
             if start.elapsed() > START {
                 epochs.one_more()?;
             }
         }
-        last_state = bytes[1];
+        last_state = info.tcpi_ca_state;
         due += EVERY;
         thread::sleep(due.saturating_duration_since(Instant::now()));
-    }
-}
-
-fn tcp_info(stream: &TcpStream) -> std::io::Result<[u8; BYTES]> {
-    let mut bytes = [0_u8; BYTES];
-    let mut length = BYTES as libc::socklen_t;
-    // SAFETY: the socket is open, and the kernel writes at most `length` bytes to the buffer, which outlives the call.
-    let result = unsafe {
-        libc::getsockopt(
-            stream.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_INFO,
-            bytes.as_mut_ptr().cast(),
-            &raw mut length,
-        )
-    };
-    if result == 0 {
-        Ok(bytes)
-    } else {
-        Err(std::io::Error::last_os_error())
     }
 }

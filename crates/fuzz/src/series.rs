@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use ccctl_series::{Axis, Figure, Line, Panel, Point, Scale, Style, Table, Value, Values};
 
 /// By the first byte of the input.
-pub(crate) const EXTENSIONS: [&str; 3] = ["jsonl", "csv", "parquet"];
+pub(crate) const EXTENSIONS: [&str; 2] = ["jsonl", "csv"];
 /// Larger tables are read and not written again: a small file may stand for four million missing values.
 const WRITTEN_CELLS_MAX: usize = 10_000;
 

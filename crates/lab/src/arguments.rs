@@ -257,10 +257,8 @@ pub enum PathChoice {
 /// In which files time series are kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum SeriesChoice {
-    /// Parquet, for all runs
-    #[default]
-    Parquet,
     /// CSV, for all runs
+    #[default]
     Csv,
     /// None: measures only
     None,

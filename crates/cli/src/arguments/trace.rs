@@ -30,7 +30,7 @@ pub struct Trace {
     /// Also write rows of the host: length of its backlogs and packets that they dropped
     #[arg(long)]
     pub backlog: bool,
-    /// Output file: .jsonl, .csv or .parquet [default: JSON lines on stdout]
+    /// Output file: .jsonl or .csv [default: JSON lines on stdout]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Draw the trace as this file (.svg) at the end
@@ -50,7 +50,7 @@ pub struct Trace {
 /// `ccctl plot`
 #[derive(Debug, Args)]
 pub struct Plot {
-    /// A trace: .jsonl, .csv or .parquet
+    /// A trace: .jsonl or .csv
     pub file: PathBuf,
     /// Output file [default: the name of the trace with .svg]
     #[arg(long, short, value_name = "FILE")]

@@ -92,6 +92,9 @@ pub fn draw(table: &Table, choice: &Choice, picture: &Path) -> anyhow::Result<Dr
 #[allow(clippy::needless_pass_by_value)] // for map_err
 pub fn wrong_file(error: FileError) -> UsageError {
     let remedy = match &error {
+        FileError::Extension(path) if path.extension().is_some_and(|end| end == "parquet") => {
+            format!("{}: what reads Parquet reads CSV, too", path.with_extension("csv").display())
+        }
         FileError::Extension(path) => format!("{}", with_jsonl(path).display()),
         FileError::Io { step: "read", .. } => "the file that ccctl trace -o has written".to_owned(),
         FileError::Io { .. } => "a folder that exists, may be written to and has room".to_owned(),

@@ -10,7 +10,7 @@ use std::time::Duration;
 use ccctl_console::{output, Exit, Stop, UsageError};
 use ccctl_lab::backend::{Backend, PathKind, Sim};
 use ccctl_lab::report::{keep_command, report as draw};
-use ccctl_lab::run::{check, run as run_lab, Options, Report, RunError, SeriesFormat, Shard};
+use ccctl_lab::run::{check, run as run_lab, Options, Report, RunError, Shard};
 use ccctl_lab::scenario::Scenario;
 use indicatif::MultiProgress;
 use schemars::JsonSchema;
@@ -153,11 +153,7 @@ impl All<'_> {
             out: self.folder(&loaded.scenario, backend),
             jobs: task.part.jobs.map_or_else(|| backend.usual_jobs(), usize::from),
             shard: self.shard,
-            series: match self.choice.series {
-                SeriesChoice::Parquet => Some(SeriesFormat::Parquet),
-                SeriesChoice::Csv => Some(SeriesFormat::Csv),
-                SeriesChoice::None => None,
-            },
+            series: self.choice.series == SeriesChoice::Csv,
             retries: self.choice.retries,
         };
         let report = self.carry_out(&loaded.scenario, backend, &options)?;

@@ -4,8 +4,8 @@
 //! ```text
 //! index.html                  everything on one page
 //! figures/*.svg               each picture of it
-//! measures.csv, .parquet      a row for each measure of each point: mean, error, interval
-//! runs.csv, .parquet          a row for each measure of each run
+//! measures.csv                a row for each measure of each point: mean, error, interval
+//! runs.csv                    a row for each measure of each run
 //! ```
 
 mod compare;

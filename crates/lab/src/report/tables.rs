@@ -8,12 +8,10 @@ use ccctl_series::{Column, Table, Values};
 use crate::measures::Estimate;
 use crate::run::{PointSummary, RunError, Summary};
 
-/// Writes both tables in both formats.
+/// Writes both tables.
 pub fn write(root: &Path, summary: &Summary) -> Result<(), RunError> {
     for (name, table) in [("measures", measures(summary)), ("runs", runs(summary))] {
-        for ending in ["csv", "parquet"] {
-            ccctl_series::write(&table, &root.join(name).with_extension(ending))?;
-        }
+        ccctl_series::write(&table, &root.join(name).with_extension("csv"))?;
     }
     Ok(())
 }

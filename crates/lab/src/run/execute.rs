@@ -29,19 +29,10 @@ pub struct Options {
     pub jobs: usize,
     /// Only every N-th run.
     pub shard: Option<Shard>,
-    /// In which files time series are kept, if they are.
-    pub series: Option<SeriesFormat>,
+    /// Whether time series are kept, as CSV.
+    pub series: bool,
     /// How often a run that its backend calls invalid is tried again.
     pub retries: u32,
-}
-
-/// Files of time series.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SeriesFormat {
-    /// `.parquet`
-    Parquet,
-    /// `.csv`
-    Csv,
 }
 
 /// One of `of` parts of all runs, counted from 1.
@@ -163,7 +154,7 @@ struct Work<'a> {
     backend: &'a dyn Backend,
     folder: &'a Folder,
     versions: &'a Versions,
-    series: Option<SeriesFormat>,
+    series: bool,
     retries: u32,
     missing: &'a [UnitId],
     next: AtomicUsize,
@@ -220,7 +211,7 @@ impl Work<'_> {
         };
         let record = UnitRecord::of(self.scenario, point, id, seed, &outcome);
         // One table at a time: together they are several times as large as the outcome.
-        let series = self.series.into_iter().flat_map(|format| self.tables(point, id, &outcome, format));
+        let series = self.tables(point, id, &outcome).filter(|_| self.series);
         self.folder.keep(id, &record, series)?;
         Ok(true)
     }
@@ -246,12 +237,7 @@ impl Work<'_> {
         point: &'a Point,
         id: UnitId,
         outcome: &'a Outcome,
-        format: SeriesFormat,
     ) -> impl Iterator<Item = (String, Table)> + 'a {
-        let extension = match format {
-            SeriesFormat::Parquet => "parquet",
-            SeriesFormat::Csv => "csv",
-        };
         let facts = move |of: &[(&str, String)]| -> BTreeMap<String, String> {
             let known = [
                 ("scenario", self.versions.scenario.clone()),
@@ -269,11 +255,11 @@ impl Work<'_> {
                 ("flow", flow.number.to_string()),
                 ("algorithm", group.algorithm.clone()),
             ]);
-            (flow_file(&group.name, flow.number, extension), outcome.flow_table(flow, facts))
+            (flow_file(&group.name, flow.number), outcome.flow_table(flow, facts))
         });
         let links = point.setup.links.iter().enumerate().map(move |(number, link)| {
             let facts = facts(&[("link", link.name.clone())]);
-            (format!("link-{}.{extension}", link.name), outcome.link_table(number, facts))
+            (link_file(&link.name), outcome.link_table(number, facts))
         });
         flows.chain(links)
     }
@@ -289,26 +275,26 @@ fn believed(setup: &Setup, outcome: Outcome) -> Result<Outcome, BackendError> {
     }
 }
 
-fn flow_file(group: &str, number: usize, extension: &str) -> String {
-    format!("flow-{group}-{number}.{extension}")
+fn flow_file(group: &str, number: usize) -> String {
+    format!("flow-{group}-{number}.csv")
 }
 
-/// The file of a flow's series in an output folder, whichever format it has; none where none was kept.
+fn link_file(link: &str) -> String {
+    format!("link-{link}.csv")
+}
+
+/// The file of a flow's series in an output folder; none where none was kept.
 #[must_use]
 pub fn flow_series(root: &Path, id: UnitId, group: &str, number: usize) -> Option<PathBuf> {
-    let folder = root.join("series").join(id.name());
-    ["parquet", "csv"]
-        .iter()
-        .map(|extension| folder.join(flow_file(group, number, extension)))
-        .find(|path| path.exists())
+    series(root, id, flow_file(group, number))
 }
 
 /// Likewise of a link.
 #[must_use]
 pub fn link_series(root: &Path, id: UnitId, link: &str) -> Option<PathBuf> {
-    let folder = root.join("series").join(id.name());
-    ["parquet", "csv"]
-        .iter()
-        .map(|extension| folder.join(format!("link-{link}.{extension}")))
-        .find(|path| path.exists())
+    series(root, id, link_file(link))
+}
+
+fn series(root: &Path, id: UnitId, file: String) -> Option<PathBuf> {
+    Some(root.join("series").join(id.name()).join(file)).filter(|path| path.exists())
 }

@@ -12,7 +12,7 @@ mod summary;
 mod unit;
 
 pub use error::RunError;
-pub use execute::{check, flow_series, link_series, run, Options, Progress, Report, SeriesFormat, Shard};
+pub use execute::{check, flow_series, link_series, run, Options, Progress, Report, Shard};
 pub(crate) use folder::{create_anew, read_unit as read_record};
 pub use identity::Versions;
 pub use invalid::InvalidRun;

@@ -70,7 +70,7 @@ impl Backend for Kernel {
 fn run_text(file: &str, text: &str, out: PathBuf, backend: &dyn Backend, set: &[(&str, &str)]) -> PathBuf {
     let set: Vec<Override> = set.iter().map(|(path, value)| ((*path).to_owned(), (*value).to_owned())).collect();
     let scenario = Scenario::of_text(Path::new(file), text, &set).unwrap();
-    let options = Options { out: out.clone(), jobs: 2, shard: None, series: None, retries: 0 };
+    let options = Options { out: out.clone(), jobs: 2, shard: None, series: false, retries: 0 };
     run(&scenario, backend, &options, &|_| (), &AtomicBool::new(false)).unwrap();
     out
 }

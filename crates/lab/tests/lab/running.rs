@@ -7,9 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use ccctl_lab::backend::Sim;
-use ccctl_lab::run::{
-    flow_series, link_series, load, merge, run, summary_schema, Options, Report, RunError, SeriesFormat, Shard,
-};
+use ccctl_lab::run::{flow_series, link_series, load, merge, run, summary_schema, Options, Report, RunError, Shard};
 use ccctl_lab::scenario::Scenario;
 
 use crate::scenario;
@@ -56,7 +54,7 @@ check = [{ measure = "utilisation", is = ">", value = 10 }]
 "#;
 
 fn options(out: &Path, jobs: usize) -> Options {
-    Options { out: out.to_owned(), jobs, shard: None, series: None, retries: 0 }
+    Options { out: out.to_owned(), jobs, shard: None, series: false, retries: 0 }
 }
 
 fn run_all(scenario: &Scenario, options: &Options) -> Result<Report, RunError> {
@@ -220,22 +218,20 @@ fn series_are_kept_and_say_what_they_are() {
     let scratch = Scratch::new("series");
     let only = ("run.only".to_owned(), "[{ algorithm = \"cubic\", buffer = \"1 BDP\" }]".to_owned());
     let scenario = Scenario::of_text(Path::new("small.toml"), TEN_RUNS, &[only]).unwrap();
-    for format in [SeriesFormat::Parquet, SeriesFormat::Csv] {
-        let out = scratch.path(&format!("{format:?}"));
-        run_all(&scenario, &Options { series: Some(format), ..options(&out, 1) }).unwrap();
-        let id = ccctl_lab::run::units(&scenario)[1];
-        let flow = ccctl_series::read(&flow_series(&out, id, "b", 0).unwrap()).unwrap();
-        // 2 s in samples of 10 ms, and the one at 0
-        assert_eq!(flow.rows(), 201);
-        let fact = |key: &str| flow.facts.get(key).map(String::as_str);
-        assert_eq!([fact("scenario"), fact("algorithm"), fact("repeat")], [Some("small"), Some("cubic"), Some("1")]);
-        for column in ["time_us", "cwnd_pkts", "srtt_us", "ca_state", "received_bytes", "loss_epochs"] {
-            assert!(flow.column(column).is_some(), "{column}");
-        }
-        assert!(flow.columns().iter().any(|column| column.name.starts_with("state.")));
-        let link = ccctl_series::read(&link_series(&out, id, "l").unwrap()).unwrap();
-        assert!(link.column("queue_pkts").is_some() && link.rows() == 201);
+    let out = scratch.path("out");
+    run_all(&scenario, &Options { series: true, ..options(&out, 1) }).unwrap();
+    let id = ccctl_lab::run::units(&scenario)[1];
+    let flow = ccctl_series::read(&flow_series(&out, id, "b", 0).unwrap()).unwrap();
+    // 2 s in samples of 10 ms, and the one at 0
+    assert_eq!(flow.rows(), 201);
+    let fact = |key: &str| flow.facts.get(key).map(String::as_str);
+    assert_eq!([fact("scenario"), fact("algorithm"), fact("repeat")], [Some("small"), Some("cubic"), Some("1")]);
+    for column in ["time_us", "cwnd_pkts", "srtt_us", "ca_state", "received_bytes", "loss_epochs"] {
+        assert!(flow.column(column).is_some(), "{column}");
     }
+    assert!(flow.columns().iter().any(|column| column.name.starts_with("state.")));
+    let link = ccctl_series::read(&link_series(&out, id, "l").unwrap()).unwrap();
+    assert!(link.column("queue_pkts").is_some() && link.rows() == 201);
 }
 
 /// Opportunities at 1, 2 ... 10 ms: 1500 bytes a millisecond, 12 Mbit/s.

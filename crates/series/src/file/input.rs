@@ -25,11 +25,6 @@ const CELLS_PER_BYTE: usize = 16;
 /// Bytes of all words in a table.
 const MAX_TEXT_BYTES: usize = 1 << 28;
 
-/// Bytes of all pages of a Parquet file, once unpacked. Snappy makes at most 21 bytes of one.
-const MAX_PAGES_BYTES: usize = 1 << 32;
-const FREE_PAGES_BYTES: usize = 1 << 24;
-const PAGES_BYTES_PER_BYTE: usize = 32;
-
 /// Opens a regular file to read it. Others (FIFO, device, socket, folder) are refused at once and not opened: to open
 /// some of them waits, or does something.
 pub fn open_regular(path: &Path) -> io::Result<File> {
@@ -78,19 +73,14 @@ fn refuse_others(metadata: &std::fs::Metadata) -> io::Result<()> {
 pub struct Budget {
     cells: usize,
     text_bytes: usize,
-    pages_bytes: usize,
 }
 
 impl Budget {
     /// Of a file of this length.
     pub fn of(file_bytes: u64) -> Self {
         let file_bytes = usize::try_from(file_bytes).unwrap_or(usize::MAX);
-        let for_file = |free: usize, per_byte: usize| file_bytes.saturating_mul(per_byte).saturating_add(free);
-        Self {
-            cells: for_file(FREE_CELLS, CELLS_PER_BYTE).min(MAX_CELLS),
-            text_bytes: MAX_TEXT_BYTES,
-            pages_bytes: for_file(FREE_PAGES_BYTES, PAGES_BYTES_PER_BYTE).min(MAX_PAGES_BYTES),
-        }
+        let cells = file_bytes.saturating_mul(CELLS_PER_BYTE).saturating_add(FREE_CELLS).min(MAX_CELLS);
+        Self { cells, text_bytes: MAX_TEXT_BYTES }
     }
 
     /// May a table be this large?
@@ -108,13 +98,6 @@ impl Budget {
     pub fn take_text(&mut self, bytes: usize) -> Result<(), String> {
         let left = self.text_bytes.checked_sub(bytes);
         self.text_bytes = left.ok_or(format!("more than {MAX_TEXT_BYTES} bytes of words"))?;
-        Ok(())
-    }
-
-    /// Takes room for a page that is unpacked.
-    pub fn take_page(&mut self, bytes: usize) -> Result<(), String> {
-        let left = self.pages_bytes.checked_sub(bytes);
-        self.pages_bytes = left.ok_or("its pages overlap or are damaged: together they are too long for the file")?;
         Ok(())
     }
 }

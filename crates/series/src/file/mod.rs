@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tables in files: JSON lines, CSV and Parquet, chosen by the end of the name.
+//! Tables in files: JSON lines and CSV, chosen by the end of the name.
 //!
-//! All three keep names, kinds, units, facts and missing values, so that [`read`] gives back what [`write`] was given;
+//! Both keep names, kinds, units, facts and missing values, so that [`read`] gives back what [`write`] was given;
 //! what a format cannot tell apart is said in its module. Integers are signed with 64 bits, as in all readers: a kernel
 //! counter of 2^63 and more (`~0` for "no limit") must become a missing value before it comes here.
 //!
 //! A file that is read may be of anybody: it must be a regular file, and what it can make of memory is limited by its
-//! length ([`Budget`]). JSON lines and CSV are read line by line, Parquet page by page.
+//! length ([`Budget`]). They are read line by line.
 //!
 //! A file appears under its name when it is whole: until then its rows are in `name.part-N.extension` beside it, which is
 //! also what a killed program leaves, readable up to its last whole line.
@@ -15,7 +15,6 @@ mod column;
 mod csv;
 mod input;
 mod jsonl;
-mod parquet;
 mod part;
 mod writer;
 
@@ -30,7 +29,7 @@ pub use writer::Writer;
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// A name that does not say the format.
-    #[error("{}: the name must end in .jsonl, .csv or .parquet", .0.display())]
+    #[error("{}: the name must end in .jsonl or .csv", .0.display())]
     Extension(PathBuf),
     /// The file system said no.
     #[error("cannot {step} {}", path.display())]
@@ -50,14 +49,6 @@ pub enum FileError {
         /// From one.
         line: usize,
         /// What is wrong.
-        what: String,
-    },
-    /// A file without lines that is not what the format asks for.
-    #[error("{}: {what}", path.display())]
-    Content {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong, and where.
         what: String,
     },
     /// A row that does not fit the columns.
@@ -85,7 +76,6 @@ pub enum FileError {
 enum Format {
     JsonLines,
     Csv,
-    Parquet,
 }
 
 impl Format {
@@ -94,13 +84,12 @@ impl Format {
         match extension.to_ascii_lowercase().as_str() {
             "jsonl" => Ok(Self::JsonLines),
             "csv" => Ok(Self::Csv),
-            "parquet" => Ok(Self::Parquet),
             _ => Err(FileError::Extension(path.to_owned())),
         }
     }
 }
 
-/// Writes a table to a file whose name ends in `.jsonl`, `.csv` or `.parquet`; all of it or nothing.
+/// Writes a table to a file whose name ends in `.jsonl` or `.csv`; all of it or nothing.
 pub fn write(table: &Table, path: &Path) -> Result<(), FileError> {
     let mut writer = Writer::create(path, table)?;
     let written = push_all(&mut writer, table);
@@ -119,7 +108,7 @@ fn push_all(writer: &mut Writer, table: &Table) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Reads a table from a file whose name ends in `.jsonl`, `.csv` or `.parquet`, written by [`write()`] or by other programs.
+/// Reads a table from a file whose name ends in `.jsonl` or `.csv`, written by [`write()`] or by other programs.
 pub fn read(path: &Path) -> Result<Table, FileError> {
     let format = Format::of(path)?;
     let file = open_regular(path).map_err(cannot_read(path))?;
@@ -128,7 +117,6 @@ pub fn read(path: &Path) -> Result<Table, FileError> {
     match format {
         Format::JsonLines => jsonl::decode(file, &mut budget, path),
         Format::Csv => csv::decode(&file, &mut budget, path),
-        Format::Parquet => parquet::decode(&file, length, &mut budget, path),
     }
 }
 

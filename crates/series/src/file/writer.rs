@@ -5,29 +5,21 @@ use std::path::Path;
 
 use super::column::{table_of, Kind};
 use super::part::Part;
-use super::{csv, jsonl, parquet, FileError, Format};
+use super::{csv, jsonl, FileError, Format};
 use crate::table::{Column, Table, Value};
 
-/// A file that takes rows. JSON lines and CSV are written as rows come, Parquet in groups of rows.
+/// A file that takes rows, and is written as they come.
 ///
-/// Dropped without [`finish`](Writer::finish), it leaves its rows in the file `name.part-N.extension`; of Parquet, which
-/// has its table of contents at the end, such a file is of no use.
+/// Dropped without [`finish`](Writer::finish), it leaves its rows in the file `name.part-N.extension`.
 #[derive(Debug)]
 pub struct Writer {
     part: Part,
-    encoder: Encoder,
+    format: Format,
     /// Columns without rows; facts.
     header: Table,
     late_facts: Vec<(String, String)>,
     rows: usize,
     buffer: Vec<u8>,
-}
-
-#[derive(Debug)]
-enum Encoder {
-    JsonLines,
-    Csv,
-    Parquet(parquet::Encoder),
 }
 
 impl Writer {
@@ -37,21 +29,12 @@ impl Writer {
         let mut header = without_rows(header, path)?;
         let part = Part::create(path)?;
         let mut buffer = Vec::new();
-        let encoder = match format {
-            Format::JsonLines => {
-                jsonl::encode_header(&header, &mut buffer);
-                Encoder::JsonLines
-            }
-            Format::Csv => {
-                csv::encode_header(&header, &mut buffer);
-                Encoder::Csv
-            }
-            Format::Parquet => Encoder::Parquet(parquet::Encoder::new(&header, &mut buffer)),
-        };
-        if format != Format::Parquet {
-            header.facts.clear();
+        match format {
+            Format::JsonLines => jsonl::encode_header(&header, &mut buffer),
+            Format::Csv => csv::encode_header(&header, &mut buffer),
         }
-        let mut writer = Self { part, encoder, header, late_facts: Vec::new(), rows: 0, buffer };
+        header.facts.clear();
+        let mut writer = Self { part, format, header, late_facts: Vec::new(), rows: 0, buffer };
         match writer.drain() {
             Ok(()) => Ok(writer),
             Err(error) => {
@@ -65,10 +48,9 @@ impl Writer {
     pub fn push(&mut self, row: &[Option<Value>]) -> Result<(), FileError> {
         self.check(row)?;
         self.rows += 1;
-        match &mut self.encoder {
-            Encoder::JsonLines => jsonl::encode_row(self.header.columns(), row, &mut self.buffer),
-            Encoder::Csv => csv::encode_row(row, &mut self.buffer),
-            Encoder::Parquet(encoder) => encoder.push(row, &mut self.buffer),
+        match self.format {
+            Format::JsonLines => jsonl::encode_row(self.header.columns(), row, &mut self.buffer),
+            Format::Csv => csv::encode_row(row, &mut self.buffer),
         }
         self.drain()
     }
@@ -78,7 +60,7 @@ impl Writer {
         self.late_facts.push((name.to_owned(), value.to_owned()));
     }
 
-    /// Rows so far are in the file when this returns; of Parquet, only whole groups.
+    /// Rows so far are in the file when this returns.
     pub fn flush(&mut self) -> Result<(), FileError> {
         self.part.flush()
     }
@@ -86,10 +68,9 @@ impl Writer {
     /// Completes the file and gives it its name.
     pub fn finish(mut self) -> Result<(), FileError> {
         self.header.facts.extend(std::mem::take(&mut self.late_facts));
-        match self.encoder {
-            Encoder::JsonLines => jsonl::encode_facts(&self.header.facts, &mut self.buffer),
-            Encoder::Csv => csv::encode_facts(&self.header.facts, &mut self.buffer),
-            Encoder::Parquet(ref mut encoder) => encoder.finish(&self.header, &mut self.buffer),
+        match self.format {
+            Format::JsonLines => jsonl::encode_facts(&self.header.facts, &mut self.buffer),
+            Format::Csv => csv::encode_facts(&self.header.facts, &mut self.buffer),
         }
         match self.drain() {
             Ok(()) => self.part.finish(),

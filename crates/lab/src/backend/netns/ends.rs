@@ -17,7 +17,7 @@ use nix::{libc, setsockopt_impl, sockopt_impl};
 use socket2::SockRef;
 
 use super::content::{Content, CHUNK_BYTES};
-use super::tcp_info::tcp_info;
+use super::moment::moment;
 use ccctl_testbed::{algorithm_of, connect, Namespace, TestbedError};
 
 const CONNECTING: Duration = Duration::from_secs(20);
@@ -129,7 +129,7 @@ fn write(mut sender: TcpStream, load: &Load, stop: &AtomicBool) -> Option<Instan
 
 fn wait_for_acks(sender: &TcpStream, stop: &AtomicBool) -> Option<Instant> {
     while !stop.load(Ordering::Relaxed) {
-        let info = tcp_info(sender).ok()?;
+        let info = moment(sender).ok()?;
         if info.unacked_pkts == 0 && info.unsent_bytes == 0 {
             return Some(Instant::now());
         }

@@ -12,7 +12,7 @@ use ccctl_catalog::kernel::{TCP_CA_Recovery, TCP_CA_CWR};
 use super::super::outcome::FlowSample;
 use super::super::windows;
 use super::ends::{Ends, Load};
-use super::tcp_info::{tcp_info, TcpInfo};
+use super::moment::{moment, Moment};
 use ccctl_testbed::{close_with_reset, Namespace, TestbedError};
 
 /// What the threads of a flow and its owner share.
@@ -100,7 +100,7 @@ impl RunningFlow {
     /// follows another at once is told by what is acknowledged: a reduction ends when all that was sent before it is.
     pub(super) fn look(&mut self) -> FlowSample {
         let Some(ends) = self.shared.ends.get() else { return self.last };
-        let (Ok(sender), Ok(receiver)) = (tcp_info(&ends.sender), tcp_info(&ends.receiver)) else { return self.last };
+        let (Ok(sender), Ok(receiver)) = (moment(&ends.sender), moment(&ends.receiver)) else { return self.last };
         if !sender.is_closed {
             self.take_up(&sender);
         }
@@ -108,7 +108,7 @@ impl RunningFlow {
         self.last
     }
 
-    fn take_up(&mut self, sender: &TcpInfo) {
+    fn take_up(&mut self, sender: &Moment) {
         let is_new = self.last_state != sender.ca_state || sender.acked_bytes > self.reduced_until_bytes;
         let enters = |state: u32| u64::from(u32::from(sender.ca_state) == state && is_new);
         if is_new && [TCP_CA_CWR, TCP_CA_Recovery].contains(&sender.ca_state.into()) {

@@ -8,10 +8,10 @@
 mod content;
 mod ends;
 mod flow;
+mod moment;
 mod plan;
 mod road;
 mod run;
-mod tcp_info;
 mod threshold;
 
 use ccctl_catalog::ParameterSet;
