@@ -22,7 +22,12 @@ const T: [f64; 12] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2
 const T_OF_MANY: f64 = 2.1;
 
 /// Differences that are meant: whose, in what they show, and the reason.
-const MEANT: &[(&str, &[&str], &str)] = &[];
+const MEANT: &[(&str, &[&str], &str)] = &[(
+    "lp",
+    &["retransmitted", "goodput", "window"],
+    "the module's sum of clocks overflows, so that what it takes for early congestion is chance, and it fills the queue as Reno \
+     does; profile linux has its rules without the overflow",
+)];
 
 const MEASURES: [&str; 3] = ["retransmitted", "goodput", "window"];
 
@@ -103,7 +108,19 @@ impl Flows {
         let cells: Vec<String> = (0..MEASURES.len()).map(|measure| self.cell(measure)).collect();
         let cells = cells.join(" | ");
         let runs = self.module[0].len();
-        format!("| {} | {} | {runs} | {cells} | {} | {why} |\n", self.algorithm, self.path, self.verdict())
+        let default = self.default_against_module();
+        format!("| {} | {} | {runs} | {cells} | {} | {why} | {default} |\n", self.algorithm, self.path, self.verdict())
+    }
+
+    /// How many packets more are retransmitted with our own parameters than by the module, where that is more than noise.
+    fn default_against_module(&self) -> String {
+        let Some(default) = &self.default else { return "the same".to_owned() };
+        let (module, ours) = (mean(&self.module[0]), mean(&default[0]));
+        if (ours - module).abs() > noise(&self.module[0], default[0].len()).max(FEW_PKTS) {
+            percent(ours, module)
+        } else {
+            "alike".to_owned()
+        }
     }
 }
 
@@ -161,7 +178,7 @@ pub fn read(algorithms: &[String], folder: &Path) -> Result<Vec<Flows>> {
 pub fn page(all: &[Flows]) -> String {
     let mut text =
         "| algorithm | path | runs | retransmitted (pkts) | goodput (Mbit/s) | mean cwnd (pkts) | verdict | further \
-                    than noise, and why |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n"
+                    than noise, and why | own parameters retransmit |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
             .to_owned();
     for flows in all {
         let _ = write!(text, "{}", flows.row());
@@ -190,6 +207,19 @@ mod tests {
         let flows = runs(&[2900, 2941, 2982], &[5400, 5442, 5484]);
         assert!(flows.differs());
         assert!(flows.row().contains("retransmitted +85.0 %"), "{}", flows.row());
+    }
+
+    #[test]
+    fn own_parameters_have_a_share_beyond_noise() {
+        let text = |default: u32| {
+            let lines =
+                ["module 990", "module 1000", "module 1010", "linux 1000"].map(|run| format!("near 1 {run} 18 8.5\n"));
+            lines.concat() + &format!("near 1 default {default} 18 8.5\n").repeat(3)
+        };
+        let flows = |default| Flows::new("any", "near", parse(&text(default)).unwrap()).unwrap();
+        assert_eq!(flows(1030).default_against_module(), "alike", "35 are noise");
+        assert_eq!(flows(1200).default_against_module(), "+20.0 %");
+        assert_eq!(runs(&[1, 2, 3], &[1, 2, 3]).default_against_module(), "the same");
     }
 
     /// Standard deviation 10, three runs each: t of 2 degrees 4.303, times 10, times the root of 2/3
