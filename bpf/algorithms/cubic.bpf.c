@@ -18,8 +18,8 @@
 #include "slow_start.h"
 
 #define CUBIC_PARAMS(P)                                                                                                \
-	P(CC_PARAM(beta_q10, 717, 512, 1000, "1/1024", "share of the window kept on loss (717: 0.7)"))                 \
-	P(CC_PARAM(c_q10, 410, 41, 4096, "1/1024", "C: steepness of the cubic (410: 0.4 pkts/s^3)"))                   \
+	P(CC_PARAM(beta_q10, 717, 512, 1000, "1/1024", "share of the window kept on loss"))                            \
+	P(CC_PARAM(c_q10, 410, 41, 4096, "1/1024", "C: steepness of the cubic, pkts/s^3"))                             \
 	P(CC_SWITCH(fast_convergence, 1, "a flow that lost before it reached W_max leaves room for others"))           \
 	P(CC_SWITCH(reno_friendly, 1, "never slower than Reno would be"))                                              \
 	P(CC_VARIANT(CC_PARAM(max_step_pkts, 0, 0, 1000, "pkts/100ms",                                                 \

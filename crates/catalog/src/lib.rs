@@ -9,6 +9,7 @@
 mod description;
 pub mod kernel;
 mod layout;
+mod notation;
 mod parameters;
 mod profile;
 mod state;

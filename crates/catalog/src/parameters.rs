@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Parameters: their declaration, and sets of values for them.
 
-use serde::Serialize;
-
 use crate::closest;
+use crate::notation::{Notation, Unreadable};
 
-/// A tunable of an algorithm, as its C file declares it. Every parameter is an unsigned 32-bit number.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// A tunable of an algorithm, as its C file declares it. In C every parameter is an unsigned 32-bit integer; people write and
+/// read `0.7`, `100ms`, `15%`.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
-    /// Name; its suffix repeats the unit.
+    /// Name: that of the C member, without a suffix that the written value makes superfluous.
     pub name: String,
-    /// Value unless set.
+    /// Name of the C member: `beta_q10`.
+    pub member: String,
+    /// The C member's integer unless set.
     pub default: u32,
-    /// Smallest value allowed.
+    /// Smallest integer allowed.
     pub minimum: u32,
-    /// Largest value allowed.
+    /// Largest integer allowed.
     pub maximum: u32,
-    /// Unit as the field writes it, or empty for a pure number.
-    pub unit: String,
     /// For a choice: the words for 0, 1, ... Empty for a number.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub words: Vec<String>,
     /// One line of explanation.
     pub text: String,
     /// Only comparisons need it: it chooses another version of the law, such as Linux's or a draft's.
     pub is_variant: bool,
+    notation: Notation,
 }
 
 /// Why a parameter or a value for one was refused.
@@ -61,39 +61,38 @@ pub enum ParameterError {
         text: String,
     },
     /// No such parameter.
-    #[error("{algorithm} has no parameter {key:?}; {hint}")]
+    #[error("{algorithm} has no parameter {key:?}")]
     UnknownKey {
         /// Algorithm.
         algorithm: String,
         /// What was asked for.
         key: String,
         /// What to type instead.
-        hint: String,
+        remedy: String,
     },
-    /// Not a number, not one of the words.
-    #[error("{key}={value}: expected {expected}")]
-    Malformed {
+    /// No value that the parameter can have.
+    #[error("{key}={value}: {cause}")]
+    Value {
         /// Parameter.
         key: String,
         /// What was given.
         value: String,
-        /// What is expected.
-        expected: String,
+        /// What is wrong with it, with the range.
+        cause: String,
+        /// What to type instead.
+        remedy: String,
     },
-    /// Outside the range.
-    #[error("{key}={value} is out of range: {minimum} to {maximum}{unit}")]
-    OutOfRange {
-        /// Parameter.
-        key: String,
-        /// What was given.
-        value: u64,
-        /// Smallest value allowed.
-        minimum: u32,
-        /// Largest value allowed.
-        maximum: u32,
-        /// Unit, with a leading space, or empty.
-        unit: String,
-    },
+}
+
+impl ParameterError {
+    /// What to type instead.
+    #[must_use]
+    pub fn remedy(&self) -> Option<&str> {
+        match self {
+            Self::UnknownKey { remedy, .. } | Self::Value { remedy, .. } => Some(remedy),
+            Self::Tag { .. } | Self::Default { .. } | Self::NotNumber { .. } => None,
+        }
+    }
 }
 
 impl Parameter {
@@ -102,75 +101,134 @@ impl Parameter {
         tag.starts_with("cc_param|") || tag.starts_with("cc_variant|")
     }
 
-    /// Reads `cc_param|default|minimum|maximum|unit|words|text`, or the same with `cc_variant`. Words are separated by `|`
-    /// as well.
-    pub(crate) fn of_tag(name: &str, tag: &str) -> Result<Self, ParameterError> {
-        let malformed = || ParameterError::Tag { name: name.to_owned(), tag: tag.to_owned() };
+    /// Reads the tag of a C member: `cc_param|default|minimum|maximum|unit|words|text`, or the same with `cc_variant`. Words
+    /// are separated by `|` as well.
+    pub(crate) fn of_tag(member: &str, tag: &str) -> Result<Self, ParameterError> {
+        let malformed = || ParameterError::Tag { name: member.to_owned(), tag: tag.to_owned() };
         let (kind, rest) = tag.split_once('|').filter(|_| Self::has_tag(tag)).ok_or_else(malformed)?;
         let mut fields = rest.splitn(5, '|');
         let mut next = || fields.next().ok_or_else(malformed);
         let (default, minimum, maximum) = (next()?, next()?, next()?);
-        let unit = next()?.to_owned();
+        let notation = Notation::of_declared(next()?);
         let (words, text) = next()?.rsplit_once('|').ok_or_else(malformed)?;
         let number = |what: &'static str, text: &str| {
-            let wrong = || ParameterError::NotNumber { name: name.to_owned(), what, text: text.to_owned() };
+            let wrong = || ParameterError::NotNumber { name: member.to_owned(), what, text: text.to_owned() };
             text.trim_end_matches(['u', 'U']).parse::<u32>().map_err(|_| wrong())
         };
         let parameter = Self {
-            name: name.to_owned(),
+            name: notation.name_of(member),
+            member: member.to_owned(),
             default: number("default", default)?,
             minimum: number("minimum", minimum)?,
             maximum: number("maximum", maximum)?,
-            unit,
             words: words.split('|').filter(|word| !word.is_empty()).map(str::to_owned).collect(),
             text: text.to_owned(),
             is_variant: kind == "cc_variant",
+            notation,
         };
         if (parameter.minimum..=parameter.maximum).contains(&parameter.default) {
             return Ok(parameter);
         }
-        let Self { name, default, minimum, maximum, .. } = parameter;
+        let Self { member: name, default, minimum, maximum, .. } = parameter;
         Err(ParameterError::Default { name, default, minimum, maximum })
     }
 
-    /// Reads a value as a user types it: a number, or one of the words.
+    /// Reads a value as a user types it: a number with the unit that it needs, or one of the words.
     pub fn parse(&self, value: &str) -> Result<u32, ParameterError> {
-        let malformed =
-            |expected: String| ParameterError::Malformed { key: self.name.clone(), value: value.to_owned(), expected };
         if !self.words.is_empty() {
             let position = self.words.iter().position(|word| word == value);
-            return position.map(|index| index as u32).ok_or_else(|| malformed(self.words.join(" or ")));
+            let words = self.words.join(" or ");
+            let remedy = format!("{}={}", self.name, self.format(self.default));
+            return position
+                .map(|index| index as u32)
+                .ok_or_else(|| self.refused(value, format!("expected {words}"), remedy));
         }
-        let number = value.parse::<u64>().map_err(|_| {
-            malformed(format!("a whole number from {} to {}{}", self.minimum, self.maximum, self.spaced_unit()))
-        })?;
-        self.check(number)
+        let read = self.notation.read(value).map_err(|why| self.unreadable(value, &why))?;
+        if (self.minimum..=self.maximum).contains(&read) {
+            Ok(read)
+        } else {
+            Err(self.out_of_range(value, read < self.minimum))
+        }
     }
 
-    fn check(&self, value: u64) -> Result<u32, ParameterError> {
-        u32::try_from(value).ok().filter(|value| (self.minimum..=self.maximum).contains(value)).ok_or_else(|| {
-            ParameterError::OutOfRange {
-                key: self.name.clone(),
-                value,
-                minimum: self.minimum,
-                maximum: self.maximum,
-                unit: self.spaced_unit(),
-            }
-        })
-    }
-
-    /// The value as a user would type it.
+    /// The integer as a user would type it: the shortest text that [`Self::parse`] takes for the same integer.
     #[must_use]
-    pub fn format(&self, value: u32) -> String {
-        self.words.get(value as usize).cloned().unwrap_or_else(|| value.to_string())
+    pub fn format(&self, integer: u32) -> String {
+        self.words.get(integer as usize).cloned().unwrap_or_else(|| self.notation.text(integer))
     }
 
-    /// The unit behind a number: " pkts", or " (in 1/1024)" where it is a number itself.
-    fn spaced_unit(&self) -> String {
-        match self.unit.chars().next() {
-            None => String::new(),
-            Some('0'..='9') => format!(" (in {})", self.unit),
-            Some(_) => format!(" {}", self.unit),
+    /// The integer as a number in [`Self::unit`].
+    #[must_use]
+    pub fn number(&self, integer: u32) -> f64 {
+        self.notation.number(integer)
+    }
+
+    /// The value as a fraction, where its text is a rounded one: `717/1024` of 0.7.
+    #[must_use]
+    pub fn exact(&self, integer: u32) -> Option<String> {
+        self.notation.exact(integer)
+    }
+
+    /// Unit of [`Self::number`]: `s`, `bit/s`, `%`, `pkts`; empty for a pure number.
+    #[must_use]
+    pub fn unit(&self) -> &str {
+        self.notation.unit()
+    }
+
+    /// By what values can differ, where that is not 1: `1/1024`, `1us`.
+    #[must_use]
+    pub fn step(&self) -> String {
+        self.notation.step_text()
+    }
+
+    /// All values: `0.5 to 0.977`, `off | on`.
+    #[must_use]
+    pub fn range(&self) -> String {
+        if self.words.is_empty() {
+            format!("{} to {}", self.format(self.minimum), self.format(self.maximum))
+        } else {
+            self.words.join(" | ")
+        }
+    }
+
+    /// Of a value that cannot be read.
+    fn unreadable(&self, value: &str, why: &Unreadable) -> ParameterError {
+        let (name, what, range) = (&self.name, self.notation.what(), self.range());
+        let default = format!("{name}={}", self.format(self.default));
+        let (cause, remedy) = match why {
+            Unreadable::Malformed => (format!("expected {what}, {range}"), default),
+            Unreadable::NoUnit => {
+                let number = value.trim();
+                let with_unit: Vec<String> = self.notation.names().map(|unit| format!("{number}{unit}")).collect();
+                (format!("{what} needs its unit ({range})"), format!("{name}={}", with_unit.join(" or ")))
+            }
+            Unreadable::TooLarge => return self.out_of_range(value, false),
+            Unreadable::TooFine { below } => {
+                let near = [*below, below.saturating_add(1)].map(|near| near.clamp(self.minimum, self.maximum));
+                let mut near = near.map(|near| format!("{name}={}", self.format(near))).to_vec();
+                near.dedup();
+                let step = if self.step().is_empty() { "1".to_owned() } else { self.step() };
+                (format!("finer than its steps of {step} ({range})"), near.join(" or "))
+            }
+        };
+        self.refused(value, cause, remedy)
+    }
+
+    fn out_of_range(&self, value: &str, is_below: bool) -> ParameterError {
+        let nearest = self.format(if is_below { self.minimum } else { self.maximum });
+        self.refused(value, format!("out of range: {}", self.range()), format!("{}={nearest}", self.name))
+    }
+
+    fn refused(&self, value: &str, cause: String, remedy: String) -> ParameterError {
+        ParameterError::Value { key: self.name.clone(), value: value.to_owned(), cause, remedy }
+    }
+
+    /// What to type instead of `member=value`, as it was typed before values had units.
+    fn instead_of_member(&self, value: &str) -> String {
+        let integer = value.parse().ok().filter(|integer| (self.minimum..=self.maximum).contains(integer));
+        match integer.or_else(|| self.parse(value).ok()) {
+            Some(integer) => format!("{}={}", self.name, self.format(integer)),
+            None => format!("{}={}, of {}", self.name, self.format(self.default), self.range()),
         }
     }
 }
@@ -208,33 +266,45 @@ impl ParameterSet {
         self.values.iter().flat_map(|value| value.to_le_bytes()).collect()
     }
 
-    /// Sets one parameter; the set is unchanged where this fails.
+    /// Sets one parameter, both as a user types them; the set is unchanged where this fails.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), ParameterError> {
-        let index = self.index(key)?;
+        let index = self.index(|parameter| parameter.name == key).ok_or_else(|| self.unknown(key, value))?;
         self.values[index] = self.parameters[index].parse(value)?;
         Ok(())
     }
 
-    /// The value of one parameter.
-    #[must_use]
-    pub fn get(&self, key: &str) -> Option<u32> {
-        self.index(key).ok().map(|index| self.values[index])
+    /// Gives a C member its integer, as vectors and recordings have it. None: there is no such member, or it may not be that.
+    pub fn set_member(&mut self, member: &str, integer: u32) -> Option<()> {
+        let index = self.index(|parameter| parameter.member == member)?;
+        let parameter = &self.parameters[index];
+        self.values[index] = Some(integer).filter(|it| (parameter.minimum..=parameter.maximum).contains(it))?;
+        Some(())
     }
 
-    /// Parameters and their values, in the order of declaration.
+    /// The integer of one parameter.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<u32> {
+        self.index(|parameter| parameter.name == key).map(|index| self.values[index])
+    }
+
+    /// Parameters and their integers, in the order of declaration.
     pub fn iter(&self) -> impl Iterator<Item = (&Parameter, u32)> {
         self.parameters.iter().zip(self.values.iter().copied())
     }
 
-    fn index(&self, key: &str) -> Result<usize, ParameterError> {
-        self.parameters.iter().position(|parameter| parameter.name == key).ok_or_else(|| {
-            let names: Vec<&str> = self.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
-            let hint = match closest(key, names.iter().copied()) {
-                Some(name) => format!("did you mean {name}?"),
-                None => format!("it has {}", names.join(", ")),
-            };
-            ParameterError::UnknownKey { algorithm: self.algorithm.clone(), key: key.to_owned(), hint }
-        })
+    fn index(&self, is_it: impl Fn(&Parameter) -> bool) -> Option<usize> {
+        self.parameters.iter().position(is_it)
+    }
+
+    fn unknown(&self, key: &str, value: &str) -> ParameterError {
+        let names: Vec<&str> = self.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
+        let member = self.parameters.iter().find(|parameter| parameter.member == key);
+        let remedy = match (member, closest(key, names.iter().copied())) {
+            (Some(parameter), _) => parameter.instead_of_member(value),
+            (None, Some(name)) => format!("did you mean {name}?"),
+            (None, None) => format!("it has {}", names.join(", ")),
+        };
+        ParameterError::UnknownKey { algorithm: self.algorithm.clone(), key: key.to_owned(), remedy }
     }
 }
 
@@ -250,7 +320,7 @@ mod tests {
     fn a_tag_gives_range_unit_words_and_text() {
         let number = parameter("cc_param|16|0|100|pkts||below: Reno").expect("well-formed");
         assert_eq!((number.default, number.minimum, number.maximum), (16, 0, 100));
-        assert_eq!((number.unit.as_str(), number.text.as_str()), ("pkts", "below: Reno"));
+        assert_eq!((number.unit(), number.text.as_str()), ("pkts", "below: Reno"));
         assert!(number.words.is_empty() && !number.is_variant);
         assert!(parameter("cc_variant|0|0|1||off|on|as Linux counts").expect("well-formed").is_variant);
         let choice = parameter("cc_param|1|0|2||a|b|c|which").expect("well-formed");
@@ -289,10 +359,64 @@ mod tests {
             assert!(set.set("x", value).is_err(), "{value}");
         }
         assert_eq!(set.get("x"), Some(16));
-        assert_eq!(
-            set.set("y", "1").map_err(|error| error.to_string()),
-            Err("a has no parameter \"y\"; it has x".to_owned())
-        );
+        assert_eq!(said(&set, "y", "1"), "a has no parameter \"y\"; it has x");
         assert_eq!(ParameterSet::of_bytes("a", &parameters, &set.to_bytes()), Some(set));
+    }
+
+    fn said(set: &ParameterSet, key: &str, value: &str) -> String {
+        let error = set.clone().set(key, value).expect_err("it is wrong");
+        format!("{error}; {}", error.remedy().unwrap_or_default())
+    }
+
+    /// CUBIC's beta: 1000/1024 is 0.9765625.
+    #[test]
+    fn a_refusal_names_the_range_and_what_to_type() {
+        let tags = [
+            ("beta_q10", "cc_param|717|512|1000|1/1024||share kept"),
+            ("rtt_ref_us", "cc_param|100000|1000|10000000|us||RTT"),
+            ("delta_pct", "cc_param|15|1|90|%||share of the range"),
+            ("up_kbytes_per_s", "cc_param|1500|1|4000000|kB/s||threshold"),
+            ("friendly", "cc_param|1|0|1||off|on|as Reno"),
+        ];
+        let parameters = tags.map(|(member, tag)| Parameter::of_tag(member, tag).expect("well-formed"));
+        let set = ParameterSet::defaults("a", &parameters);
+        for (key, value, expected) in [
+            ("beta", "1.2", "beta=1.2: out of range: 0.5 to 0.977; beta=0.977"),
+            ("beta", "0.49", "beta=0.49: out of range: 0.5 to 0.977; beta=0.5"),
+            ("beta", "much", "beta=much: expected a number, 0.5 to 0.977; beta=0.7"),
+            ("rtt_ref", "100", "rtt_ref=100: a time needs its unit (1ms to 10s); rtt_ref=100us or 100ms or 100s"),
+            ("rtt_ref", "11s", "rtt_ref=11s: out of range: 1ms to 10s; rtt_ref=10s"),
+            (
+                "rtt_ref",
+                "1234.5us",
+                "rtt_ref=1234.5us: finer than its steps of 1us (1ms to 10s); rtt_ref=1.234ms or rtt_ref=1.235ms",
+            ),
+            ("delta", "30", "delta=30: a percentage needs its unit (1% to 90%); delta=30%"),
+            ("up", "1GB", "up=1GB: expected a rate, 8kbit to 32gbit; up=12mbit"),
+            ("up", "9kbit", "up=9kbit: finer than its steps of 8kbit (8kbit to 32gbit); up=8kbit or up=16kbit"),
+            ("friendly", "1", "friendly=1: expected off or on; friendly=on"),
+            ("beta_q10", "717", "a has no parameter \"beta_q10\"; beta=0.7"),
+            ("beta_q10", "0.8", "a has no parameter \"beta_q10\"; beta=0.8"),
+            ("beta_q10", "1024", "a has no parameter \"beta_q10\"; beta=0.7, of 0.5 to 0.977"),
+            ("rtt_ref_us", "25000", "a has no parameter \"rtt_ref_us\"; rtt_ref=25ms"),
+            ("up_kbytes_per_s", "1250", "a has no parameter \"up_kbytes_per_s\"; up=10mbit"),
+            ("bta", "0.7", "a has no parameter \"bta\"; did you mean beta?"),
+        ] {
+            assert_eq!(said(&set, key, value), expected);
+        }
+    }
+
+    /// 0.8 times 1024 is 819.2.
+    #[test]
+    fn what_is_set_is_the_integer_of_the_c_member() {
+        let beta = Parameter::of_tag("beta_q10", "cc_param|717|512|1000|1/1024||share kept").expect("well-formed");
+        let mut set = ParameterSet::defaults("a", std::slice::from_ref(&beta));
+        assert_eq!(set.set("beta", "0.8"), Ok(()));
+        assert_eq!((set.get("beta"), beta.exact(819), beta.number(819)), (Some(819), Some("819/1024".to_owned()), 0.8));
+        assert_eq!((set.set_member("beta_q10", 896), set.get("beta")), (Some(()), Some(896)));
+        assert_eq!(
+            (set.set_member("beta_q10", 1), set.set_member("beta", 900), set.get("beta")),
+            (None, None, Some(896))
+        );
     }
 }

@@ -62,7 +62,7 @@ pub enum ProfileError {
         /// Profile.
         profile: String,
         /// Why.
-        error: ParameterError,
+        error: Box<ParameterError>,
     },
 }
 
@@ -76,7 +76,9 @@ impl ProfileError {
             Self::NotForAlgorithm { algorithm, .. } => {
                 format!("ccctl show {algorithm} lists the profiles that have values for it")
             }
-            Self::Parameter { profile, .. } => format!("correct {PROFILE_FOLDER}/{profile}.toml"),
+            Self::Parameter { profile, error } => {
+                format!("{} in {PROFILE_FOLDER}/{profile}.toml", error.remedy().unwrap_or("correct it"))
+            }
         }
     }
 }
@@ -138,8 +140,14 @@ impl Profile {
         })?;
         let mut changed = set.clone();
         for (key, value) in values {
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            changed.set(key, &text).map_err(|error| ProfileError::Parameter { profile: self.name.clone(), error })?;
+            let text = match value {
+                toml::Value::String(text) => text.clone(),
+                toml::Value::Float(number) => number.to_string(), // without an exponent
+                other => other.to_string(),
+            };
+            changed
+                .set(key, &text)
+                .map_err(|error| ProfileError::Parameter { profile: self.name.clone(), error: Box::new(error) })?;
         }
         *set = changed;
         Ok(())

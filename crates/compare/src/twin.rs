@@ -36,7 +36,7 @@ pub struct Twin {
     pub map: fn(&Module<'_>, &mut Ours<'_>),
     /// What must hold of each of our answers, besides being the module's.
     pub law: Option<fn(&Trial<'_>) -> bool>,
-    /// Its clock steps by jiffies, as ours does with `tick_us`. The recorded clock then begins its jiffies where they began.
+    /// Its clock steps by jiffies, as ours does with `tick`. The recorded clock then begins its jiffies where they began.
     pub in_jiffies: bool,
     /// Changes arguments that the two take from different places.
     pub feed: Option<fn(&mut Trial<'_>)>,

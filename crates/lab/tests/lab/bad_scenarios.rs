@@ -96,15 +96,15 @@ const FLOWS: &[Case] = &[
     ),
     (
         "algorithm = \"cubic\"",
-        "algorithm = \"cubic\"\nset = { bta_q10 = 3 }",
+        "algorithm = \"cubic\"\nset = { bta = 0.7 }",
         "10:19",
-        &["no parameter", "did you mean beta_q10?"],
+        &["no parameter", "did you mean beta?"],
     ),
     (
         "algorithm = \"cubic\"",
-        "algorithm = \"cubic\"\nset = { beta_q10 = 99999 }",
-        "10:20",
-        &["out of range", "beta_q10"],
+        "algorithm = \"cubic\"\nset = { beta = 1.5 }",
+        "10:16",
+        &["beta=1.5: out of range: 0.5 to 0.977", "beta=0.977"],
     ),
     (
         "path = [\"bottleneck\"]\nstart",

@@ -52,7 +52,7 @@ fn a_share_of_the_bdp_becomes_the_papers_number_of_packets() {
         (group.base_rtt, group.tcp.max_window_pkts, group.packet_bytes()),
         (Duration::from_millis(100), 67_000, 1000)
     );
-    assert_eq!(group.parameters.get("beta_q10"), Some(896));
+    assert_eq!(group.parameters.get("beta"), Some(896));
     assert_eq!(setup.groups[1].parameters.get("adaptive_backoff"), Some(0));
     assert_eq!(setup.groups[1].schedule[0].start, Duration::from_secs(50));
     assert_eq!(setup.window, (Duration::from_secs(250), Duration::from_secs(500)));
