@@ -12,6 +12,7 @@ mod layout;
 mod notation;
 mod parameters;
 mod profile;
+mod setting;
 mod state;
 
 pub use description::Description;
@@ -19,6 +20,7 @@ pub use kernel::is_impossible_window;
 pub use layout::{algorithm_of_btf, registered_in_btf, resolved, Field, Layout, LayoutError};
 pub use parameters::{Parameter, ParameterError, ParameterSet};
 pub use profile::{Profile, ProfileError, PROFILE_FOLDER};
+pub use setting::Setting;
 
 include!(concat!(env!("OUT_DIR"), "/list.rs"));
 

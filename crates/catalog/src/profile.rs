@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::parameters::{ParameterError, ParameterSet};
+use crate::setting::Setting;
 use crate::{closest, PROFILES};
 
 /// Where an administrator's own profiles are looked for before those built in.
@@ -24,7 +25,7 @@ pub struct Profile {
     pub source: String,
     /// Values per algorithm.
     #[serde(flatten)]
-    values: BTreeMap<String, BTreeMap<String, toml::Value>>,
+    values: BTreeMap<String, BTreeMap<String, Setting>>,
 }
 
 /// Why a profile cannot be used.
@@ -140,13 +141,8 @@ impl Profile {
         })?;
         let mut changed = set.clone();
         for (key, value) in values {
-            let text = match value {
-                toml::Value::String(text) => text.clone(),
-                toml::Value::Float(number) => number.to_string(), // without an exponent
-                other => other.to_string(),
-            };
             changed
-                .set(key, &text)
+                .set(key, &value.to_string())
                 .map_err(|error| ProfileError::Parameter { profile: self.name.clone(), error: Box::new(error) })?;
         }
         *set = changed;

@@ -3,55 +3,19 @@
 
 use std::collections::BTreeMap;
 
+pub use ccctl_catalog::Setting;
 use ccctl_catalog::{Parameter, ParameterSet};
 use ccctl_console::arguments::key_values;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A parameter's value: a number, or text: a number with its unit, or for a choice its word.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum Setting {
-    /// A number without decimals.
-    Whole(u64),
-    /// Any other number.
-    Decimal(f64),
-    /// A number with its unit, or one of the parameter's words.
-    Text(String),
-}
-
 /// Parameters by name.
 pub type Settings = BTreeMap<String, Setting>;
-
-impl Setting {
-    /// The value of this parameter: a number in its unit, or its word.
-    #[must_use]
-    pub fn of(parameter: &Parameter, integer: u32) -> Self {
-        let number = parameter.number(integer);
-        if !parameter.words.is_empty() {
-            Self::Text(parameter.format(integer))
-        } else if number.fract() == 0.0 {
-            Self::Whole(number as u64) // at most 2^32 times the largest unit of a C file, and not negative
-        } else {
-            Self::Decimal(number)
-        }
-    }
-}
 
 /// Settings out of words of the form `KEY=VALUE`.
 pub fn settings(words: &[String]) -> anyhow::Result<Settings> {
     let values = key_values(words)?;
     Ok(values.into_iter().map(|(key, value)| (key, Setting::Text(value))).collect())
-}
-
-impl std::fmt::Display for Setting {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Whole(number) => write!(formatter, "{number}"),
-            Self::Decimal(number) => write!(formatter, "{number}"),
-            Self::Text(text) => formatter.write_str(text),
-        }
-    }
 }
 
 /// A parameter: what its C file declares, and its value where an instance has one. Numbers are in `unit`; what ends in

@@ -97,7 +97,7 @@ const FLOWS: &[Case] = &[
     (
         "algorithm = \"cubic\"",
         "algorithm = \"cubic\"\nset = { bta = 0.7 }",
-        "10:19",
+        "10:15",
         &["no parameter", "did you mean beta?"],
     ),
     (
@@ -106,6 +106,19 @@ const FLOWS: &[Case] = &[
         "10:16",
         &["beta=1.5: out of range: 0.5 to 0.977", "beta=0.977"],
     ),
+    (
+        "algorithm = \"cubic\"",
+        "algorithm = \"cubic\"\nset = { beta_q10 = 717 }",
+        "10:20",
+        &["no parameter \"beta_q10\"", "beta=0.7"],
+    ),
+    (
+        "algorithm = \"cubic\"",
+        "algorithm = \"htcp\"\nset = { rtt_ref = 100 }",
+        "10:19",
+        &["a time needs its unit (1ms to 10s)", "rtt_ref=100us or 100ms or 100s"],
+    ),
+    ("algorithm = \"cubic\"", "algorithm = \"cubic\"\nset = { beta = true }", "10:16", &["a number or a text"]),
     (
         "path = [\"bottleneck\"]\nstart",
         "path = [\"botleneck\"]\nstart",
