@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What Linux's modules count otherwise than paper and RFC, where windows are small: `linux_counting` and `tick_us`, which
+//! What Linux's modules count otherwise than paper and RFC, where windows are small: `linux_counting` and `tick`, which
 //! profile `linux` has. The numbers are worked out of net/ipv4/tcp_*.c by hand.
 
 use std::sync::Arc;
