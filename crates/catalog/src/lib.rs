@@ -10,6 +10,7 @@ mod description;
 pub mod kernel;
 mod layout;
 mod notation;
+mod parameter_set;
 mod parameters;
 mod profile;
 mod setting;
@@ -18,7 +19,8 @@ mod state;
 pub use description::Description;
 pub use kernel::is_impossible_window;
 pub use layout::{algorithm_of_btf, registered_in_btf, resolved, Field, Layout, LayoutError};
-pub use parameters::{Parameter, ParameterError, ParameterSet};
+pub use parameter_set::ParameterSet;
+pub use parameters::{Parameter, ParameterError};
 pub use profile::{Profile, ProfileError, PROFILE_FOLDER};
 pub use setting::Setting;
 

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::parameters::{ParameterError, ParameterSet};
+use crate::parameter_set::ParameterSet;
+use crate::parameters::ParameterError;
 use crate::setting::Setting;
 use crate::{closest, PROFILES};
 

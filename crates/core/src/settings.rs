@@ -159,3 +159,48 @@ fn differing(parameters: &[ShownParameter]) -> impl Iterator<Item = (&ShownParam
         Some((parameter, value))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{json, to_value};
+
+    fn shown(of: &str, name: &str, integer: u32) -> serde_json::Value {
+        let declared = ccctl_catalog::algorithm(of).expect("it exists").layout().parameters;
+        let parameter = declared.iter().find(|parameter| parameter.name == name).expect("it is declared");
+        to_value(ShownParameter::changed(parameter, parameter.default, integer)).expect("plain data")
+    }
+
+    /// 0.8 times 1024 is 819.2; C has the RTT in us.
+    #[test]
+    fn answers_have_numbers_in_the_base_unit_and_what_people_write() {
+        let beta = shown("cubic", "beta", 819);
+        let keys = ["value", "value_text", "value_exact", "value_before", "default", "unit", "step_text"];
+        assert_eq!(
+            keys.map(|key| beta[key].clone()),
+            [json!(0.8), json!("0.8"), json!("819/1024"), json!(0.7), json!(0.7), json!(""), json!("1/1024")]
+        );
+        let rtt = shown("htcp", "rtt_ref", 250_000);
+        let keys = ["value", "value_text", "value_before_text", "minimum", "maximum_text", "unit", "step_text"];
+        assert_eq!(
+            keys.map(|key| rtt[key].clone()),
+            [json!(0.25), json!("250ms"), json!("100ms"), json!(0.001), json!("10s"), json!("s"), json!("1us")]
+        );
+        assert!(rtt.get("value_exact").is_none() && shown("htcp", "rtt_ref", 100_000).get("value_before").is_none());
+        assert_eq!(shown("fast", "mode0_up", 1500)["value"], json!(12_000_000));
+        assert_eq!(shown("cubic", "slow_start_exit", 2)["value"], json!("hystart++"));
+    }
+
+    #[test]
+    fn what_differs_is_written_as_one_would_set_it() {
+        let declared = ccctl_catalog::algorithm("cubic").expect("it exists").layout().parameters;
+        let mut set = ParameterSet::defaults("cubic", &declared);
+        assert_eq!(changed(&ShownParameter::all_in_force(&set)), "");
+        for (key, value) in [("beta", "0.8"), ("c", "0.5")] {
+            set.set(key, value).expect("in range");
+        }
+        let shown = ShownParameter::all_in_force(&set);
+        assert_eq!(changed(&shown), "beta=0.8 c=0.5");
+        assert_eq!(changed_exactly(&shown), "beta=0.8 (819/1024) c=0.5");
+    }
+}
