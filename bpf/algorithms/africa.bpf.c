@@ -17,7 +17,7 @@
 #include "rtt.h"
 
 #define AFRICA_PARAMS(P)                                                                                               \
-	P(CC_PARAM(alpha_milli, 1641, 1000, 100000, "pkts/1000", "more queued packets than this: slow mode"))          \
+	P(CC_PARAM(alpha_milli, 1641, 1000, 100000, "1/1000 pkts", "more queued packets than this: slow mode"))        \
 	P(CC_VARIANT(CC_CHOICE(decrease, 0, 1, "by_mode|half", "what a loss takes: b(W) in fast mode, or always half")))
 CC_PARAMS(africa, AFRICA_PARAMS);
 

@@ -77,9 +77,9 @@
  */
 #define BBR_PARAMS(P)                                                                                                  \
 	P(CC_PARAM(startup_gain_q8, 739, 257, 2047, "1/256",                                                           \
-		   "gain of STARTUP (739: 2 / ln 2), also DRAIN's for the window"))                                    \
-	P(CC_PARAM(drain_gain_q8, 88, 1, 255, "1/256", "rate gain of DRAIN (88: the inverse of STARTUP's)"))           \
-	P(CC_PARAM(cwnd_gain_q8, 512, 256, 2047, "1/256", "window gain of PROBE_BW (512: 2)"))                         \
+		   "gain of STARTUP (2 / ln 2), also DRAIN's for the window"))                                         \
+	P(CC_PARAM(drain_gain_q8, 88, 1, 255, "1/256", "rate gain of DRAIN (the inverse of STARTUP's)"))               \
+	P(CC_PARAM(cwnd_gain_q8, 512, 256, 2047, "1/256", "window gain of PROBE_BW"))                                  \
 	P(CC_PARAM(probe_up_gain_q8, 320, 257, 1024, "1/256", "rate gain of PROBE_BW that looks for more bandwidth"))  \
 	P(CC_PARAM(probe_down_gain_q8, 192, 1, 255, "1/256",                                                           \
 		   "rate gain of PROBE_BW that drains what that has queued"))                                          \
@@ -93,7 +93,7 @@
 	P(CC_PARAM(pacing_margin_pct, 1, 0, 50, "%", "pace below the measured bandwidth by this"))                     \
 	P(CC_PARAM(policer_min_rounds, 4, 1, 60, "RTTs",                                                               \
 		   "a policer is looked for over at least so long, and four times that at most"))                      \
-	P(CC_PARAM(policer_loss_q8, 50, 1, 256, "1/256", "share of packets lost that suggests a policer (50: 20 %)"))  \
+	P(CC_PARAM(policer_loss_q8, 50, 1, 256, "1/256", "share of packets lost that suggests a policer"))             \
 	P(CC_PARAM(policer_ratio_q8, 32, 0, 256, "1/256", "two rates this close are the policer's"))                   \
 	P(CC_PARAM(policer_diff_bytes_per_s, 500, 0, 1000000, "bytes/s", "or this close"))                             \
 	P(CC_PARAM(policer_rounds, 48, 1, 255, "RTTs", "how long the policer's rate is believed"))                     \

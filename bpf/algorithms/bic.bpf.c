@@ -22,7 +22,7 @@
 		   "B: the search goes 1/B of the distance; width of the flat zone in packets"))                       \
 	P(CC_PARAM(smooth_part, 20, 2, 100, "",                                                                        \
 		   "round trips in the flat zone: ln(1/S_min) / ln(B/(B-1)) + B (20: S_min = 0.01)"))                  \
-	P(CC_PARAM(beta_q10, 819, 512, 1023, "1/1024", "share of the window kept on loss (819: 0.8)"))                 \
+	P(CC_PARAM(beta_q10, 819, 512, 1023, "1/1024", "share of the window kept on loss"))                            \
 	P(CC_PARAM(low_window_pkts, 14, 0, 1000, "pkts", "at and below this window: Reno"))                            \
 	P(CC_SWITCH(fast_convergence, 1, "a flow that lost before it reached last_max leaves room for others"))        \
 	P(CC_PARAM(start_divisor, 20, 1, 100, "", "before the first loss: at least one packet per this many acked"))   \

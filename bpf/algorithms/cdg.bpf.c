@@ -55,8 +55,8 @@
 #define CDG_PARAMS(P)                                                                                                  \
 	P(CC_PARAM(window_shift, 3, 0, 3, "", "gradients are summed over 2^shift rounds"))                             \
 	P(CC_PARAM(backoff_factor_ppm, 42, 1, 10000, "ppm",                                                            \
-		   "exponent of the backoff per us of gradient (42: 1 / (8 G), G = 3 ms)"))                            \
-	P(CC_PARAM(backoff_beta_q10, 724, 512, 1023, "1/1024", "share of the window kept at a backoff (724: 0.7071)")) \
+		   "exponent of the backoff per us of gradient: 1 / (8 G), G = 3 ms"))                                 \
+	P(CC_PARAM(backoff_beta_q10, 724, 512, 1023, "1/1024", "share of the window kept at a backoff"))               \
 	P(CC_PARAM(ineffective_backoffs, 5, 0, 255, "",                                                                \
 		   "backoffs without effect before there are no more; 0 = no limit"))                                  \
 	P(CC_SWITCH(shadow_window, 1, "a loss counts from the window that there would be without backoffs"))           \

@@ -10,7 +10,7 @@
  *          loss: lwnd = lwnd / 2, dwnd = W / 2 - lwnd / 2; auto-tuning: gamma += lambda (3/4 diff_reno - gamma) per loss
  * Why      The Reno part guarantees a fair share where loss decides; the delay part adds what nobody else uses.
  * Differs  The report on Vista has no formula for burst control: muted adds nothing while gamma_low <= diff < gamma,
- *          partial at most partial_max_q8. Its two ways of tuning gamma are read as the later published law. dwnd
+ *          partial at most partial_max. Its two ways of tuning gamma are read as the later published law. dwnd
  *          changes at once at the end of a round, on the smallest RTT of the round and the window of its first ACK.
  *          Rounds in slow start or recovery, and those that did not fill the window, decide and tune nothing.
  * State    52 bytes of 104.

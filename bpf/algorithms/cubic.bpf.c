@@ -9,7 +9,7 @@
  *          flat around W_max, where the last loss was, and steep far from it.
  * Differs  From Linux: the step is renewed at each ACK, not every 1/32 s; the target takes the smoothed RTT, not the
  *          smallest; W_est earns 9/17 a packet acked; time in which the window was not filled does not count; an undo
- *          restores the curve. Profile linux counts as Linux does (linux_counting, tick_us). From RFC 9438: an ECN mark acts as
+ *          restores the curve. Profile linux counts as Linux does (linux_counting, tick). From RFC 9438: an ECN mark acts as
  *          a loss; HyStart by default; W / (target - W) is whole, and growth at least 5 % a round trip while no W_max
  *          is known, as in Linux.
  * State    104 bytes of 104.
@@ -18,8 +18,8 @@
 #include "slow_start.h"
 
 #define CUBIC_PARAMS(P)                                                                                                \
-	P(CC_PARAM(beta_q10, 717, 512, 1000, "1/1024", "share of the window kept on loss (717: 0.7)"))                 \
-	P(CC_PARAM(c_q10, 410, 41, 4096, "1/1024", "C: steepness of the cubic (410: 0.4 pkts/s^3)"))                   \
+	P(CC_PARAM(beta_q10, 717, 512, 1000, "1/1024", "share of the window kept on loss"))                            \
+	P(CC_PARAM(c_q10, 410, 41, 4096, "1/1024", "C: steepness of the cubic, pkts/s^3"))                             \
 	P(CC_SWITCH(fast_convergence, 1, "a flow that lost before it reached W_max leaves room for others"))           \
 	P(CC_SWITCH(reno_friendly, 1, "never slower than Reno would be"))                                              \
 	P(CC_VARIANT(CC_PARAM(max_step_pkts, 0, 0, 1000, "pkts/100ms",                                                 \

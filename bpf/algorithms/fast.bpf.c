@@ -4,7 +4,7 @@
  *
  * Source   C. Jin, D. X. Wei, S. H. Low, "FAST TCP: Motivation, Architecture, Algorithms, Performance", IEEE INFOCOM 2004;
  *          constants of Even, Li, Leith, PFLDnet 2006, Table II; ns-2 tcp-fast.cc.
- * Law      once a round trip: W = min(2 W, (1 - gamma) W + gamma (base / RTT W + alpha)); queueing delay below mi_us:
+ * Law      once a round trip: W = min(2 W, (1 - gamma) W + gamma (base / RTT W + alpha)); queueing delay below mi:
  *          W doubles per round trip; loss: Reno
  * Why      In equilibrium each flow keeps alpha packets in the queue, whatever the rate: stable and without loss.
  * Differs  alpha_pkts = 0 chooses alpha by throughput in three modes (Table II, read as kB/s). The RTT is smoothed with

@@ -10,7 +10,7 @@
  * Why      Long times between losses mean a large share of a fast path: grow faster the longer nothing was lost.
  * Differs  From Linux: alpha is Q10 and follows the clock at each ACK, RTT scaling is off, the clock stops while there
  *          is nothing to send, and RTT_max follows a larger sample by 20 ms at most. Profile linux counts as Linux
- *          (linux_counting, tick_us). alpha does not wrap after 131 s. Throughput is measured over an RTT_min or more,
+ *          (linux_counting, tick). alpha does not wrap after 131 s. Throughput is measured over an RTT_min or more,
  *          the first three times unsmoothed. From FreeBSD: its decay of RTT_max divides the whole sum by 100.
  * State    80 bytes of 104.
  * Range    alpha < 2^42 for any time (the excess over D_L is held at 2^20 ms); rates below 2^32 packets/s.
@@ -21,11 +21,11 @@
 	P(CC_PARAM(delta_l_us, 1000000, 100000, 10000000, "us", "D_L: grow as Reno for this long after congestion"))   \
 	P(CC_PARAM(delta_b_pct, 20, 0, 100, "%", "D_B: change of throughput at which the decrease falls back to 0.5")) \
 	P(CC_SWITCH(adaptive_backoff, 1, "beta from the RTT ratio; off: always 0.5"))                                  \
-	P(CC_SWITCH(rtt_scaling, 0, "multiply alpha by RTT_min / rtt_ref_us within [0.1, 2]"))                         \
+	P(CC_SWITCH(rtt_scaling, 0, "multiply alpha by RTT_min / rtt_ref within [0.1, 2]"))                            \
 	P(CC_PARAM(rtt_ref_us, 100000, 1000, 10000000, "us", "RTT at which scaling changes nothing"))                  \
 	P(CC_VARIANT(CC_SWITCH(linux_counting, 0, "alpha, credit and RTT_max as tcp_htcp.c rounds and counts them")))  \
 	P(CC_VARIANT(CC_PARAM(tick_us, 1, 1, 10000, "us",                                                              \
-			      "clock and RTTs in steps of this (Linux: a jiffy, 4000 where HZ is 250)")))
+			      "clock and RTTs in steps of this (Linux: a jiffy, 4ms where HZ is 250)")))
 CC_PARAMS(htcp, HTCP_PARAMS);
 
 #define HTCP_BETA_MIN_Q7 64 /* 0.5 */

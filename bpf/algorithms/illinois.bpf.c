@@ -18,10 +18,10 @@
 #define ILLINOIS_PARAMS(P)                                                                                             \
 	P(CC_PARAM(low_window_pkts, 15, 0, 1000, "pkts", "below this window: Reno"))                                   \
 	P(CC_PARAM(theta_rtts, 5, 1, 255, "RTTs", "low delay must last so long before the fastest growth returns"))    \
-	P(CC_PARAM(alpha_min_q7, 38, 13, 128, "1/128 pkts/RTT", "slowest growth (38: 0.3)"))                           \
-	P(CC_PARAM(alpha_max_q7, 1280, 128, 12800, "1/128 pkts/RTT", "fastest growth (1280: 10)"))                     \
-	P(CC_PARAM(beta_min_q6, 8, 1, 32, "1/64", "smallest share given up on loss (8: 1/8)"))                         \
-	P(CC_PARAM(beta_max_q6, 32, 8, 48, "1/64", "largest share given up on loss (32: 1/2)"))                        \
+	P(CC_PARAM(alpha_min_q7, 38, 13, 128, "1/128 pkts/RTT", "slowest growth"))                                     \
+	P(CC_PARAM(alpha_max_q7, 1280, 128, 12800, "1/128 pkts/RTT", "fastest growth"))                                \
+	P(CC_PARAM(beta_min_q6, 8, 1, 32, "1/64", "smallest share given up on loss"))                                  \
+	P(CC_PARAM(beta_max_q6, 32, 8, 48, "1/64", "largest share given up on loss"))                                  \
 	P(CC_PARAM(eta1_pct, 1, 1, 10, "%", "of the largest delay: below it growth is fastest"))                       \
 	P(CC_PARAM(eta2_pct, 10, 1, 50, "%", "... the decrease is smallest"))                                          \
 	P(CC_PARAM(eta3_pct, 80, 51, 100, "%", "... above it the decrease is largest"))                                \

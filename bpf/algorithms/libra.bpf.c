@@ -23,9 +23,8 @@
 		   "T0: RTT from which on the law no longer favours long paths"))                                      \
 	P(CC_PARAM(t1_us, 1000000, 1000, 10000000, "us",                                                               \
 		   "T1: the decrease is T1 / 2(T + T0); no more than a half is given up"))                             \
-	P(CC_PARAM(k1_q10, 2048, 1, 102400, "1/1024",                                                                  \
-		   "k1: packets per second gained in a second, per Mbit/s (2048: 2)"))                                 \
-	P(CC_PARAM(k2_q8, 512, 0, 2560, "1/256", "k2: how much a full queue slows the growth down (512: by e^-2)"))    \
+	P(CC_PARAM(k1_q10, 2048, 1, 102400, "1/1024", "k1: packets per second gained in a second, per Mbit/s"))        \
+	P(CC_PARAM(k2_q8, 512, 0, 2560, "1/256", "k2: how much a full queue slows the growth down: by e^-k2"))         \
 	P(CC_PARAM(capacity_mbps, 100, 1, 100000, "Mbit/s", "C: capacity of the bottleneck"))
 CC_PARAMS(libra, LIBRA_PARAMS);
 

@@ -9,7 +9,7 @@
  * Why      Delay rises before packets are lost. Who gives way then, and waits whether that helped, leaves the path to
  *          flows that only know losses; who finds the path still busy gives way entirely.
  * Differs  From the paper: delayed ACKs, a queue with less than two own packets, and a range of delays below
- *          min_range_us indicate nothing, and a tick is added (delayed_acks=on, own_queue_pkts=0, min_range_us=0: as in
+ *          min_range indicate nothing, and a tick is added (delayed_acks=on, own_queue_pkts=0, min_range=0: as in
  *          the paper). From Linux: also, one reaction an RTT at most (reaction_rtts), a range of the whole connection
  *          (relearn_range) and a lowered ssthresh (lower_ssthresh); 3 smoothed RTTs; nominal ticks; the RTT where time
  *          stamps do not serve.

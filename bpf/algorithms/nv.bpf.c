@@ -9,7 +9,7 @@
  * Why      More window than rate times the RTT without queue only fills the queue. Rates and RTTs of single packets are
  *          noisy in a data center: there is a decision only after so many of them, the later the more it would cost.
  * Differs  From Linux: rates are kept in bytes/us, not in units of 100 bit/s; the base RTT that Linux asks a sockops program
- *          for is the parameter base_rtt_us and bounds the RTT from below without a margin. From Reno: a growth factor
+ *          for is the parameter base_rtt and bounds the RTT from below without a margin. From Reno: a growth factor
  *          that every RTO halves, and that rounds without congestion give back.
  * Needs    a data center where every flow runs it: it gives way to Reno and CUBIC.
  * State    56 bytes of 104.
@@ -63,10 +63,10 @@
 	P(CC_PARAM(reset_s, 5, 1, 3600, "s", "the smallest RTT is renewed this often, give or take a quarter"))        \
 	P(CC_PARAM(min_cwnd_pkts, 2, 1, 1000, "pkts", "smallest window that a decision leaves"))                       \
 	P(CC_PARAM(decrease_q7, 38, 0, 128, "1/128",                                                                   \
-		   "share of the excess over the ideal window given up in a round (38: 0.3)"))                         \
+		   "share of the excess over the ideal window that is given up in a round"))                           \
 	P(CC_PARAM(ssthresh_q3, 8, 1, 16, "1/8", "ssthresh after congestion, of the ideal window"))                    \
 	P(CC_PARAM(rtt_weight_q8, 128, 0, 256, "1/256", "weight of a new sample in the RTT; 0 = the sample alone"))    \
-	P(CC_PARAM(loss_keep_q10, 819, 512, 1023, "1/1024", "share of the window kept on loss (819: 0.8)"))            \
+	P(CC_PARAM(loss_keep_q10, 819, 512, 1023, "1/1024", "share of the window kept on loss"))                       \
 	P(CC_PARAM(regain_rtts, 8, 0, 255, "RTTs",                                                                     \
 		   "without congestion, to double a growth that RTOs reduced; 0 = no reduction"))                      \
 	P(CC_PARAM(speedup_rtts, 0, 0, 255, "RTTs",                                                                    \

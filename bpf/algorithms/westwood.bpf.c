@@ -10,7 +10,7 @@
  * Differs  The filter is applied twice, as in Linux (filter = one_pole: once, as in the paper). Packets are counted by the
  *          kernel's pkts_acked, not guessed from duplicate ACKs. Before the first estimate half the window is kept
  *          (half_without_estimate = off: ssthresh 2, as in Linux). A pause starts a new measurement. Linux rounds RTT_min
- *          up to a jiffy, and keeps a window of 4 ms or more (tick_us, profile linux).
+ *          up to a jiffy, and keeps a window of 4 ms or more (tick, profile linux).
  * State    32 bytes of 104.
  * Range    bandwidth in packets/us Q24: 2^33 packets in a window; RTTs up to 10 s.
  */
@@ -23,7 +23,7 @@
 	P(CC_VARIANT(CC_SWITCH(half_without_estimate, 1,                                                               \
 			       "a loss before the first estimate halves the window; off: ssthresh 2")))                \
 	P(CC_VARIANT(CC_PARAM(tick_us, 1, 1, 10000, "us",                                                              \
-			      "clock and RTTs in steps of this (Linux: a jiffy, 4000 where HZ is 250)")))
+			      "clock and RTTs in steps of this (Linux: a jiffy, 4ms where HZ is 250)")))
 CC_PARAMS(westwood, WESTWOOD_PARAMS);
 
 struct westwood_state {

@@ -12,6 +12,15 @@
  *   CC_VARIANT(one of these)                                  what only a comparison needs: another version of the law, such
  *                                                             as Linux's or a draft's. `ccctl show` lists it with --all
  *
+ * `unit` says what the integer counts: "1/N" and a unit, each of which may be missing. People write and read the value
+ * itself, and the name without a suffix that says the same (crates/catalog/src/notation.rs):
+ *
+ *   CC_PARAM(beta_q10, 717, 512, 1000, "1/1024", ...)             beta = 0.7, of 0.5 to 0.977
+ *   CC_PARAM(rtt_ref_us, 100000, 1000, 10000000, "us", ...)       rtt_ref = 100ms (us, ms, s)
+ *   CC_PARAM(mode0_up_kbytes_per_s, 1500, ..., "kB/s", ...)       mode0_up = 12mbit (bytes/s, kB/s, Mbit/s)
+ *   CC_PARAM(delta_pct, 15, 1, 90, "%", ...)                      delta = 15% (also ppm)
+ *   CC_PARAM(alpha_pkts, 80, 1, 10000, "pkts", ...)               alpha_pkts = 80: any other unit is a count
+ *
  * CC_PARAMS makes struct reno_params of them, and reno_params() gives the set in force. Each member has a btf_decl_tag,
  * "cc_param|default|minimum|maximum|unit|words|text" or the same with cc_variant, where words are separated by '|' as
  * well. It goes into the object's BTF and with it into the kernel, so that a running instance can be asked for its parameters

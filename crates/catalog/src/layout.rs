@@ -54,6 +54,14 @@ pub enum LayoutError {
     /// More parameters than `params.h` has room for.
     #[error("the object declares {0} parameters: at most {MOST_PARAMETERS} are possible")]
     Parameters(usize),
+    /// Two members whose parameters have one name.
+    #[error("the members {} are both parameter {name}", members.join(" and "))]
+    Alike {
+        /// In C.
+        members: [String; 2],
+        /// Without what values say.
+        name: String,
+    },
     /// The per-socket state cannot be that of a socket.
     #[error("struct {name}: {cause}")]
     State {
@@ -83,6 +91,7 @@ impl LayoutError {
             Self::Parameter(ParameterError::NotNumber { .. }) => {
                 "write the number itself: CC_PARAM takes no expression".to_owned()
             }
+            Self::Alike { members, .. } => format!("another name for {}", members[1]),
             _ => "build the file with the macros of bpf/include/cc.h".to_owned(),
         }
     }
@@ -154,7 +163,7 @@ impl Field {
 }
 
 /// What an algorithm's BTF says.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     /// Parameters in the order of declaration; each is a u32, so that number `i` lies at byte `4 i` of a set.
     pub parameters: Vec<Parameter>,
@@ -239,7 +248,11 @@ fn parameters(btf: &Btf<'_>, params: &Composite<'_>) -> Result<Vec<Parameter>, L
         }
         let tag = tags.get(&Some(index as u32));
         let tag = tag.ok_or_else(|| LayoutError::Missing(format!("range of parameter {name}")))?;
-        found.push(Parameter::of_tag(&name, &text(tag.name()))?);
+        let parameter = Parameter::of_tag(&name, &text(tag.name()))?;
+        if let Some(other) = found.iter().find(|known: &&Parameter| known.name == parameter.name) {
+            return Err(LayoutError::Alike { members: [other.member.clone(), name], name: parameter.name });
+        }
+        found.push(parameter);
     }
     Ok(found)
 }

@@ -9,15 +9,20 @@
 mod description;
 pub mod kernel;
 mod layout;
+mod notation;
+mod parameter_set;
 mod parameters;
 mod profile;
+mod setting;
 mod state;
 
 pub use description::Description;
 pub use kernel::is_impossible_window;
 pub use layout::{algorithm_of_btf, registered_in_btf, resolved, Field, Layout, LayoutError};
-pub use parameters::{Parameter, ParameterError, ParameterSet};
+pub use parameter_set::ParameterSet;
+pub use parameters::{Parameter, ParameterError};
 pub use profile::{Profile, ProfileError, PROFILE_FOLDER};
+pub use setting::Setting;
 
 include!(concat!(env!("OUT_DIR"), "/list.rs"));
 

@@ -1,30 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parameters: their declaration, and sets of values for them.
+//! Parameters: what a C file declares, and their values as people write them.
 
-use serde::Serialize;
+use crate::notation::{Notation, Unreadable};
 
-use crate::closest;
-
-/// A tunable of an algorithm, as its C file declares it. Every parameter is an unsigned 32-bit number.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// A tunable of an algorithm, as its C file declares it. In C every parameter is an unsigned 32-bit integer; people write and
+/// read `0.7`, `100ms`, `15%`.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
-    /// Name; its suffix repeats the unit.
+    /// Name: that of the C member, without a suffix that the written value makes superfluous.
     pub name: String,
-    /// Value unless set.
+    /// Name of the C member: `beta_q10`.
+    pub member: String,
+    /// The C member's integer unless set.
     pub default: u32,
-    /// Smallest value allowed.
+    /// Smallest integer allowed.
     pub minimum: u32,
-    /// Largest value allowed.
+    /// Largest integer allowed.
     pub maximum: u32,
-    /// Unit as the field writes it, or empty for a pure number.
-    pub unit: String,
     /// For a choice: the words for 0, 1, ... Empty for a number.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub words: Vec<String>,
     /// One line of explanation.
     pub text: String,
     /// Only comparisons need it: it chooses another version of the law, such as Linux's or a draft's.
     pub is_variant: bool,
+    notation: Notation,
 }
 
 /// Why a parameter or a value for one was refused.
@@ -61,39 +60,38 @@ pub enum ParameterError {
         text: String,
     },
     /// No such parameter.
-    #[error("{algorithm} has no parameter {key:?}; {hint}")]
+    #[error("{algorithm} has no parameter {key:?}")]
     UnknownKey {
         /// Algorithm.
         algorithm: String,
         /// What was asked for.
         key: String,
         /// What to type instead.
-        hint: String,
+        remedy: String,
     },
-    /// Not a number, not one of the words.
-    #[error("{key}={value}: expected {expected}")]
-    Malformed {
+    /// No value that the parameter can have.
+    #[error("{key}={value}: {cause}")]
+    Value {
         /// Parameter.
         key: String,
         /// What was given.
         value: String,
-        /// What is expected.
-        expected: String,
+        /// What is wrong with it, with the range.
+        cause: String,
+        /// What to type instead.
+        remedy: String,
     },
-    /// Outside the range.
-    #[error("{key}={value} is out of range: {minimum} to {maximum}{unit}")]
-    OutOfRange {
-        /// Parameter.
-        key: String,
-        /// What was given.
-        value: u64,
-        /// Smallest value allowed.
-        minimum: u32,
-        /// Largest value allowed.
-        maximum: u32,
-        /// Unit, with a leading space, or empty.
-        unit: String,
-    },
+}
+
+impl ParameterError {
+    /// What to type instead.
+    #[must_use]
+    pub fn remedy(&self) -> Option<&str> {
+        match self {
+            Self::UnknownKey { remedy, .. } | Self::Value { remedy, .. } => Some(remedy),
+            Self::Tag { .. } | Self::Default { .. } | Self::NotNumber { .. } => None,
+        }
+    }
 }
 
 impl Parameter {
@@ -102,139 +100,135 @@ impl Parameter {
         tag.starts_with("cc_param|") || tag.starts_with("cc_variant|")
     }
 
-    /// Reads `cc_param|default|minimum|maximum|unit|words|text`, or the same with `cc_variant`. Words are separated by `|`
-    /// as well.
-    pub(crate) fn of_tag(name: &str, tag: &str) -> Result<Self, ParameterError> {
-        let malformed = || ParameterError::Tag { name: name.to_owned(), tag: tag.to_owned() };
+    /// Reads the tag of a C member: `cc_param|default|minimum|maximum|unit|words|text`, or the same with `cc_variant`. Words
+    /// are separated by `|` as well.
+    pub(crate) fn of_tag(member: &str, tag: &str) -> Result<Self, ParameterError> {
+        let malformed = || ParameterError::Tag { name: member.to_owned(), tag: tag.to_owned() };
         let (kind, rest) = tag.split_once('|').filter(|_| Self::has_tag(tag)).ok_or_else(malformed)?;
         let mut fields = rest.splitn(5, '|');
         let mut next = || fields.next().ok_or_else(malformed);
         let (default, minimum, maximum) = (next()?, next()?, next()?);
-        let unit = next()?.to_owned();
+        let notation = Notation::of_declared(next()?);
         let (words, text) = next()?.rsplit_once('|').ok_or_else(malformed)?;
         let number = |what: &'static str, text: &str| {
-            let wrong = || ParameterError::NotNumber { name: name.to_owned(), what, text: text.to_owned() };
+            let wrong = || ParameterError::NotNumber { name: member.to_owned(), what, text: text.to_owned() };
             text.trim_end_matches(['u', 'U']).parse::<u32>().map_err(|_| wrong())
         };
         let parameter = Self {
-            name: name.to_owned(),
+            name: notation.name_of(member),
+            member: member.to_owned(),
             default: number("default", default)?,
             minimum: number("minimum", minimum)?,
             maximum: number("maximum", maximum)?,
-            unit,
             words: words.split('|').filter(|word| !word.is_empty()).map(str::to_owned).collect(),
             text: text.to_owned(),
             is_variant: kind == "cc_variant",
+            notation,
         };
         if (parameter.minimum..=parameter.maximum).contains(&parameter.default) {
             return Ok(parameter);
         }
-        let Self { name, default, minimum, maximum, .. } = parameter;
+        let Self { member: name, default, minimum, maximum, .. } = parameter;
         Err(ParameterError::Default { name, default, minimum, maximum })
     }
 
-    /// Reads a value as a user types it: a number, or one of the words.
+    /// Reads a value as a user types it: a number with the unit that it needs, or one of the words.
     pub fn parse(&self, value: &str) -> Result<u32, ParameterError> {
-        let malformed =
-            |expected: String| ParameterError::Malformed { key: self.name.clone(), value: value.to_owned(), expected };
         if !self.words.is_empty() {
             let position = self.words.iter().position(|word| word == value);
-            return position.map(|index| index as u32).ok_or_else(|| malformed(self.words.join(" or ")));
+            let words = self.words.join(" or ");
+            let remedy = format!("{}={}", self.name, self.format(self.default));
+            return position
+                .map(|index| index as u32)
+                .ok_or_else(|| self.refused(value, format!("expected {words}"), remedy));
         }
-        let number = value.parse::<u64>().map_err(|_| {
-            malformed(format!("a whole number from {} to {}{}", self.minimum, self.maximum, self.spaced_unit()))
-        })?;
-        self.check(number)
+        let read = self.notation.read(value).map_err(|why| self.unreadable(value, &why))?;
+        if (self.minimum..=self.maximum).contains(&read) {
+            Ok(read)
+        } else {
+            Err(self.out_of_range(value, read < self.minimum))
+        }
     }
 
-    fn check(&self, value: u64) -> Result<u32, ParameterError> {
-        u32::try_from(value).ok().filter(|value| (self.minimum..=self.maximum).contains(value)).ok_or_else(|| {
-            ParameterError::OutOfRange {
-                key: self.name.clone(),
-                value,
-                minimum: self.minimum,
-                maximum: self.maximum,
-                unit: self.spaced_unit(),
+    /// The integer as a user would type it: the shortest text that [`Self::parse`] takes for the same integer.
+    #[must_use]
+    pub fn format(&self, integer: u32) -> String {
+        self.words.get(integer as usize).cloned().unwrap_or_else(|| self.notation.text(integer))
+    }
+
+    /// The integer as a number in [`Self::unit`].
+    #[must_use]
+    pub fn number(&self, integer: u32) -> f64 {
+        self.notation.number(integer)
+    }
+
+    /// The value as a fraction, where its text is a rounded one: `717/1024` of 0.7.
+    #[must_use]
+    pub fn exact(&self, integer: u32) -> Option<String> {
+        self.notation.exact(integer)
+    }
+
+    /// Unit of [`Self::number`]: `s`, `bit/s`, `%`, `pkts`; empty for a pure number.
+    #[must_use]
+    pub fn unit(&self) -> &str {
+        self.notation.unit()
+    }
+
+    /// By what values can differ, where that is not 1: `1/1024`, `1us`.
+    #[must_use]
+    pub fn step(&self) -> String {
+        self.notation.step_text()
+    }
+
+    /// All values: `0.5 to 0.977`, `off | on`.
+    #[must_use]
+    pub fn range(&self) -> String {
+        if self.words.is_empty() {
+            format!("{} to {}", self.format(self.minimum), self.format(self.maximum))
+        } else {
+            self.words.join(" | ")
+        }
+    }
+
+    /// Of a value that cannot be read.
+    fn unreadable(&self, value: &str, why: &Unreadable) -> ParameterError {
+        let (name, what, range) = (&self.name, self.notation.what(), self.range());
+        let default = format!("{name}={}", self.format(self.default));
+        let (cause, remedy) = match why {
+            Unreadable::Malformed => (format!("expected {what}, {range}"), default),
+            Unreadable::NoUnit => {
+                let number = value.trim();
+                let with_unit: Vec<String> = self.notation.names().map(|unit| format!("{number}{unit}")).collect();
+                (format!("{what} needs its unit ({range})"), format!("{name}={}", with_unit.join(" or ")))
             }
-        })
+            Unreadable::TooLarge => return self.out_of_range(value, false),
+            Unreadable::TooFine { below } => {
+                let near = [*below, below.saturating_add(1)].map(|near| near.clamp(self.minimum, self.maximum));
+                let mut near = near.map(|near| format!("{name}={}", self.format(near))).to_vec();
+                near.dedup();
+                let step = if self.step().is_empty() { "1".to_owned() } else { self.step() };
+                (format!("finer than its steps of {step} ({range})"), near.join(" or "))
+            }
+        };
+        self.refused(value, cause, remedy)
     }
 
-    /// The value as a user would type it.
-    #[must_use]
-    pub fn format(&self, value: u32) -> String {
-        self.words.get(value as usize).cloned().unwrap_or_else(|| value.to_string())
+    fn out_of_range(&self, value: &str, is_below: bool) -> ParameterError {
+        let nearest = self.format(if is_below { self.minimum } else { self.maximum });
+        self.refused(value, format!("out of range: {}", self.range()), format!("{}={nearest}", self.name))
     }
 
-    /// The unit behind a number: " pkts", or " (in 1/1024)" where it is a number itself.
-    fn spaced_unit(&self) -> String {
-        match self.unit.chars().next() {
-            None => String::new(),
-            Some('0'..='9') => format!(" (in {})", self.unit),
-            Some(_) => format!(" {}", self.unit),
+    fn refused(&self, value: &str, cause: String, remedy: String) -> ParameterError {
+        ParameterError::Value { key: self.name.clone(), value: value.to_owned(), cause, remedy }
+    }
+
+    /// What to type instead of `member=value`, as it was typed before values had units.
+    pub(crate) fn instead_of_member(&self, value: &str) -> String {
+        let integer = value.parse().ok().filter(|integer| (self.minimum..=self.maximum).contains(integer));
+        match integer.or_else(|| self.parse(value).ok()) {
+            Some(integer) => format!("{}={}", self.name, self.format(integer)),
+            None => format!("{}={}, of {}", self.name, self.format(self.default), self.range()),
         }
-    }
-}
-
-/// A value for each parameter of an algorithm, every one within its range.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ParameterSet {
-    algorithm: String,
-    parameters: Vec<Parameter>,
-    values: Vec<u32>,
-}
-
-impl ParameterSet {
-    /// The defaults.
-    #[must_use]
-    pub fn defaults(algorithm: &str, parameters: &[Parameter]) -> Self {
-        let values = parameters.iter().map(|parameter| parameter.default).collect();
-        Self { algorithm: algorithm.to_owned(), parameters: parameters.to_vec(), values }
-    }
-
-    /// The values in a set as it lies in the kernel's map: one little-endian u32 per parameter.
-    #[must_use]
-    pub fn of_bytes(algorithm: &str, parameters: &[Parameter], bytes: &[u8]) -> Option<Self> {
-        if bytes.len() != 4 * parameters.len() {
-            return None;
-        }
-        let values =
-            bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect();
-        Some(Self { algorithm: algorithm.to_owned(), parameters: parameters.to_vec(), values })
-    }
-
-    /// The set as it lies in the kernel's map.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        self.values.iter().flat_map(|value| value.to_le_bytes()).collect()
-    }
-
-    /// Sets one parameter; the set is unchanged where this fails.
-    pub fn set(&mut self, key: &str, value: &str) -> Result<(), ParameterError> {
-        let index = self.index(key)?;
-        self.values[index] = self.parameters[index].parse(value)?;
-        Ok(())
-    }
-
-    /// The value of one parameter.
-    #[must_use]
-    pub fn get(&self, key: &str) -> Option<u32> {
-        self.index(key).ok().map(|index| self.values[index])
-    }
-
-    /// Parameters and their values, in the order of declaration.
-    pub fn iter(&self) -> impl Iterator<Item = (&Parameter, u32)> {
-        self.parameters.iter().zip(self.values.iter().copied())
-    }
-
-    fn index(&self, key: &str) -> Result<usize, ParameterError> {
-        self.parameters.iter().position(|parameter| parameter.name == key).ok_or_else(|| {
-            let names: Vec<&str> = self.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
-            let hint = match closest(key, names.iter().copied()) {
-                Some(name) => format!("did you mean {name}?"),
-                None => format!("it has {}", names.join(", ")),
-            };
-            ParameterError::UnknownKey { algorithm: self.algorithm.clone(), key: key.to_owned(), hint }
-        })
     }
 }
 
@@ -250,7 +244,7 @@ mod tests {
     fn a_tag_gives_range_unit_words_and_text() {
         let number = parameter("cc_param|16|0|100|pkts||below: Reno").expect("well-formed");
         assert_eq!((number.default, number.minimum, number.maximum), (16, 0, 100));
-        assert_eq!((number.unit.as_str(), number.text.as_str()), ("pkts", "below: Reno"));
+        assert_eq!((number.unit(), number.text.as_str()), ("pkts", "below: Reno"));
         assert!(number.words.is_empty() && !number.is_variant);
         assert!(parameter("cc_variant|0|0|1||off|on|as Linux counts").expect("well-formed").is_variant);
         let choice = parameter("cc_param|1|0|2||a|b|c|which").expect("well-formed");
@@ -279,20 +273,5 @@ mod tests {
         ] {
             assert_eq!(parameter(tag).map_err(|error| error.to_string()), Err(message.to_owned()));
         }
-    }
-
-    #[test]
-    fn values_out_of_range_or_of_another_kind_are_refused_and_change_nothing() {
-        let parameters = [parameter("cc_param|16|1|100|pkts||t").expect("well-formed")];
-        let mut set = ParameterSet::defaults("a", &parameters);
-        for value in ["0", "101", "-1", "4294967312", "x", "", "1.5"] {
-            assert!(set.set("x", value).is_err(), "{value}");
-        }
-        assert_eq!(set.get("x"), Some(16));
-        assert_eq!(
-            set.set("y", "1").map_err(|error| error.to_string()),
-            Err("a has no parameter \"y\"; it has x".to_owned())
-        );
-        assert_eq!(ParameterSet::of_bytes("a", &parameters, &set.to_bytes()), Some(set));
     }
 }

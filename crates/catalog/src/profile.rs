@@ -6,7 +6,9 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::parameters::{ParameterError, ParameterSet};
+use crate::parameter_set::ParameterSet;
+use crate::parameters::ParameterError;
+use crate::setting::Setting;
 use crate::{closest, PROFILES};
 
 /// Where an administrator's own profiles are looked for before those built in.
@@ -24,7 +26,7 @@ pub struct Profile {
     pub source: String,
     /// Values per algorithm.
     #[serde(flatten)]
-    values: BTreeMap<String, BTreeMap<String, toml::Value>>,
+    values: BTreeMap<String, BTreeMap<String, Setting>>,
 }
 
 /// Why a profile cannot be used.
@@ -62,7 +64,7 @@ pub enum ProfileError {
         /// Profile.
         profile: String,
         /// Why.
-        error: ParameterError,
+        error: Box<ParameterError>,
     },
 }
 
@@ -76,7 +78,9 @@ impl ProfileError {
             Self::NotForAlgorithm { algorithm, .. } => {
                 format!("ccctl show {algorithm} lists the profiles that have values for it")
             }
-            Self::Parameter { profile, .. } => format!("correct {PROFILE_FOLDER}/{profile}.toml"),
+            Self::Parameter { profile, error } => {
+                format!("{} in {PROFILE_FOLDER}/{profile}.toml", error.remedy().unwrap_or("correct it"))
+            }
         }
     }
 }
@@ -138,8 +142,9 @@ impl Profile {
         })?;
         let mut changed = set.clone();
         for (key, value) in values {
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            changed.set(key, &text).map_err(|error| ProfileError::Parameter { profile: self.name.clone(), error })?;
+            changed
+                .set(key, &value.to_string())
+                .map_err(|error| ProfileError::Parameter { profile: self.name.clone(), error: Box::new(error) })?;
         }
         *set = changed;
         Ok(())

@@ -58,7 +58,7 @@ fn commands(rounds: usize) -> [f64; 2] {
     for round in 0..rounds {
         let with = ["reno", "cubic"][round % 2];
         load.add_ms(time(&["load", "cubic"]));
-        tune.add_ms(time(&["tune", "bpf_cubic", "beta_q10=800"]));
+        tune.add_ms(time(&["tune", "bpf_cubic", "beta=0.8"]));
         swap.add_ms(time(&["swap", "bpf_cubic", "--with", with]));
         list.add_ms(time(&["list"]));
         unload.add_ms(time(&["unload", "bpf_cubic"]));
@@ -66,7 +66,7 @@ fn commands(rounds: usize) -> [f64; 2] {
     }
     let rows = [
         ("ccctl load cubic", &load),
-        ("ccctl tune bpf_cubic beta_q10=800", &tune),
+        ("ccctl tune bpf_cubic beta=0.8", &tune),
         ("ccctl swap bpf_cubic --with ...", &swap),
         ("ccctl unload bpf_cubic", &unload),
         ("ccctl list", &list),

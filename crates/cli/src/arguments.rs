@@ -123,7 +123,7 @@ pub struct Parameters {
     /// Use the parameters of this profile
     #[arg(long, value_name = "PROFILE")]
     pub profile: Option<String>,
-    /// Set one parameter; may be repeated
+    /// Set one parameter, such as beta=0.8; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
 }
@@ -155,7 +155,7 @@ pub struct Load {
 pub struct Tune {
     /// Running instance
     pub name: String,
-    /// Parameters to change: all of them or none
+    /// Parameters to change, such as beta=0.8: all of them or none
     #[arg(required = true, value_name = "KEY=VALUE")]
     pub changes: Vec<String>,
     /// How to print.

@@ -21,7 +21,7 @@ pub struct Output {
 fn key_value(word: &str) -> Result<(String, String), UsageError> {
     match word.split_once('=') {
         Some((key, value)) if !key.is_empty() && !value.is_empty() => Ok((key.to_owned(), value.to_owned())),
-        _ => Err(UsageError::new(format!("{word:?} is not KEY=VALUE"), "for example beta_q10=717")),
+        _ => Err(UsageError::new(format!("{word:?} is not KEY=VALUE"), "for example beta=0.7")),
     }
 }
 

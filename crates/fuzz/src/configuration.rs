@@ -15,7 +15,8 @@ const FILE: &str = "ccctl.toml";
 /// Reads a file and plans it.
 ///
 /// # Panics
-/// Where an error names no line of the file, two rules are for the same connections, or something that is wanted has no step.
+/// Where an error names no line of the file, two rules are for the same connections, something that is wanted has no step, or
+/// a parameter's value is not read as it is written.
 pub(crate) fn run(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     if names_files(text) {
@@ -36,6 +37,9 @@ pub(crate) fn run(bytes: &[u8]) {
             let selectors = configuration.rules.iter().filter_map(|rule| rule.selector().ok());
             let different: BTreeSet<_> = selectors.collect();
             assert!(different.is_empty() || different.len() == configuration.rules.len(), "{:?}", configuration.rules);
+            for (parameter, integer) in configuration.instances.iter().flat_map(|wanted| wanted.parameters.iter()) {
+                assert_eq!(parameter.parse(&parameter.format(integer)), Ok(integer), "{}", parameter.name);
+            }
             let steps = plan::for_empty(&configuration);
             assert_eq!(steps.len(), configuration.instances.len() + configuration.rules.len());
         }

@@ -204,7 +204,10 @@ impl Error {
             Self::Unwritable { field, since: None, .. } => {
                 Some(format!("leave {field} alone: bpf/include/kernel/tcp.h marks with W what may be written"))
             }
-            Self::Parameter(_) => Some("ccctl show ALGORITHM tells its parameters and their ranges".to_owned()),
+            Self::Parameter(error) => Some(error.remedy().map_or_else(
+                || "ccctl show ALGORITHM --all lists its parameters and their ranges".to_owned(),
+                str::to_owned,
+            )),
             Self::Object { error, .. } => Some(error.remedy()),
             Self::Refused { remedy, .. } | Self::MissingHook { remedy, .. } => Some(remedy.clone()),
             Self::BadName { name } => Some(format!("another name, such as {}", possible_name(name))),

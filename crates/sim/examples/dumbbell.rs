@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Bulk flows over one bottleneck, and one line of JSON that tells of them: our side of `scripts/compare-ns3`, whose other
-//! side is `validation/dumbbell.cc`. `dumbbell --algorithm=cubic --set=beta_q10=819 --mbit=100 --rtt-ms=50 --buffer=400`
+//! side is `validation/dumbbell.cc`. `dumbbell --algorithm=cubic --set=beta=0.8 --mbit=100 --rtt-ms=50 --buffer=400`
 //!
 //! With `--calls=FILE` the calls of the first flow's hooks are written there, as `docs/internals/second-implementations.md` tells.
 
@@ -63,7 +63,7 @@ impl Options {
 
     fn recording(&self) -> Result<Recording> {
         let set = self.parameter_set()?;
-        let parameters = set.iter().map(|(parameter, value)| (parameter.name.clone(), value)).collect();
+        let parameters = set.iter().map(|(parameter, value)| (parameter.member.clone(), value)).collect();
         Ok(Recording { algorithm: self.algorithm().to_owned(), parameters })
     }
 

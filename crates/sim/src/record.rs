@@ -17,7 +17,7 @@ use crate::native::{tcp_ca_event, tcp_sock, Instance, CA_EVENT_COMPLETE_CWR, CA_
 pub struct Recording {
     /// Algorithm.
     pub algorithm: String,
-    /// Its parameters; those that are not named have their defaults.
+    /// Integers of its parameters, by C member; those that are not named have their defaults.
     pub parameters: BTreeMap<String, u32>,
 }
 

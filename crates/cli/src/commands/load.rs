@@ -6,7 +6,7 @@ use ccctl_console::{output, Exit};
 use super::file::absolute;
 use crate::arguments::Load;
 use ccctl_core::operations;
-use ccctl_core::settings::{changed, settings};
+use ccctl_core::settings::{changed_exactly, settings};
 
 use crate::client;
 
@@ -24,7 +24,7 @@ pub fn run(arguments: &Load) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     let name = &loaded.name;
-    let with = changed(&loaded.parameters);
+    let with = changed_exactly(&loaded.parameters);
     let with = if with.is_empty() { String::new() } else { format!(" with {with}") };
     if loaded.changed {
         output::line(&format!("loaded {} as {name}{with}", loaded.algorithm))?;

@@ -34,11 +34,18 @@ fn print_algorithm(algorithm: &ShownAlgorithm, all: bool) -> anyhow::Result<()> 
         print_row(row, text)?;
     }
     let rows = listed(&algorithm.parameters, all).map(|parameter| {
-        let default = parameter.default.to_string();
-        vec![parameter.name.clone(), default, parameter.range(), parameter.unit.clone(), parameter.text.clone()]
+        let texts = [&parameter.name, &parameter.default_text, &parameter.range(), &parameter.step_text];
+        let rest = [counted(parameter), parameter.text.clone()];
+        texts.into_iter().cloned().chain(rest).collect()
     });
-    print_parameters(&["PARAMETER", "DEFAULT", "RANGE", "UNIT", "MEANING"], rows.collect())?;
+    print_parameters(&["PARAMETER", "DEFAULT", "RANGE", "STEP", "UNIT", "MEANING"], rows.collect())?;
     print_unlisted(&algorithm.name, &algorithm.parameters, all)
+}
+
+/// What a plain number counts. Any other has its unit with it.
+fn counted(parameter: &ShownParameter) -> String {
+    let is_with_it = matches!(parameter.unit.as_str(), "s" | "bit/s" | "%" | "ppm");
+    if is_with_it { "" } else { &parameter.unit }.to_owned()
 }
 
 fn listed(parameters: &[ShownParameter], all: bool) -> impl Iterator<Item = &ShownParameter> {
@@ -108,10 +115,11 @@ fn print_instance(instance: &ShownInstance, all: bool) -> anyhow::Result<()> {
         ))?;
     }
     let rows = listed(&instance.parameters, all).map(|parameter| {
-        let value = parameter.value.as_ref().map(ToString::to_string).unwrap_or_default();
-        vec![parameter.name.clone(), value, parameter.default.to_string(), parameter.range(), parameter.unit.clone()]
+        let value = parameter.value_text.clone().unwrap_or_default();
+        let texts = [&parameter.name, &value, &parameter.default_text, &parameter.range(), &parameter.step_text];
+        texts.into_iter().cloned().chain([counted(parameter)]).collect()
     });
-    print_parameters(&["PARAMETER", "VALUE", "DEFAULT", "RANGE", "UNIT"], rows.collect())?;
+    print_parameters(&["PARAMETER", "VALUE", "DEFAULT", "RANGE", "STEP", "UNIT"], rows.collect())?;
     print_unlisted(&instance.name, &instance.parameters, all)?;
     output::line("")?;
     print_programs(&instance.programs, instance.statistics_enabled)

@@ -20,8 +20,10 @@ pub fn run(arguments: &Tune) -> anyhow::Result<Exit> {
         output::line(&format!("{} already has these values: nothing to do", tuned.name))?;
     }
     for parameter in &tuned.parameters {
-        if let (Some(now), Some(before)) = (&parameter.value, &parameter.value_before) {
-            output::line(&format!("{}: {} = {now} (was {before})", tuned.name, parameter.name))?;
+        if let (Some(now), Some(before)) = (&parameter.value_text, &parameter.value_before_text) {
+            let exact = parameter.value_exact.as_ref();
+            let exact = exact.map_or_else(String::new, |exact| format!("; {now} is {exact}"));
+            output::line(&format!("{}: {} = {now} (was {before}{exact})", tuned.name, parameter.name))?;
         }
     }
     Ok(Exit::Done)

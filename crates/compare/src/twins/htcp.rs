@@ -34,7 +34,7 @@ pub const TWIN: Twin = Twin {
         Rule {
             module: "counts whole jiffies from one to the next",
             reason: "ticks of the socket's clock: a time may be one more or less",
-            parameter: "tick_us",
+            parameter: "tick",
             kind: Kind::Predict(is_a_tick_apart),
         },
     ],

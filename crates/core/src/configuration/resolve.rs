@@ -301,14 +301,14 @@ mod tests {
 
     #[test]
     fn instances_have_their_profiles_and_their_own_values() {
-        let text = "[instance.web]\nalgorithm = \"cubic\"\nprofile = \"linux\"\nset = { beta_q10 = 800 }\n";
+        let text = "[instance.web]\nalgorithm = \"cubic\"\nprofile = \"linux\"\nset = { beta = 0.78125 }\n";
         let configuration = Configuration::of_text("f.toml", text, Trust::Checked).expect("it is right");
         let web = &configuration.instances[0];
         assert_eq!(
             (web.name.as_str(), web.program.algorithm.as_str(), web.profile.as_str()),
             ("web", "cubic", "linux")
         );
-        assert_eq!(web.parameters.get("beta_q10"), Some(800));
+        assert_eq!(web.parameters.get("beta"), Some(800));
     }
 
     /// Without the comment signs of what is no sentence.
@@ -335,7 +335,7 @@ mod tests {
             (2, 1, Some("web"))
         );
         let web = configuration.instances.iter().find(|wanted| wanted.name == "web").expect("it is an example");
-        assert_eq!(web.parameters.get("beta_q10"), web.program.defaults().get("beta_q10"));
+        assert_eq!(web.parameters.get("beta"), web.program.defaults().get("beta"));
         assert!(configuration.rules[0].existing);
         let metrics =
             Metrics { listen: Some(([127, 0, 0, 1], 9877).into()), acks: vec!["eth0".to_owned()], bpf_stats: false };
@@ -353,8 +353,8 @@ mod tests {
                 "did you mean cubic",
             ),
             ("[instance.web]\nalgorithm = \"cubic\"\nprofile = \"linxu\"", "f.toml:3:", "linux"),
-            ("[instance.web]\nalgorithm = \"cubic\"\nset = { beta_q1 = 1 }", "f.toml:3:", "beta_q10"),
-            ("[instance.web]\nalgorithm = \"cubic\"\nset = { beta_q10 = 1 }", "f.toml:3:", "512"),
+            ("[instance.web]\nalgorithm = \"cubic\"\nset = { bta = 1 }", "f.toml:3:", "did you mean beta"),
+            ("[instance.web]\nalgorithm = \"cubic\"\nset = { beta = 1 }", "f.toml:3:", "0.5 to 0.977"),
             ("[instance.much_too_long_name]\nalgorithm = \"cubic\"", "f.toml:1:", "1 to 15"),
             ("[instance.web]\nalgorithm = \"x.o\"", "f.toml:2:", "absolute"),
             ("[instance.web]\nalgorithm = \"/none.o\"", "f.toml:2:", "none.o"),

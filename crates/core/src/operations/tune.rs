@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::request;
-use crate::settings::{Setting, Settings, ShownParameter};
+use crate::settings::{Settings, ShownParameter};
 use crate::Operation;
 
 /// Change parameters of a running instance: all of them or none.
@@ -42,11 +42,9 @@ impl Operation for Tune {
         let settings: Vec<_> = self.set.iter().map(|(key, value)| (key.clone(), value.to_string())).collect();
         let lock = request::lock()?;
         let tuned = ccctl_loader::tune(&lock, &self.name, &settings)?;
-        let mut parameters = ShownParameter::all_in_force(&tuned.after);
-        for (shown, (parameter, before)) in parameters.iter_mut().zip(tuned.before.iter()) {
-            let before = Setting::of(parameter, before);
-            shown.value_before = Some(before).filter(|before| shown.value.as_ref() != Some(before));
-        }
+        let values = tuned.before.iter().zip(tuned.after.iter());
+        let parameters: Vec<_> =
+            values.map(|((parameter, before), (_, after))| ShownParameter::changed(parameter, before, after)).collect();
         let changed = parameters.iter().any(|parameter| parameter.value_before.is_some());
         Ok(Tuned { name: self.name.clone(), changed, parameters })
     }

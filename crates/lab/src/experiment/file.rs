@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use ccctl_catalog::Setting;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -207,25 +208,6 @@ pub struct Flows {
 
 fn one() -> Spanned<u32> {
     Spanned::new(0..0, 1)
-}
-
-/// A parameter's value: a number or a word.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(untagged)]
-pub enum Setting {
-    /// A number.
-    Number(u32),
-    /// A word.
-    Word(String),
-}
-
-impl std::fmt::Display for Setting {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Number(number) => write!(formatter, "{number}"),
-            Self::Word(word) => formatter.write_str(word),
-        }
-    }
 }
 
 /// `application` of a group.

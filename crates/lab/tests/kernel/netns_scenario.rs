@@ -50,7 +50,7 @@ queue = { kind = "droptail", size = "100 % BDP" }
 [[flows]]
 name = "early"
 algorithm = "cubic"
-set = { beta_q10 = 800 }
+set = { beta = 0.8 }
 path = ["bottleneck"]
 access_delay = "5 ms"
 [[flows]]
@@ -160,7 +160,7 @@ fn parameters_reach_the_kernel() {
         let group = &setup(SCENARIO).groups[0];
         let loaded = ByLoader::default().provide(&group.algorithm, &group.parameters).unwrap();
         let parameters = Instance::named(loaded.kernel_name()).unwrap().parameters;
-        assert_eq!(parameters.get("beta_q10"), Some(800));
+        assert_eq!(parameters.get("beta"), Some(819));
     });
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use ccctl_lab::experiment::setup::{LinkRate, Loss, Queue, Size};
+use ccctl_lab::experiment::Point;
 use ccctl_lab::measures::DEFINITIONS;
 use ccctl_lab::scenario::Scenario;
 
@@ -52,10 +53,30 @@ fn a_share_of_the_bdp_becomes_the_papers_number_of_packets() {
         (group.base_rtt, group.tcp.max_window_pkts, group.packet_bytes()),
         (Duration::from_millis(100), 67_000, 1000)
     );
-    assert_eq!(group.parameters.get("beta_q10"), Some(896));
+    assert_eq!(group.parameters.get("beta"), Some(896));
     assert_eq!(setup.groups[1].parameters.get("adaptive_backoff"), Some(0));
     assert_eq!(setup.groups[1].schedule[0].start, Duration::from_secs(50));
     assert_eq!(setup.window, (Duration::from_secs(250), Duration::from_secs(500)));
+}
+
+/// 0.8 * 1024 is 819.2 and 0.75 * 1024 is 768.
+#[test]
+fn parameters_are_written_with_their_units_in_files_sweeps_and_overrides() {
+    let text = WEIGLE
+        .replace("set = { adaptive_backoff = \"off\" }", "set = { rtt_ref = \"80 ms\", delta_b = \"30%\" }")
+        + "[[sweep]]\nname = \"beta\"\nset = [\"flows.first.set.beta\"]\nvalues = [0.8, 0.75, \"60%\"]\n";
+    let points = |overrides: &[(&str, &str)]| {
+        let overrides: Vec<_> =
+            overrides.iter().map(|(path, value)| ((*path).to_owned(), (*value).to_owned())).collect();
+        Scenario::of_text(Path::new("s.toml"), &text, &overrides).unwrap().points
+    };
+    let swept = points(&[]);
+    let betas: Vec<_> = swept.iter().map(|point| point.setup.groups[0].parameters.get("beta")).collect();
+    assert_eq!(betas, [Some(819), Some(768), Some(614)]);
+    let htcp = |point: &Point| ["rtt_ref", "delta_b"].map(|name| point.setup.groups[1].parameters.get(name));
+    assert_eq!(htcp(&swept[0]), [Some(80_000), Some(30)]);
+    let changed = points(&[("flows.second.set.rtt_ref", "1.5s"), ("flows.second.set.delta_b", "25%")]);
+    assert_eq!(htcp(&changed[0]), [Some(1_500_000), Some(25)]);
 }
 
 /// S3: slow start threshold of half the BDP; 500 Mbit/s times 80 ms are 3333 packets of 1500 bytes

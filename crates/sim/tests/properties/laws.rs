@@ -15,8 +15,8 @@ const RTT: Duration = Duration::from_millis(100);
 pub fn flow(algorithm: &str, parameters: &[(&str, u32)], cwnd_pkts: u32) -> Flow {
     let known = ccctl_catalog::algorithm(algorithm).expect("it exists");
     let mut set = ParameterSet::defaults(algorithm, &known.layout().parameters);
-    for (name, value) in parameters {
-        set.set(name, &value.to_string()).expect("in range");
+    for (member, integer) in parameters {
+        set.set_member(member, *integer).expect("in range");
     }
     let instance = Instance::new(algorithm, &set).expect("it exists");
     Flow::new(Arc::new(instance), cwnd_pkts, 2, Duration::ZERO)
@@ -151,7 +151,8 @@ fn htcp_keeps_between_half_and_four_fifths_and_half_when_throughput_changed() {
     for_algorithm(ccctl_catalog::algorithm("htcp").expect("it exists"), 512, |history| {
         let instance = history.instance();
         let bound_pct = instance.layout().parameters.iter().zip(&history.parameters);
-        let (_, bound_pct) = bound_pct.into_iter().find(|(parameter, _)| parameter.name == "delta_b_pct").expect("D_B");
+        let (_, bound_pct) =
+            bound_pct.into_iter().find(|(parameter, _)| parameter.member == "delta_b_pct").expect("D_B");
         let mut flow = history.flow(instance.clone());
         let mut reductions = 0;
         for event in &history.events {

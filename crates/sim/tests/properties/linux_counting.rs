@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What Linux's modules count otherwise than paper and RFC, where windows are small: `linux_counting` and `tick_us`, which
+//! What Linux's modules count otherwise than paper and RFC, where windows are small: `linux_counting` and `tick`, which
 //! profile `linux` has. The numbers are worked out of net/ipv4/tcp_*.c by hand.
 
 use std::sync::Arc;
@@ -80,7 +80,7 @@ fn htcp_pays_with_the_whole_credit_at_the_ack_after() {
 #[test]
 fn rtts_are_rounded_up_to_a_tick() {
     for algorithm in ["htcp", "westwood"] {
-        for (parameters, expected_us) in [(&[("tick_us", "4000")][..], 4000), (&[][..], 100)] {
+        for (parameters, expected_us) in [(&[("tick", "4ms")][..], 4000), (&[][..], 100)] {
             let mut flow = flow(algorithm, parameters, 10);
             flow.sampled(&Ack::of(1, Some(Duration::from_micros(100))));
             assert_eq!(field(&flow, "min_rtt_us"), expected_us, "{algorithm} {parameters:?}");

@@ -16,7 +16,7 @@ pub struct Subject {
     pub variants: &'static [Variant],
     /// Branches, and how often they are taken at least over all variants.
     pub branches: &'static [(&'static str, u64)],
-    /// Wrong values for the second implementation of the first variant, or of the one whose number stands before.
+    /// Wrong integers of C members, for the second implementation of the first variant, or of the one whose number stands before.
     pub planted: &'static [(usize, &'static str, u32)],
 }
 
@@ -75,7 +75,7 @@ pub const SUBJECTS: [Subject; 12] = [
             profile("li2006"),
             Variant { profile: "li2006", set: &[("gamma_tuning", "losswindow")] },
             profile("munir2007"),
-            with(&[("burst_control", "partial"), ("partial_max_q8", "512"), ("relearn_base", "on")]),
+            with(&[("burst_control", "partial"), ("partial_max", "2"), ("relearn_base", "on")]),
             with(&[("power_base", "dwnd"), ("below_low_window", "zero"), ("rto_from_lwnd", "on"), ("zeta", "2")]),
         ],
         branches: &[
@@ -97,7 +97,7 @@ pub const SUBJECTS: [Subject; 12] = [
         source: "Jin, Wei, Low 2004, equation 5; Even et al. 2006, Table II",
         tolerance: A_PACKET,
         why: "the window is in 1/256 packets, the RTT in whole us",
-        variants: &[profile("even2006"), profile("weigle2006"), with(&[("every_other_rtt", "on"), ("gamma_pct", "30")])],
+        variants: &[profile("even2006"), profile("weigle2006"), with(&[("every_other_rtt", "on"), ("gamma", "30%")])],
         branches: &[
             ("step up", 500),
             ("step down", 500),
@@ -124,7 +124,7 @@ pub const SUBJECTS: [Subject; 12] = [
         source: "Marfia et al. 2005, at second hand",
         tolerance: Tolerance { pkts: 2.0, share: 0.01 },
         why: "credit is carried over a pause; P is a line between points an eighth apart, 0.002 above the curve at most: 1.5 % of the growth where P = e^-2",
-        variants: &[profile(""), with(&[("t0_us", "300000"), ("k2_q8", "128"), ("capacity_mbps", "1000")])],
+        variants: &[profile(""), with(&[("t0", "300ms"), ("k2", "0.5"), ("capacity", "1gbit")])],
         branches: &[
             ("slower than Reno", 10_000),
             ("faster than Reno", 10_000),
@@ -141,12 +141,12 @@ pub const SUBJECTS: [Subject; 12] = [
         tolerance: EXACT,
         why: "whole packets, delays in whole us: the same",
         variants: &[
-            with(&[("delay_source", "timestamps"), ("peer_tick_us", "1000")]),
+            with(&[("delay_source", "timestamps"), ("peer_tick", "1ms")]),
             with(&[("delay_source", "rtt"), ("yield", "hstcp")]),
-            with(&[("delay_source", "rtt"), ("relearn_range", "on"), ("delta_pct", "40")]),
+            with(&[("delay_source", "rtt"), ("relearn_range", "on"), ("delta", "40%")]),
             with(&[
                 ("delay_source", "timestamps"),
-                ("peer_tick_us", "1000"),
+                ("peer_tick", "1ms"),
                 ("delayed_acks", "on"),
                 ("reaction_rtts", "0"),
                 ("own_queue_pkts", "0"),
@@ -193,7 +193,7 @@ pub const SUBJECTS: [Subject; 12] = [
         source: "Leith, Shorten 2004; Even et al. 2006, Table II; Weigle et al. 2006, section 2",
         tolerance: Tolerance { pkts: 2.0, share: 0.005 },
         why: "alpha is in 1/1024 packets and renewed each ms, its least scale 102/1024 for 0.1; credit is carried over a pause",
-        variants: &[profile("even2006"), profile("weigle2006"), with(&[("rtt_scaling", "on"), ("delta_l_us", "500000")])],
+        variants: &[profile("even2006"), profile("weigle2006"), with(&[("rtt_scaling", "on"), ("delta_l", "500ms")])],
         branches: &[
             ("low speed", 10_000),
             ("high speed", 10_000),

@@ -24,6 +24,13 @@ fn tolerance(subject: &Subject) -> String {
     }
 }
 
+/// As one would set it.
+fn written(algorithm: &str, member: &str, integer: u32) -> String {
+    let layout = ccctl_catalog::algorithm(algorithm).unwrap().layout();
+    let parameter = layout.parameters.iter().find(|parameter| parameter.member == member).unwrap();
+    format!("{}={}", parameter.name, parameter.format(integer))
+}
+
 fn tables() -> String {
     let mut text = String::from(
         "| algorithm | formulas | calls | losses | timeouts | tolerance | because | widest, packets | on the edge |\n\
@@ -62,9 +69,9 @@ fn tables() -> String {
             .planted
             .iter()
             .zip(&findings.planted)
-            .map(|((_, parameter, value), call)| match call {
-                Some(call) => format!("`{parameter}` {value}: {call}"),
-                None => format!("`{parameter}` {value}: not noticed"),
+            .map(|((_, member, integer), call)| {
+                let planted = written(subject.algorithm, member, *integer);
+                format!("`{planted}`: {}", call.map_or("not noticed".to_owned(), |call| call.to_string()))
             })
             .collect();
         writeln!(

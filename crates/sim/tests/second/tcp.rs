@@ -158,13 +158,13 @@ impl Tcp {
     }
 }
 
-/// The parameters' values by name.
+/// The integers of the parameters, by C member.
 #[derive(Debug, Clone)]
 pub struct Values(BTreeMap<String, u32>);
 
 impl Values {
     pub fn of(set: &ParameterSet) -> Self {
-        Self(set.iter().map(|(parameter, value)| (parameter.name.clone(), value)).collect())
+        Self(set.iter().map(|(parameter, value)| (parameter.member.clone(), value)).collect())
     }
 
     pub fn raw(&self, name: &str) -> u32 {

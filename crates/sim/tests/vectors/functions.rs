@@ -223,8 +223,10 @@ fn nv_lost(cwnd: f64) -> f64 {
     flow.ssthresh_pkts().into()
 }
 
-fn default_of(algorithm: &str, parameter: &str) -> Result<f64, String> {
-    defaults(algorithm).get(parameter).map(f64::from).ok_or_else(|| format!("{algorithm} has no {parameter}"))
+fn default_of(algorithm: &str, member: &str) -> Result<f64, String> {
+    let set = defaults(algorithm);
+    let found = set.iter().find(|(parameter, _)| parameter.member == member);
+    found.map(|(_, integer)| f64::from(integer)).ok_or_else(|| format!("{algorithm} has no {member}"))
 }
 
 /// Growth of the delay window at the end of a round without queue.

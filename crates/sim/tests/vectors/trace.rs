@@ -215,11 +215,9 @@ impl Trace {
     }
 }
 
-/// Sets a parameter by number, whether it is a number or a choice of words.
-pub fn assign(set: &mut ParameterSet, name: &str, value: u32) -> Result<(), String> {
-    let parameter = set.iter().map(|(parameter, _)| parameter).find(|parameter| parameter.name == name);
-    let text = parameter.map_or_else(String::new, |parameter| parameter.format(value));
-    set.set(name, &text).map_err(|error| error.to_string())
+/// Gives a C member its integer, whether it is a number or a choice of words.
+pub fn assign(set: &mut ParameterSet, member: &str, integer: u32) -> Result<(), String> {
+    set.set_member(member, integer).ok_or_else(|| format!("no parameter {member} that can be {integer}"))
 }
 
 fn value(flow: &Flow, names: &Names, name: &str) -> Option<i128> {

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 const TWO: &str = "\
 [instance.kweb]
 algorithm = \"cubic\"
-set = { beta_q10 = 800 }
+set = { beta = 0.8 }
 [instance.kbackup]
 algorithm = \"reno\"
 ";
@@ -40,13 +40,13 @@ fn the_host_follows_the_file() {
         let before = default();
         let mut daemon = Daemon::start("follow", &format!("default = \"kweb\"\n{TWO}"));
         assert_eq!(names(), ["kbackup", "kweb"]);
-        assert_eq!((parameter("kweb", "beta_q10"), default()), (800.into(), "kweb".into()));
+        assert_eq!((parameter("kweb", "beta"), default()), (0.8.into(), "kweb".into()));
         let map_id = listed("kweb").unwrap()["map_id"].clone();
 
         // another parameter: the same program; another algorithm: another program under the same link
         let link = support::show("kbackup")["link_id"].clone();
-        daemon.reload(&TWO.replace("800", "900").replace("reno", "scalable"));
-        assert_eq!((parameter("kweb", "beta_q10"), &listed("kweb").unwrap()["map_id"]), (900.into(), &map_id));
+        daemon.reload(&TWO.replace("0.8", "0.9").replace("reno", "scalable"));
+        assert_eq!((parameter("kweb", "beta"), &listed("kweb").unwrap()["map_id"]), (0.9.into(), &map_id));
         assert_eq!(listed("kbackup").unwrap()["algorithm"], "scalable");
         assert_eq!(support::show("kbackup")["link_id"], link);
         assert_eq!(default(), before, "the file names none any more");
@@ -72,8 +72,9 @@ fn a_bad_file_changes_nothing_and_says_so() {
         let before = HostState::read().unwrap();
         for (wrong, line, hint) in [
             ("algorithm = \"cubic\"", "algorithm = \"cubci\"", "did you mean cubic"),
-            ("beta_q10 = 800", "beta_q11 = 800", "did you mean beta_q10"),
-            ("beta_q10 = 800", "beta_q10 = 8000", "512 to 1000"),
+            ("beta = 0.8", "betta = 0.8", "did you mean beta?"),
+            ("beta = 0.8", "beta_q10 = 819", "beta=0.8"),
+            ("beta = 0.8", "beta = 8", "0.5 to 0.977"),
             ("[instance.kbackup]", "[instanec.kbackup]", "did you mean instance"),
         ] {
             let status = daemon.reload(&TWO.replace(wrong, line));
@@ -104,8 +105,8 @@ fn a_bad_file_changes_nothing_and_says_so() {
 fn what_is_changed_behind_its_back_is_put_right() {
     support::test("drift", 120, || {
         let daemon = Daemon::start("drift", &format!("default = \"kweb\"\n{TWO}"));
-        succeeds(&["tune", "kweb", "beta_q10=700"]);
-        soon("beta_q10 is 800", &daemon, || parameter("kweb", "beta_q10") == 800);
+        succeeds(&["tune", "kweb", "beta=0.75"]);
+        soon("beta is 0.8", &daemon, || parameter("kweb", "beta") == 0.8);
         succeeds(&["swap", "kbackup", "--with", "htcp"]);
         soon("kbackup is reno", &daemon, || listed("kbackup").is_some_and(|entry| entry["algorithm"] == "reno"));
         succeeds(&["unload", "kbackup"]);
@@ -115,10 +116,10 @@ fn what_is_changed_behind_its_back_is_put_right() {
         std::fs::remove_file("/sys/fs/bpf/ccctl/instances/kbackup").unwrap();
         soon("kbackup is pinned", &daemon, || names() == ["kbackup", "kweb"]);
         // through the API it is put right at once
-        daemon.json(&["tune", "kweb", "beta_q10=700", "--json"]);
-        soon("beta_q10 is 800", &daemon, || parameter("kweb", "beta_q10") == 800);
+        daemon.json(&["tune", "kweb", "beta=0.75", "--json"]);
+        soon("beta is 0.8", &daemon, || parameter("kweb", "beta") == 0.8);
         let log = daemon.log();
-        assert!(log.contains("put right: tune kweb: beta_q10 = 800 (is 700)"), "{log}");
+        assert!(log.contains("put right: tune kweb: beta = 0.8 (is 0.75)"), "{log}");
         assert!(log.contains("put right: load kbackup: reno"), "{log}");
         daemon.json(&["down", "--json"]);
     });
@@ -175,8 +176,8 @@ fn apply_shows_and_does_the_difference_with_and_without_a_daemon() {
         let applied = daemon.json(&["apply", &other, "--json"]);
         assert_eq!((done(&applied), &applied["kept_by"]), (done(&dry), &daemon.pid().into()));
         assert_eq!(daemon.status()["in_force"], other.as_str());
-        succeeds(&["tune", "kweb", "beta_q10=700"]);
-        soon("beta_q10 is 717", &daemon, || parameter("kweb", "beta_q10") == 717);
+        succeeds(&["tune", "kweb", "beta=0.75"]);
+        soon("beta is 0.7", &daemon, || parameter("kweb", "beta") == 0.7);
         daemon.reload(TWO);
         assert_eq!(names(), ["kbackup", "kweb"]);
         // what the daemon would undo is refused where it cannot be asked

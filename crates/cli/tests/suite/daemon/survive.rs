@@ -180,7 +180,7 @@ fn down_leaves_no_trace() {
             let config = format!("default = \"sbackup\"\n{}", two_services(&web, &backup));
             let mut daemon = Daemon::start("down", &config);
             // by hand, besides the file's: an instance, a default elsewhere, a rule
-            succeeds(&["load", "htcp", "--as", "shand", "--set", "delta_b_pct=20"]);
+            succeeds(&["load", "htcp", "--as", "shand", "--set", "delta_b=20%"]);
             assert!(support::ccctl_in(&network.client, &["default", "shand"]).success());
             succeeds(&["assign", "--cgroup", other.path(), "--to-port", "99", "shand"]);
             let flows = [flows(&web, &network, &receiver, SERVER_V4), flows(&other, &network, &receiver, SERVER_V4)];

@@ -8,7 +8,7 @@ use ccctl_catalog::Profile;
 use ccctl_testbed::{
     sockets, Amount, Flows, IperfClient, IperfServer, Network, Receiver, Sending, SERVER_V4, SERVER_V6,
 };
-use support::{available, catalogue, established, json, listed, parameter, show, steady, succeeds};
+use support::{available, catalogue, established, json, listed, parameter, parameter_text, show, steady, succeeds};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -120,9 +120,8 @@ fn every_profile_loads_and_its_values_are_read_back() {
                 let mut wanted = ccctl_catalog::ParameterSet::defaults(algorithm, &layout.parameters);
                 Profile::named(&profile).unwrap().apply(algorithm, &mut wanted).unwrap();
                 for (declared, value) in wanted.iter() {
-                    let said = declared.format(value);
-                    let read = parameter("profiled", &declared.name).to_string();
-                    assert_eq!(read.trim_matches('"'), said, "{profile}: {}", declared.name);
+                    let read = parameter_text("profiled", &declared.name);
+                    assert_eq!(read, declared.format(value), "{profile}: {}", declared.name);
                 }
                 succeeds(&["unload", "profiled"]);
                 loaded += 1;

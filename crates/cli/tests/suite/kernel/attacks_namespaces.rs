@@ -55,7 +55,7 @@ fn attack_many_namespaces_of_a_user_break_no_command() {
             "load reno --as attack_a --default",
             "list",
             "swap attack_a --with cubic",
-            "tune attack_a beta_q10=800",
+            "tune attack_a beta=0.8",
             "migrate --from attack_a --to cubic",
             "sockets",
             "default reno",

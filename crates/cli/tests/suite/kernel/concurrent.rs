@@ -70,15 +70,15 @@ fn tunes_do_not_mix() {
     support::test("tunes", 120, || {
         succeeds(&["load", "cubic"]);
         for _ in 0..ROUNDS {
-            let commands = [600, 700, 800, 900].map(|n| words(&format!("tune bpf_cubic beta_q10={n} c_q10={n}")));
+            let commands = ["0.6", "0.75", "0.8", "0.9"].map(|n| words(&format!("tune bpf_cubic beta={n} c={n}")));
             assert_eq!(winners(&together(&commands), &[]).len(), 4);
-            assert_eq!(parameter("bpf_cubic", "beta_q10"), parameter("bpf_cubic", "c_q10"), "two sets are mixed");
+            assert_eq!(parameter("bpf_cubic", "beta"), parameter("bpf_cubic", "c"), "two sets are mixed");
         }
         // single keys from several sides: none is lost
-        let commands = ["beta_q10=555", "c_q10=333", "max_step_pkts=7", "reno_friendly=off"];
+        let commands = ["beta=0.55", "c=0.33", "max_step_pkts=7", "reno_friendly=off"];
         together(&commands.map(|change| words(&format!("tune bpf_cubic {change}"))));
-        let values = ["beta_q10", "c_q10", "max_step_pkts", "reno_friendly"].map(|key| parameter("bpf_cubic", key));
-        assert_eq!(serde_json::json!(values), serde_json::json!([555, 333, 7, "off"]));
+        let values = ["beta", "c", "max_step_pkts", "reno_friendly"].map(|key| parameter("bpf_cubic", key));
+        assert_eq!(serde_json::json!(values), serde_json::json!([0.55, 0.33, 7, "off"]));
         succeeds(&["unload", "bpf_cubic"]);
     });
 }
@@ -128,7 +128,7 @@ fn everything_at_once_ends_consistent() {
                 "load cubic --as busy",
                 "load reno --as busy2",
                 "swap busy --with scalable",
-                "tune busy beta_q10=800",
+                "tune busy beta=0.8",
                 "unload busy",
                 "migrate --from busy --to cubic",
                 "list --json",

@@ -13,10 +13,10 @@ const SOCKETS: usize = 100;
 
 /// The operations, and the state from which each starts: whether the instance is loaded.
 const OPERATIONS: [(&[&str], bool); 6] = [
-    (&["load", "cubic", "--as", NAME, "--set", "beta_q10=800"], false),
+    (&["load", "cubic", "--as", NAME, "--set", "beta=0.8"], false),
     (&["load", "reno", "--as", NAME, "--default"], false),
     (&["swap", NAME, "--with", "scalable"], true),
-    (&["tune", NAME, "beta_q10=900", "c_q10=900", "max_step_pkts=9"], true),
+    (&["tune", NAME, "beta=0.9", "c=0.9", "max_step_pkts=9"], true),
     (&["migrate", "--from", NAME, "--to", "cubic"], true),
     (&["unload", NAME, "--migrate-to", "cubic"], true),
 ];
@@ -75,8 +75,9 @@ fn is_consistent(when: &str) {
     let algorithm = entry["algorithm"].as_str().unwrap();
     assert!(["cubic", "reno", "scalable"].contains(&algorithm), "{when}: {entry}");
     if algorithm == "cubic" {
-        let values = ["beta_q10", "c_q10", "max_step_pkts"].map(|key| parameter(NAME, key).as_u64().unwrap());
-        let whole = [[717, 410, 0], [900, 900, 9], [800, 410, 0]];
+        let values = ["beta", "c", "max_step_pkts"].map(|key| parameter(NAME, key));
+        let whole =
+            [(0.7, 0.4, 0), (0.9, 0.9, 9), (0.8, 0.4, 0)].map(|(beta, c, step)| [beta.into(), c.into(), step.into()]);
         assert!(whole.contains(&values), "{when}: {values:?}");
     }
 }

@@ -7,15 +7,15 @@ use support::{available, code, json, listed, names, parameter, refuses, show, su
 #[test]
 fn the_same_program_and_parameters_again_change_nothing_and_say_so() {
     support::test("load again", 60, || {
-        let first = json(&["load", "cubic", "--set", "beta_q10=800", "--json"]);
+        let first = json(&["load", "cubic", "--set", "beta=0.8", "--json"]);
         let before = show("bpf_cubic");
-        let again = json(&["load", "cubic", "--set", "beta_q10=800", "--json"]);
+        let again = json(&["load", "cubic", "--set", "beta=0.8", "--json"]);
         assert_eq!((&first["changed"], &again["changed"]), (&true.into(), &false.into()));
         assert_eq!(show("bpf_cubic"), before, "a no-op must not load anew");
-        let said = succeeds(&["load", "cubic", "--set", "beta_q10=800"]);
+        let said = succeeds(&["load", "cubic", "--set", "beta=0.8"]);
         assert!(said.contains("bpf_cubic") && said.contains("nothing"), "{said}");
         // an equal value that is typed differently is the same
-        assert_eq!(json(&["load", "cubic", "--set", "beta_q10=0800", "--json"])["changed"], false);
+        assert_eq!(json(&["load", "cubic", "--set", "beta=80%", "--json"])["changed"], false);
         refuses(&["load", "cubic"], code::REFUSED, &["bpf_cubic", "other parameters", "ccctl tune"]);
         refuses(&["load", "reno", "--as", "bpf_cubic"], code::REFUSED, &["taken", "ccctl swap"]);
         assert_eq!(show("bpf_cubic"), before);
@@ -37,14 +37,14 @@ fn loading_with_the_parameters_that_tune_has_set_is_a_no_op() {
 #[test]
 fn instances_of_one_algorithm_keep_their_own_parameters() {
     support::test("side by side", 60, || {
-        succeeds(&["load", "cubic", "--as", "one", "--set", "beta_q10=600"]);
-        succeeds(&["load", "cubic", "--as", "two", "--set", "beta_q10=900", "--set", "reno_friendly=off"]);
-        assert_eq!((parameter("one", "beta_q10"), parameter("two", "beta_q10")), (600.into(), 900.into()));
-        succeeds(&["tune", "one", "beta_q10=700"]);
-        assert_eq!((parameter("one", "beta_q10"), parameter("two", "beta_q10")), (700.into(), 900.into()));
+        succeeds(&["load", "cubic", "--as", "one", "--set", "beta=0.6"]);
+        succeeds(&["load", "cubic", "--as", "two", "--set", "beta=0.9", "--set", "reno_friendly=off"]);
+        assert_eq!((parameter("one", "beta"), parameter("two", "beta")), (0.6.into(), 0.9.into()));
+        succeeds(&["tune", "one", "beta=0.75"]);
+        assert_eq!((parameter("one", "beta"), parameter("two", "beta")), (0.75.into(), 0.9.into()));
         assert_eq!(parameter("two", "reno_friendly"), "off");
         succeeds(&["unload", "one"]);
-        assert_eq!(parameter("two", "beta_q10"), 900);
+        assert_eq!(parameter("two", "beta"), 0.9);
         assert_eq!(names(), ["two"]);
         succeeds(&["unload", "two"]);
     });
@@ -86,18 +86,18 @@ fn an_object_file_loads_like_a_built_in_algorithm() {
 #[test]
 fn a_swap_keeps_parameters_of_the_same_algorithm_and_gives_defaults_to_another() {
     support::test("swap", 60, || {
-        succeeds(&["load", "cubic", "--set", "beta_q10=600"]);
+        succeeds(&["load", "cubic", "--set", "beta=0.6"]);
         let link = show("bpf_cubic")["link_id"].clone();
         succeeds(&["swap", "bpf_cubic"]);
-        assert_eq!(parameter("bpf_cubic", "beta_q10"), 600);
-        succeeds(&["swap", "bpf_cubic", "--set", "c_q10=500"]);
-        assert_eq!((parameter("bpf_cubic", "beta_q10"), parameter("bpf_cubic", "c_q10")), (600.into(), 500.into()));
+        assert_eq!(parameter("bpf_cubic", "beta"), 0.6);
+        succeeds(&["swap", "bpf_cubic", "--set", "c=0.5"]);
+        assert_eq!((parameter("bpf_cubic", "beta"), parameter("bpf_cubic", "c")), (0.6.into(), 0.5.into()));
         succeeds(&["swap", "bpf_cubic", "--with", "scalable", "--set", "decrease_shift=5"]);
         let shown = show("bpf_cubic");
         assert_eq!((&shown["algorithm"], &shown["link_id"]), (&"scalable".into(), &link), "the name stays registered");
         assert_eq!(parameter("bpf_cubic", "decrease_shift"), 5);
         succeeds(&["swap", "bpf_cubic", "--with", "cubic"]);
-        assert_eq!(parameter("bpf_cubic", "beta_q10"), 717);
+        assert_eq!(parameter("bpf_cubic", "beta"), 0.7);
         succeeds(&["unload", "bpf_cubic"]);
     });
 }

@@ -137,6 +137,10 @@ fn parameters_that_cannot_be_are_named() {
             code::USAGE,
             &["parameter steps: default \"(1 + 1)\" is not a whole number"],
         );
+        let two = "\"packets a round trip\")) P(CC_PARAM(steps_us, 2, 1, 64, \"us\", \"pace\"))";
+        let alike = with("\"packets a round trip\"))", two);
+        let words = &["the members steps and steps_us are both parameter steps", "another name for steps_us"];
+        both_refuse(&folder, "alike", &alike, code::USAGE, words);
         let other = WHOLE.replace("CC_PARAMS(aimd,", "CC_PARAMS(other,").replace("aimd_params()", "other_params()");
         let words = &["CC_PARAMS names the algorithm other, and CC_ALGORITHM names it aimd", "CC_PARAMS(aimd, ...)"];
         both_refuse(&folder, "other", &other, code::USAGE, words);

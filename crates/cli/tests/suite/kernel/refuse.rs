@@ -26,7 +26,7 @@ fn names_that_do_not_exist_get_a_suggestion() {
             (&["load", "cubic", "--profile", ""], "profile"),
             (&["load", "reno", "--profile", "cubic2005"], "cubic2005"),
             (&["swap", "bpf_cubic"], "bpf_cubic"),
-            (&["tune", "bpf_cubic", "beta_q10=800"], "bpf_cubic"),
+            (&["tune", "bpf_cubic", "beta=0.8"], "bpf_cubic"),
             (&["unload", "bpf_cubic"], "bpf_cubic"),
             (&["unload", "cubic"], "cubic"),
             (&["show", "../defaults"], "defaults"),
@@ -47,26 +47,39 @@ fn names_that_do_not_exist_get_a_suggestion() {
 fn parameters_that_are_wrong_name_what_is_right() {
     support::test("wrong parameters", 60, || {
         for (change, parts) in [
-            ("beta_q10=5000", &["beta_q10", "512", "1000"][..]),
-            ("beta_q10=511", &["beta_q10", "512"]),
-            ("beta_q10=-1", &["beta_q10"]),
-            ("beta_q10=0.7", &["beta_q10"]),
-            ("beta_q10=99999999999999999999", &["beta_q10"]),
-            ("beta_q10=", &["beta_q10"]),
-            ("beta_q10= 717x", &["beta_q10"]),
-            ("beta_q1=717", &["did you mean beta_q10"]),
-            ("BETA_Q10=717", &["BETA_Q10"]),
+            ("beta=5", &["beta=5: out of range: 0.5 to 0.977", "try: beta=0.977"][..]),
+            ("beta=0.499", &["out of range: 0.5 to 0.977", "try: beta=0.5"]),
+            ("beta=-1", &["expected a number, 0.5 to 0.977"]),
+            ("beta=99999999999999999999", &["beta"]),
+            ("beta=", &["beta"]),
+            ("beta= 0.7x", &["beta"]),
+            ("beta_q10=717", &["has no parameter \"beta_q10\"", "try: beta=0.7"]),
+            ("beta_q10=0.8", &["try: beta=0.8"]),
+            ("beta_q10=5000", &["try: beta=0.7, of 0.5 to 0.977"]),
+            ("bta=0.7", &["did you mean beta?"]),
+            ("BETA=0.7", &["BETA"]),
+            ("max_step_pkts=2.5", &["max_step_pkts=2 or max_step_pkts=3"]),
             ("nothing=1", &["nothing"]),
-            ("beta_q10", &["KEY=VALUE"]),
-            ("=717", &["KEY=VALUE"]),
+            ("beta", &["KEY=VALUE"]),
+            ("=0.7", &["KEY=VALUE"]),
             ("", &["KEY=VALUE"]),
             ("reno_friendly=maybe", &["reno_friendly", "on", "off"]),
             ("slow_start_exit=later", &["slow_start_exit", "hystart"]),
         ] {
             refuses(&["load", "cubic", "--set", change], code::USAGE, parts);
-            refuses(&["load", "cubic", "--set", "c_q10=500", "--set", change, "--default"], code::USAGE, parts);
+            refuses(&["load", "cubic", "--set", "c=0.5", "--set", change, "--default"], code::USAGE, parts);
         }
-        refuses(&["load", "cubic", "--set", "c_q10=500", "--set", "c_q10=600"], code::USAGE, &["twice"]);
+        refuses(&["load", "cubic", "--set", "c=0.5", "--set", "c=0.6"], code::USAGE, &["twice"]);
+        for (change, parts) in [
+            ("rtt_ref=100", &["a time needs its unit (1ms to 10s)", "try: rtt_ref=100us or 100ms or 100s"][..]),
+            ("rtt_ref=11s", &["out of range: 1ms to 10s", "try: rtt_ref=10s"]),
+            ("rtt_ref=100.0005ms", &["finer than its steps of 1us", "try: rtt_ref=100ms or rtt_ref=100.001ms"]),
+            ("rtt_ref_us=100000", &["has no parameter \"rtt_ref_us\"", "try: rtt_ref=100ms"]),
+            ("delta_b=20", &["a percentage needs its unit (0 to 100%)", "try: delta_b=20%"]),
+        ] {
+            refuses(&["load", "htcp", "--set", change], code::USAGE, parts);
+        }
+        refuses(&["load", "libra", "--set", "capacity=1gb"], code::USAGE, &["expected a rate, 1mbit to 100gbit"]);
     });
 }
 
@@ -180,7 +193,7 @@ fn without_privileges_every_command_says_so() {
 #[test]
 fn without_bpffs_the_remedy_is_named() {
     support::test("no bpffs", 60, || {
-        for words in ["load cubic", "swap bpf_cubic", "tune bpf_cubic c_q10=500", "unload bpf_cubic"] {
+        for words in ["load cubic", "swap bpf_cubic", "tune bpf_cubic c=0.5", "unload bpf_cubic"] {
             let script = format!("umount /sys/fs/bpf && exec {CCCTL} {words}");
             let mut command = Command::new("unshare");
             let output = run(command.args(["--mount", "sh", "-c", &script]), LIMIT).unwrap();

@@ -16,34 +16,37 @@ fn all_keys_or_none() {
         succeeds(&["load", "cubic"]);
         let before = show("bpf_cubic");
         for (changes, part) in [
-            (["beta_q10=800", "c_q10=9999999"], "c_q10"),
-            (["c_q10=500", "no_such=1"], "no_such"),
-            (["beta_q10=800", "reno_friendly=perhaps"], "reno_friendly"),
-            (["beta_q10=800", "c_q10"], "KEY=VALUE"),
-            (["beta_q10=800", "beta_q10=801"], "twice"),
-            (["beta_q10=800", "c_q10="], "c_q10"),
-            (["beta_q10=800", "=5"], "KEY=VALUE"),
-            (["beta_q10=800", "c_q10=-1"], "c_q10"),
-            (["beta_q10=800", "c_q10=1e3"], "c_q10"),
-            (["beta_q10=800", "c_q10=18446744073709551617"], "c_q10"),
+            (["beta=0.8", "c=9999999"], "c=9999999"),
+            (["c=0.5", "no_such=1"], "no_such"),
+            (["beta=0.8", "reno_friendly=perhaps"], "reno_friendly"),
+            (["beta=0.8", "c"], "KEY=VALUE"),
+            (["beta=0.8", "beta=0.81"], "twice"),
+            (["beta=0.8", "c="], "KEY=VALUE"),
+            (["beta=0.8", "=5"], "KEY=VALUE"),
+            (["beta=0.8", "c=-1"], "c=-1"),
+            (["beta=0.8", "c=1e3"], "c=1e3"),
+            (["beta=0.8", "c=18446744073709551617"], "c=18446744073709551617"),
+            (["beta=0.8", "c_q10=410"], "try: c=0.4"),
         ] {
             refuses(&["tune", "bpf_cubic", changes[0], changes[1]], code::USAGE, &[part]);
             assert_eq!(show("bpf_cubic"), before, "{changes:?} changed something");
         }
-        let tuned = json(&["tune", "bpf_cubic", "beta_q10=800", "reno_friendly=off", "c_q10=410", "--json"]);
+        let tuned = json(&["tune", "bpf_cubic", "beta=0.8", "reno_friendly=off", "c=0.4", "--json"]);
         assert_eq!(tuned["changed"], true);
         let parameters = tuned["parameters"].as_array().unwrap();
         let changed = parameters.iter().filter(|parameter| parameter.get("value_before").is_some());
         let changed: Vec<_> = changed.map(|one| value!([one["name"], one["value_before"], one["value"]])).collect();
-        let expected = [value!(["beta_q10", 717, 800]), value!(["reno_friendly", "on", "off"])];
-        assert_eq!(changed, expected, "c_q10 has this value already: {tuned}");
+        let expected = [value!(["beta", 0.7, 0.8]), value!(["reno_friendly", "on", "off"])];
+        assert_eq!(changed, expected, "c has this value already: {tuned}");
         assert_eq!(
-            (parameter("bpf_cubic", "beta_q10"), parameter("bpf_cubic", "reno_friendly")),
-            (800.into(), "off".into())
+            (parameter("bpf_cubic", "beta"), parameter("bpf_cubic", "reno_friendly")),
+            (0.8.into(), "off".into())
         );
-        let again = json(&["tune", "bpf_cubic", "beta_q10=800", "--json"]);
+        let again = json(&["tune", "bpf_cubic", "beta=0.8", "--json"]);
         assert_eq!(again["changed"], false);
         assert_eq!(show("bpf_cubic")["map_id"], before["map_id"], "tuning must not load anew");
+        assert_eq!(succeeds(&["tune", "bpf_cubic", "beta=0.75"]), "bpf_cubic: beta = 0.75 (was 0.8)\n");
+        assert_eq!(succeeds(&["tune", "bpf_cubic", "beta=0.8"]), "bpf_cubic: beta = 0.8 (was 0.75; 0.8 is 819/1024)\n");
         succeeds(&["unload", "bpf_cubic"]);
     });
 }
@@ -55,24 +58,21 @@ fn every_parameter_takes_both_ends_of_its_range_and_nothing_beyond() {
             let name = support::default_name(&algorithm);
             succeeds(&["load", &algorithm]);
             let described = json(&["show", &algorithm, "--json"]);
-            for declared in described["parameters"].as_array().unwrap() {
-                let key = declared["name"].as_str().unwrap();
-                let words = declared["words"].as_array().filter(|words| !words.is_empty());
-                let (minimum, maximum) = (declared["minimum"].as_i64().unwrap(), declared["maximum"].as_i64().unwrap());
-                if let Some(words) = words {
-                    for word in words.iter().map(|word| word.as_str().unwrap()) {
-                        succeeds(&["tune", &name, &format!("{key}={word}")]);
-                        assert_eq!(parameter(&name, key), word, "{key} of {name}");
-                    }
-                    refuses(&["tune", &name, &format!("{key}=no_such_word")], code::USAGE, &[key]);
-                } else {
-                    for value in [minimum, maximum] {
-                        succeeds(&["tune", &name, &format!("{key}={value}")]);
-                        assert_eq!(parameter(&name, key), value, "{key} of {name}");
-                    }
-                    for value in [minimum - 1, maximum + 1] {
-                        refuses(&["tune", &name, &format!("{key}={value}")], code::USAGE, &[key]);
-                    }
+            let layout = ccctl_catalog::algorithm(&algorithm).unwrap().layout();
+            let shown = described["parameters"].as_array().unwrap();
+            assert_eq!(shown.len(), layout.parameters.len());
+            for (shown, declared) in shown.iter().zip(&layout.parameters) {
+                let key = &declared.name;
+                assert_eq!(shown["name"], key.as_str());
+                let ends = ["minimum_text", "maximum_text"].map(|end| shown[end].as_str().unwrap());
+                for value in declared.words.iter().map(String::as_str).chain(ends) {
+                    succeeds(&["tune", &name, &format!("{key}={value}")]);
+                    assert_eq!(kernel::parameter_text(&name, key), value, "{key} of {name}");
+                }
+                let integers = [declared.minimum.checked_sub(1), declared.maximum.checked_add(1)];
+                let beyond = integers.into_iter().flatten().map(|integer| declared.format(integer));
+                for value in beyond.chain(["no_such_word".to_owned(), "-1".to_owned()]) {
+                    refuses(&["tune", &name, &format!("{key}={value}")], code::USAGE, &[key]);
                 }
             }
             succeeds(&["unload", &name]);

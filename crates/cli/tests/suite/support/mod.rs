@@ -196,13 +196,24 @@ pub fn show(name: &str) -> Value {
     shown
 }
 
-/// Value of a parameter of an instance, read back from the kernel.
+/// Value of a parameter of an instance, read back from the kernel, in its unit.
 #[track_caller]
 pub fn parameter(name: &str, key: &str) -> Value {
+    of_parameter(name, key, "value")
+}
+
+/// The same as text.
+#[track_caller]
+pub fn parameter_text(name: &str, key: &str) -> String {
+    of_parameter(name, key, "value_text").as_str().unwrap().to_owned()
+}
+
+#[track_caller]
+fn of_parameter(name: &str, key: &str, what: &str) -> Value {
     let shown = show(name);
     let parameters = shown["parameters"].as_array().unwrap();
     let found = parameters.iter().find(|parameter| parameter["name"] == key);
-    found.unwrap_or_else(|| panic!("{name} has no {key}: {shown}"))["value"].clone()
+    found.unwrap_or_else(|| panic!("{name} has no {key}: {shown}"))[what].clone()
 }
 
 /// Names of all algorithms of the catalogue.

@@ -111,19 +111,11 @@ fn parameters(place: &Place<'_>, flows: &file::Flows) -> Result<ParameterSet, Sc
     }
     for (key, value) in &flows.set {
         set.set(key.get_ref(), &value.get_ref().to_string()).map_err(|error| {
-            let (cause, remedy) = split_remedy(&error.to_string());
-            place.wrong(&value.span(), cause, remedy)
+            let remedy = error.remedy().unwrap_or("ccctl show ALGORITHM --all lists parameters and ranges");
+            place.wrong(&value.span(), error.to_string(), remedy)
         })?;
     }
     Ok(set)
-}
-
-/// Of "cause; remedy".
-fn split_remedy(message: &str) -> (String, String) {
-    match message.split_once("; ") {
-        Some((cause, remedy)) => (cause.to_owned(), remedy.to_owned()),
-        None => (message.to_owned(), "`ccctl show ALGORITHM` lists parameters and ranges".to_owned()),
-    }
 }
 
 /// The first profile of the list that has values for the algorithm.
