@@ -67,7 +67,7 @@ fn every_parameter_takes_both_ends_of_its_range_and_nothing_beyond() {
                 let ends = ["minimum_text", "maximum_text"].map(|end| shown[end].as_str().unwrap());
                 for value in declared.words.iter().map(String::as_str).chain(ends) {
                     succeeds(&["tune", &name, &format!("{key}={value}")]);
-                    assert_eq!(kernel::parameter_text(&name, key), value, "{key} of {name}");
+                    assert_eq!(support::parameter_text(&name, key), value, "{key} of {name}");
                 }
                 let integers = [declared.minimum.checked_sub(1), declared.maximum.checked_add(1)];
                 let beyond = integers.into_iter().flatten().map(|integer| declared.format(integer));
