@@ -33,7 +33,7 @@ pub fn document() -> Value {
                             configured group reads. A request that changes nothing may be a GET or a POST; one that \
                             changes something is a POST. Requests speak of the network namespace of the process that \
                             has connected.",
-            "license": { "name": "GPL-2.0-only", "identifier": "GPL-2.0-only" },
+            "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
         "servers": [{ "url": "http://localhost", "description": "over the unix socket: curl --unix-socket PATH" }],
         "paths": paths,
