@@ -6,6 +6,7 @@
 //! its BTF ([`Layout`]), and profiles from `configs/profiles/` ([`Profile`]). It needs no privileges and asks the
 //! kernel nothing.
 
+mod btf;
 mod description;
 pub mod kernel;
 mod layout;
@@ -16,13 +17,15 @@ mod profile;
 mod setting;
 mod state;
 
+pub use btf::{resolved, LayoutError};
 pub use description::Description;
 pub use kernel::is_impossible_window;
-pub use layout::{algorithm_of_btf, registered_in_btf, resolved, Field, Layout, LayoutError};
+pub use layout::{algorithm_of_btf, registered_in_btf, Layout};
 pub use parameter_set::ParameterSet;
 pub use parameters::{Parameter, ParameterError};
 pub use profile::{Profile, ProfileError, PROFILE_FOLDER};
 pub use setting::Setting;
+pub use state::Field;
 
 include!(concat!(env!("OUT_DIR"), "/list.rs"));
 

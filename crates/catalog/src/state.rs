@@ -4,9 +4,11 @@
 use libbpf_rs::btf::types::{Array, Composite, Int, IntEncoding, MemberAttr};
 use libbpf_rs::btf::{BtfKind, BtfType, HasSize as _};
 use libbpf_rs::Btf;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
+use crate::btf::{checked_name, members, resolved, text, LayoutError, NAME_CHARACTERS};
 use crate::kernel::ICSK_CA_PRIV_SIZE;
-use crate::layout::{checked_name, members, resolved, text, Field, LayoutError, NAME_CHARACTERS};
 
 /// Room for it in each socket.
 const ROOM_BYTES: usize = ICSK_CA_PRIV_SIZE as usize;
@@ -15,6 +17,39 @@ const ROOM_BYTES: usize = ICSK_CA_PRIV_SIZE as usize;
 const MOST_LEVELS: usize = 8;
 /// Members and elements that are looked at. A field has a byte at least; unions and empty structs add to them.
 const MOST_MEMBERS: usize = 4 * ROOM_BYTES;
+
+/// One field of `struct NAME_state`, flattened: a nested struct's fields are named `outer.inner`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Field {
+    /// Field name; its suffix is its unit.
+    pub name: String,
+    /// Offset in bytes from the start of `icsk_ca_priv`.
+    pub offset: usize,
+    /// Size in bytes: 1, 2, 4 or 8.
+    pub size: usize,
+    /// Two's complement.
+    pub signed: bool,
+}
+
+impl Field {
+    /// The field's value out of the raw bytes of a socket's state, sign-extended.
+    #[must_use]
+    pub fn read(&self, state: &[u8]) -> Option<i128> {
+        let bytes = state.get(self.offset..self.offset + self.size)?;
+        let mut wide = [0; 16];
+        wide[..self.size].copy_from_slice(bytes);
+        let value = i128::from_le_bytes(wide);
+        let bits = 8 * self.size as u32;
+        Some(if self.signed && value >> (bits - 1) == 1 { value - (1 << bits) } else { value })
+    }
+
+    /// Writes `value` into the raw bytes; false where they are too short.
+    pub fn write(&self, state: &mut [u8], value: i128) -> bool {
+        let Some(bytes) = state.get_mut(self.offset..self.offset + self.size) else { return false };
+        bytes.copy_from_slice(&value.to_le_bytes()[..self.size]);
+        true
+    }
+}
 
 /// Collects the fields of one struct.
 pub(crate) struct Flattener<'a> {
