@@ -136,7 +136,7 @@ fn greet(path: &Path) -> anyhow::Result<Found> {
     if status == StatusCode::SERVICE_UNAVAILABLE {
         return Ok(busy(path, "it has too many connections"));
     }
-    let daemon: Daemon = serde_json::from_slice(&body).context("it is no ccctl daemon")?;
+    let daemon: Daemon = serde_json::from_slice(&body).context("it is not a ccctl daemon")?;
     if daemon.version != VERSION {
         return Ok(Found::Unusable(format!("the daemon is ccctl {}, this is {VERSION}", daemon.version)));
     }

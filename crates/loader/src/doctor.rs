@@ -171,7 +171,7 @@ fn tx_start() -> Check {
 
 fn statistics() -> Check {
     match fs::read_to_string("/proc/sys/kernel/bpf_stats_enabled") {
-        Ok(text) if text.trim() == "1" => Check::new("BPF statistics", Status::Ok, "on: show tells run times", ""),
+        Ok(text) if text.trim() == "1" => Check::new("BPF statistics", Status::Ok, "on: ccctl show has run times", ""),
         _ => Check::new("BPF statistics", Status::Ok, "off (sysctl -w kernel.bpf_stats_enabled=1 for run times)", ""),
     }
 }

@@ -119,7 +119,7 @@ fn admit(stream: UnixStream, context: &Arc<Context>, limits: &Limits) {
     let peer = match Peer::of(&stream, &context.read_group) {
         Ok(peer) => Arc::new(peer),
         Err(error) => {
-            tracing::warn!("cannot tell who has connected: {error}");
+            tracing::warn!("cannot identify the peer of a connection: {error}");
             return;
         }
     };

@@ -125,7 +125,7 @@ impl Slot {
             tokio::time::sleep(long).await;
             let (Some(slot), seconds) = (slot.upgrade(), long.as_secs()) else { return };
             let left = overdue.try_acquire_owned().map(|permit| slot.replace(permit)).is_ok();
-            let what = if left { "others have its place" } else { "so many do that it keeps its place" };
+            let what = if left { "its slot is free for others" } else { "too many do, so it keeps its slot" };
             tracing::warn!(target: log::OF_USER, user, "{label} runs for {seconds} s now: {what}");
         });
         let _ = self.watcher.set(watcher.abort_handle()); // it is set once

@@ -45,7 +45,7 @@ fn print(assigned: &Assigned) -> anyhow::Result<()> {
         output::line(&format!("not in the kernel now: {}", assigned.absent.join(", ")))?;
     }
     if !assigned.cgroup_exists {
-        output::line(&format!("there is no cgroup {} now", rule.cgroup))?;
+        output::line(&format!("cgroup {} does not exist now", rule.cgroup))?;
     }
     assigned.existing.as_ref().map_or(Ok(()), print_moved)
 }

@@ -19,7 +19,7 @@ pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
     if down.rules_removed > 0 {
         let sockets = output::count(down.sockets_of_rules.moved, "socket");
         output::line(&format!(
-            "took {} out; {sockets} have what they had before",
+            "removed {}; {sockets} have their previous algorithm again",
             output::count(down.rules_removed, "rule")
         ))?;
     }

@@ -144,7 +144,7 @@ impl Keeper {
                 self.guard = None;
                 self.daemon.note_guard(None);
                 self.measure();
-                tracing::info!("nothing is kept any more: everything is being taken back");
+                tracing::info!("reconciliation has stopped: all changes are being undone");
                 let _ = reply.send(()); // who asked waits for it
             }
             Order::Rearm { name, reply } => {

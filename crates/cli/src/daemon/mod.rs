@@ -90,7 +90,7 @@ async fn serve(
 
 fn read_group(name: &str) -> ReadGroup {
     ReadGroup::named(name).unwrap_or_else(|| {
-        tracing::info!("there is no group {name}: only root may ask");
+        tracing::info!("group {name} does not exist: only root may send requests");
         ReadGroup::default()
     })
 }

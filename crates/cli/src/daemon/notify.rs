@@ -7,7 +7,7 @@ use sd_notify::NotifyState;
 
 fn send(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
-        tracing::debug!("the service manager is not told: {error}");
+        tracing::debug!("cannot notify the service manager: {error}");
     }
 }
 

@@ -84,7 +84,7 @@ impl Listening {
         match fs::symlink_metadata(path) {
             Ok(found) if found.file_type().is_socket() => fs::remove_file(path).map_err(failed)?,
             Ok(_) => {
-                let cause = format!("{} is there, and is no socket", path.display());
+                let cause = format!("{} exists and is not a socket", path.display());
                 return Err(Fault::new(Exit::Refused, cause, "another path for [api] socket").into());
             }
             Err(_) => {}

@@ -98,7 +98,7 @@ impl Limits {
 fn window(place: &Place<'_>, every: &Spanned<String>) -> anyhow::Result<Duration> {
     let parsed = humantime::parse_duration(every.get_ref());
     parsed.ok().filter(|window| EVERY.contains(window)).ok_or_else(|| {
-        let cause = format!("{:?} is no length of a window", every.get_ref());
+        let cause = format!("{:?} is not a valid window length", every.get_ref());
         wrong(place, every.span().start, cause, "\"1s\" to \"1h\"")
     })
 }

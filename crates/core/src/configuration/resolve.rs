@@ -140,7 +140,7 @@ fn wanted(
     ccctl_loader::check_name(name.get_ref()).map_err(|error| at(place, name, &error.into()))?;
     let word = instance.algorithm.get_ref();
     if Program::is_file(word) && !Path::new(word).is_absolute() {
-        let cause = format!("{word:?} is no absolute path");
+        let cause = format!("{word:?} is not an absolute path");
         return Err(wrong(place, instance.algorithm.span().start, cause, "an object file goes by its absolute path"));
     }
     let program = request::program(word, trust).map_err(|error| at(place, &instance.algorithm, &error))?;
@@ -225,7 +225,7 @@ fn check_cgroup(place: &Place<'_>, rule: &file::Rule, tree: Option<&CgroupTree>)
             parsed.map(Some).map_err(|error| at(place, path, &error.into()))
         }
         (None, Some(unit)) if unit.get_ref().is_empty() || unit.get_ref().contains('/') => {
-            let cause = format!("{:?} is no unit's name", unit.get_ref());
+            let cause = format!("{:?} is not the name of a unit", unit.get_ref());
             Err(wrong(place, unit.span().start, cause, "unit = \"backup.service\", or cgroup = \"/PATH\""))
         }
         (None, Some(_)) => Ok(None),
@@ -255,7 +255,7 @@ fn check_metrics(place: &Place<'_>, metrics: file::Metrics) -> anyhow::Result<Op
     for interface in &metrics.acks {
         let name = interface.get_ref();
         if name.is_empty() || name.len() > 15 || name.contains(|letter: char| letter == '/' || letter.is_whitespace()) {
-            let cause = format!("{name:?} is no interface's name");
+            let cause = format!("{name:?} is not the name of an interface");
             return Err(wrong(place, interface.span().start, cause, "ip link shows them: acks = [\"eth0\"]"));
         }
     }
@@ -269,7 +269,7 @@ fn loopback(place: &Place<'_>, listen: &Spanned<String>) -> anyhow::Result<Socke
     let text = listen.get_ref();
     let address = text.parse::<SocketAddr>().ok().filter(|address| address.ip().is_loopback() && address.port() > 0);
     address.ok_or_else(|| {
-        let cause = format!("{text:?} is no address and port of the loopback");
+        let cause = format!("{text:?} is not a loopback address and port");
         let remedy =
             "listen = \"127.0.0.1:9877\", or \"[::1]:9877\"; from elsewhere through a proxy or tunnel of this host";
         wrong(place, listen.span().start, cause, remedy)

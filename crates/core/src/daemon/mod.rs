@@ -72,7 +72,7 @@ pub fn require_none(what: &str) -> anyhow::Result<()> {
 pub fn ending(holder: Option<&Holder>, then: &str) -> String {
     match holder {
         Some(daemon) if daemon.is_daemon => format!("kill {}{then}", daemon.pid),
-        Some(other) => format!("ps -f -p {} shows what it is: it is no ccctl daemon", other.pid),
+        Some(other) => format!("ps -f -p {} shows what it is: it is not a ccctl daemon", other.pid),
         None => format!("lslocks shows who holds {LOCK}"),
     }
 }

@@ -20,7 +20,7 @@ pub struct Down {}
 pub struct TornDown {
     /// Rules taken out.
     pub rules_removed: usize,
-    /// Sockets that rules had given something, and that have what they had before.
+    /// Sockets that rules had given something, and that have their previous algorithm again.
     pub sockets_of_rules: Moved,
     /// Instances, sockets and defaults.
     #[serde(flatten)]

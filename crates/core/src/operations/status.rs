@@ -34,7 +34,7 @@ impl Operation for Status {
 
     fn run(&self) -> anyhow::Result<StatusAnswer> {
         if daemon::here().is_none() {
-            daemon::require_none("tell how the daemon is")?;
+            daemon::require_none("show the daemon's status")?;
         }
         Ok(StatusAnswer { daemon: daemon::here().map(daemon::RunningDaemon::status), tripped: tripped()? })
     }

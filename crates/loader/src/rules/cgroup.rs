@@ -28,7 +28,7 @@ impl CgroupPath {
     /// Brings an absolute path into its only form.
     pub fn parse(text: &str) -> Result<Self> {
         let wrong = |hint: &str| {
-            Err(Error::Request { cause: format!("{text:?} is no path of a cgroup"), remedy: hint.to_owned() })
+            Err(Error::Request { cause: format!("{text:?} is not a cgroup path"), remedy: hint.to_owned() })
         };
         if !text.starts_with('/') {
             return wrong("a path from the root of the tree, such as /system.slice/nginx.service");

@@ -182,7 +182,7 @@ fn rule_named(table: &RuleTable, id: u32) -> Result<&Rule> {
     table.rule(id).ok_or_else(|| {
         let ids: Vec<String> = table.rules().iter().map(|rule| rule.id.to_string()).collect();
         let hint = if ids.is_empty() {
-            "there are none: ccctl assign sets one".to_owned()
+            "there are no rules: ccctl assign adds one".to_owned()
         } else {
             format!("there are {}", ids.join(", "))
         };

@@ -104,7 +104,7 @@ impl FromStr for Prefix {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let wrong = |remedy: String| Error::Request { cause: format!("{text:?} is no prefix of addresses"), remedy };
+        let wrong = |remedy: String| Error::Request { cause: format!("{text:?} is not an address prefix"), remedy };
         let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
         let mut address: IpAddr =
             address.parse().map_err(|_| wrong("10.0.0.0/8, fd00::/8, or a single address".to_owned()))?;

@@ -156,7 +156,7 @@ fn require_process(pid: u32) -> Result<u32> {
     Err(Error::Unknown {
         kind: "process",
         name: pid.to_string(),
-        hint: "ps, or pidof NAME, tells the number of a process".to_owned(),
+        hint: "ps or pidof NAME shows process ids".to_owned(),
     })
 }
 

@@ -21,7 +21,7 @@ impl Rate {
     /// `250mbit`, `1.5gbit`, ...
     pub fn parse(text: &str) -> Result<Self, UsageError> {
         let lower = text.to_ascii_lowercase();
-        let wrong = || UsageError::new(format!("{text:?} is no rate"), "--rate 250mbit (bit, kbit, mbit or gbit)");
+        let wrong = || UsageError::new(format!("{text:?} is not a rate"), "--rate 250mbit (bit, kbit, mbit or gbit)");
         let (number, factor) =
             UNITS.iter().find_map(|(unit, factor)| Some((lower.strip_suffix(unit)?, factor))).ok_or_else(wrong)?;
         let bits_per_s = number.trim().parse::<f64>().map_err(|_| wrong())? * factor;

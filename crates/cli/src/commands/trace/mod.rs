@@ -58,7 +58,7 @@ fn check(arguments: &Arguments) -> Result<(), UsageError> {
         return Err(UsageError::new("--json is a summary, and stdout has the rows", "-o FILE, or without --json"));
     }
     if arguments.ring.is_some_and(|bytes| !bytes.is_power_of_two() || bytes < 4096) {
-        return Err(UsageError::new("the ring's size is no power of two from 4096 on", "--ring 8388608"));
+        return Err(UsageError::new("the ring's size must be a power of two, 4096 or larger", "--ring 8388608"));
     }
     if let Some(picture) = &arguments.plot {
         plot::check_picture(picture)?;

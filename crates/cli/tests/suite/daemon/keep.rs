@@ -225,7 +225,7 @@ fn there_is_one_daemon() {
         // but never a file of somebody else's
         let file = other.file("ccctl.toml", format!("[api]\nsocket = \"{}/ccctl.toml\"\n", other.path().display()));
         let output = run(Command::new(CCCTL).args(["daemon", "--config", &file]), PATIENCE).unwrap();
-        is_refusal("no socket", &output, code::REFUSED, &["is no socket"]);
+        is_refusal("no socket", &output, code::REFUSED, &["is not a socket"]);
         assert!(Path::new(&file).exists());
     });
 }
