@@ -362,7 +362,7 @@ mod tests {
             ("[[rule]]\nuse = \"reno\"", "f.toml:2: a rule has either", "cgroup = "),
             ("[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\nunit = \"a\"", "f.toml:2: a rule has either", "cgroup = "),
             ("[[rule]]\nuse = \"reno\"\ncgroup = \"a\"", "f.toml:3:", "a path from the root"),
-            ("[[rule]]\nuse = \"reno\"\nunit = \"a/b\"", "f.toml:3:", "no unit's name"),
+            ("[[rule]]\nuse = \"reno\"\nunit = \"a/b\"", "f.toml:3:", "not the name of a unit"),
             ("[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\nto = \"10.0.0.0/33\"", "f.toml:4:", "33"),
             ("[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\nto_port = 0", "f.toml:4:", "65535"),
             ("[[rule]]\ncgroup = \"/a\"\nuse = \"rneo\"", "f.toml:3:", "did you mean reno"),
