@@ -302,7 +302,8 @@ fn a_namespace_whose_name_was_deleted_still_counts() {
     support::test("deleted name", 60, || {
         succeeds(&["load", "cubic"]);
         let namespace = Namespace::new("deleted").unwrap();
-        let script = "iperf3 -s -1 >/dev/null & sleep 0.3; exec iperf3 -c 127.0.0.1 -C bpf_cubic -t 6 -b 20M";
+        let script = "iperf3 -s -1 >/dev/null & until ss -Hltn | grep -q :5201; do sleep 0.05; done; \
+                      exec iperf3 -c 127.0.0.1 -C bpf_cubic -t 6 -b 20M";
         let mut command = Command::new("setpriv");
         let command = command.args(["--pdeathsig", "KILL", "sh", "-c", script]);
         let mut inside = namespace.start(command).unwrap();
