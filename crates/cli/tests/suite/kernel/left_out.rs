@@ -17,12 +17,14 @@ const STREAMS: usize = 5;
 const TIME: Duration = Duration::from_secs(4);
 /// Above this window the algorithms are not exact; path and queue hold 1/20,000 of it.
 const IMPOSSIBLE_CWND_PKTS: u64 = 1 << 20;
-/// Two round trips with the queue full. A wild stream keeps its window for as long as its recovery lasts: 800 ms and more.
-const LONGEST: Duration = Duration::from_millis(50);
+/// ACKs in a row of one socket that meet an impossible window: the hooks of some may be left out, too. A stream whose window nobody
+/// repairs keeps it for its recovery, some hundred ACKs. Time says less: after the burst of a wild window there may be no ACK,
+/// and so no hook, until the retransmission timer ends.
+const MOST_WILD_ACKS: usize = 5;
 /// The kernel's own cubic sends 60 to 232 packets of a stream again, a wild stream 1,000 and more. Each stream's share is 1,700.
 const MOST_RETRANSMITTED_PKTS: u32 = 500;
 
-/// Sends again nothing but what was lost, and no window is wild for longer than it takes the next hook to come.
+/// Sends again nothing but what was lost, and no window is wild after the next hook.
 #[test]
 fn five_streams_keep_their_windows() {
     for algorithm in ["cubic", "reno"] {
@@ -54,31 +56,27 @@ fn one_run(name: &str, run: usize) {
     let ended: Vec<u32> = states.read(&network.client).unwrap().iter().map(|state| state.retransmitted_pkts).collect();
     let traced = tracing.stop();
     flows.stop().unwrap();
-    let (wild, longest) = longest_wild(&traced);
-    println!("{name}, run {run}: sent again {ended:?}; {wild} ACKs met a wild window, for {longest:?} at the longest");
+    let (wild, most) = wild_acks(&traced);
+    println!("{name}, run {run}: sent again {ended:?}; {wild} ACKs met a wild window, {most} in a row at most");
     assert_eq!(ended.len(), STREAMS);
     assert!(ended.iter().sum::<u32>() > 50, "no losses, no recoveries: {ended:?}");
-    assert!(longest <= LONGEST, "a window above 2^20 for {longest:?}");
+    assert!(most <= MOST_WILD_ACKS, "a window above 2^20 at {most} ACKs in a row");
     assert!(ended.iter().all(|pkts| *pkts <= MOST_RETRANSMITTED_PKTS), "{ended:?}");
 }
 
-/// ACKs that met an impossible window, and the longest time that one socket had one: from the first such ACK to the first
-/// that met a possible one again.
-fn longest_wild(traced: &Traced) -> (usize, Duration) {
-    let mut since: BTreeMap<u64, f64> = BTreeMap::new();
-    let (mut wild, mut longest_s) = (0, 0.0_f64);
+/// ACKs that met an impossible window, and most of them in a row of one socket.
+fn wild_acks(traced: &Traced) -> (usize, usize) {
+    let mut in_a_row: BTreeMap<u64, usize> = BTreeMap::new();
+    let (mut wild, mut most) = (0, 0);
     for row in traced.of("ack") {
-        let (cookie, time_s) = (row["cookie"].as_u64().unwrap(), row["time_s"].as_f64().unwrap());
-        let is_wild = row["cwnd_pkts"].as_u64().unwrap() > IMPOSSIBLE_CWND_PKTS;
-        wild += usize::from(is_wild);
-        if let Some(start_s) = since.get(&cookie) {
-            longest_s = longest_s.max(time_s - start_s);
-        }
-        if is_wild {
-            since.entry(cookie).or_insert(time_s);
+        let run = in_a_row.entry(row["cookie"].as_u64().unwrap()).or_default();
+        if row["cwnd_pkts"].as_u64().unwrap() > IMPOSSIBLE_CWND_PKTS {
+            wild += 1;
+            *run += 1;
+            most = most.max(*run);
         } else {
-            since.remove(&cookie);
+            *run = 0;
         }
     }
-    (wild, Duration::from_secs_f64(longest_s))
+    (wild, most)
 }

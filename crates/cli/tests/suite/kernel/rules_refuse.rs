@@ -90,7 +90,7 @@ fn cgroups_that_are_not_there() {
             refuses(&[&["unassign"], words].concat(), code::USAGE, parts);
         }
         succeeds(&["unassign", "--cgroup", &missing]);
-        refuses(&["unassign", "--id", "1"], code::USAGE, &["there are none"]);
+        refuses(&["unassign", "--id", "1"], code::USAGE, &["there are no rules"]);
         assert!(succeeds(&["unassign", "--all"]).contains("nothing to do"));
         for (words, parts) in [
             (&["--cookie", "18446744073709551615"][..], &["cookie 18446744073709551615", "ss"][..]),
