@@ -26,7 +26,7 @@
 			      "largest increase beyond W_max; 0 = no limit (2005: 16)")))                              \
 	P(CC_CHOICE(slow_start_exit, 1, 2, "loss|hystart|hystart++", "what ends the first slow start besides a loss")) \
 	P(CC_VARIANT(CC_SWITCH(linux_counting, 0,                                                                      \
-			       "step and W_est as tcp_cubic.c renews and rounds them, in all time; off: RFC 9438")))   \
+			       "step, W_est and HyStart as tcp_cubic.c counts them, in all time; off: RFC 9438")))     \
 	P(CC_VARIANT(CC_PARAM(tick_us, 1, 1, 10000, "us",                                                              \
 			      "step of the clock, and the RTT rounded up to it: a jiffy in Linux; 1: none")))
 CC_PARAMS(cubic, CUBIC_PARAMS);
@@ -110,7 +110,7 @@ CC_INLINE u64 cubic_time_q10s(const struct cubic_state *ca, const struct cubic_p
 	return ((elapsed_us + ahead_us) << 10) / 1000000;
 }
 
-/* W(t + RTT), at most half as large again as the window (RFC 9438, section 4.2) */
+/* W(t + RTT), at most half as large again as the window (RFC 9438, section 4.2; not in Linux) */
 CC_INLINE u32 cubic_target_pkts(const struct cubic_state *ca, const struct cubic_params *p, const struct sock *sk)
 {
 	u32 cwnd = tcp_sk(sk)->snd_cwnd;
@@ -125,7 +125,7 @@ CC_INLINE u32 cubic_target_pkts(const struct cubic_state *ca, const struct cubic
 		delta = (p->c_q10 * ((offset_q10s * offset_q10s * offset_q10s) >> 10)) >> 30;
 	if (t_q10s < ca->k_q10s)
 		return ca->origin_pkts > delta ? ca->origin_pkts - delta : 0;
-	return cc_min(ca->origin_pkts + delta, limit);
+	return p->linux_counting ? ca->origin_pkts + delta : cc_min(ca->origin_pkts + delta, limit);
 }
 
 /* 2005: where the curve is beyond W_max, no more than max_step_pkts in 100 ms; in packets acked for one more */
@@ -334,7 +334,8 @@ u32 CC_HOOK(cubic_undo_cwnd, struct sock *sk)
 
 void CC_HOOK(cubic_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
-	enum cc_slow_start_exit exit = cubic_params()->slow_start_exit;
+	const struct cubic_params *p = cubic_params();
+	enum cc_slow_start_exit exit = p->slow_start_exit;
 	struct cubic_state *ca = CC_STATE(cubic, sk);
 	u64 now_us = cubic_now_us(sk);
 
@@ -342,7 +343,7 @@ void CC_HOOK(cubic_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 		return;
 	if (exit != CC_EXIT_HYSTARTPP && ca->epoch_us && now_us < ca->epoch_us + CUBIC_SETTLED_US)
 		return;
-	hystart_sample(&ca->hystart, sk, cc_max(sample->rtt_us, 1), exit);
+	hystart_sample(&ca->hystart, sk, cc_max(sample->rtt_us, 1), exit, p->linux_counting);
 }
 
 CC_INLINE void cubic_restart(struct sock *sk)

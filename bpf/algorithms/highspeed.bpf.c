@@ -9,7 +9,8 @@
  * Differs  From Linux: a(W) is earned per packet acked. Linux adds it per ACK (per_ack=on), so that with delayed ACKs it
  *          grows at half the speed (12, 6, 3 packets a round trip at W = 2000 for 1, 2, 4 packets an ACK). Linux also
  *          drops what an ACK has left over after slow start, and decreases by the row of the last window in congestion
- *          avoidance, which after a slow start is an old one: often half. The table is Linux's, with one more row above 89,053 packets.
+ *          avoidance, which after a slow start is an old one: often half. With 40 ms and 100 kB five Linux flows send
+ *          188 packets again where profile linux sends 216. The table is Linux's, with one more row above 89,053 packets.
  * State    16 bytes of 104.
  * Range    windows up to 2^20 packets; above 1.2 High_Window (99,600) a and b stay what they are there.
  */

@@ -4,15 +4,13 @@
  *
  * Source   A. Kuzmanovic, E. Knightly, "TCP-LP: low-priority service via end-point congestion control", IEEE/ACM ToN
  *          14(4), 2006 (INFOCOM 2003); lp.h has the indication.
- * Law      Reno, and at the first early indication W = W / 2 and no growth for 3 RTT; at one within these W = 1
+ * Law      Reno, and at an early indication W = W / 2 and no growth for 3 RTT; at one within these W = 1
  *          indication: smoothed one-way delay > d_min + 0.15 (d_max - d_min)
- * Why      Delay rises before packets are lost. Who gives way then, and waits whether that helped, leaves the path to
- *          flows that only know losses; who finds the path still busy gives way entirely.
- * Differs  From the paper: delayed ACKs, a queue with less than two own packets, and a range of delays below
- *          min_range indicate nothing, and a tick is added (delayed_acks=on, own_queue_pkts=0, min_range=0: as in
- *          the paper). From Linux: also, one reaction an RTT at most (reaction_rtts), a range of the whole connection
- *          (relearn_range) and a lowered ssthresh (lower_ssthresh); 3 smoothed RTTs; nominal ticks; the RTT where time
- *          stamps do not serve.
+ * Why      Delay rises before packets are lost. A flow that gives way then leaves the path to flows that only react to
+ *          losses. It waits whether that helped, and gives way entirely if the path is still busy.
+ * Differs  From the paper: lp.h has repairs (delayed_acks=on, own_queue_pkts=0, min_range=0: as in the paper).
+ *          From Linux: also, one reaction per RTT (reaction_rtts), a range of the whole connection (relearn_range), a
+ *          lowered ssthresh (lower_ssthresh); 3 smoothed RTTs; nominal ticks; the RTT where time stamps do not serve.
  * State    48 bytes of 104.
  * Range    delays up to 268 s.
  */

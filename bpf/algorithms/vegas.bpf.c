@@ -10,8 +10,8 @@
  * Differs  The paper divides by the RTT (linux_diff = off), Linux by the base RTT, which reacts sooner in long queues and
  *          is the default here. Slow start doubles as Reno's, not every other round trip. No decision is made in a
  *          round in which the window was not filled. 64-bit products: Linux's overflow at W (RTT - base) = 2^32. After a
- *          timeout the base RTT is learned anew, and samples in recovery do not count: not so in Linux, nor with
- *          linux_counting (profile linux), which is Reno from the first duplicate ACK on, too.
+ *          timeout the base RTT is learned anew, and samples in recovery do not count. None of these three in Linux, nor
+ *          with linux_counting (profile linux), which is Reno from the first duplicate ACK on, too.
  * State    20 bytes of 104.
  * Range    exact for windows up to 2^20 packets and RTTs up to 2^32 us.
  */
@@ -80,6 +80,7 @@ void CC_HOOK(vegas_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 	struct cc_rtt *rtt = &CC_STATE(vegas, sk)->rtt;
 	struct tcp_sock *tp = tcp_sk(sk);
 	bool limited = tcp_is_cwnd_limited(sk);
+	bool decides = limited || p->linux_counting;
 
 	if (vegas_is_off(p, sk)) {
 		if (limited)
@@ -87,11 +88,11 @@ void CC_HOOK(vegas_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 		return;
 	}
 	if (!after(tp->snd_una, rtt->round_end_seq)) {
-		if (limited && tcp_in_slow_start(tp))
+		if (decides && tcp_in_slow_start(tp))
 			tcp_slow_start(tp, acked_pkts);
 		return;
 	}
-	if (limited && cc_rtt_is_known(rtt))
+	if (decides && cc_rtt_is_known(rtt))
 		vegas_decide(p, rtt, tp, acked_pkts);
 	else if (limited)
 		cc_reno_grow(tp, acked_pkts);

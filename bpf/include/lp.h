@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * TCP-LP's law: early indication of congestion from the one-way delay, and what a flow of low priority does at it.
+ * TCP-LP: early indication of congestion by the one-way delay, and what a flow of low priority does then.
  *
- * Source   A. Kuzmanovic, E. Knightly, IEEE INFOCOM 2003; IEEE/ACM ToN 14(4), 2006: sections III and IV.
- * Law      an ACK indicates: smoothed delay (weight 1/8) > d_min + 15 % of (d_max - d_min), over the whole connection
- *          first indication: W = W / 2, and no growth for 3 RTT (the inference phase); one within the phase: W = 1
- *
- * Five repairs, each of which a parameter takes out again; docs/reference/algorithms/lp.md has the reason of each:
- *   once       one reaction an RTT at most (reaction_rtts)
- *   delayed    an ACK that the peer may have held back counts only where it lowers the average (delayed_acks)
- *   own        a queue with less than two packets of this flow indicates nothing (own_queue_pkts)
- *   tick       half a tick of the peer's clock is no queue (own_queue_pkts)
- *   threshold  ssthresh follows the window down, or slow start would take it back (lower_ssthresh)
+ * First the law (source: lp.bpf.c), then its repairs, then the delay. Each repair has a parameter that disables it;
+ * docs/reference/algorithms/lp.md has the reasons.
  */
 #ifndef CCCTL_LP_H
 #define CCCTL_LP_H
@@ -52,8 +44,8 @@ struct lowprio_delay {
 	u32 min_us; /* LOWPRIO_NO_DELAY: none yet */
 	u32 max_us;
 	u32 smooth_q3us; /* 0: none yet */
-	u32 clock_offset_us; /* the peer's clock minus ours, as far as it is known */
-	u32 first_peer_stamp; /* with which the measurement of the tick began */
+	u32 clock_offset_us; /* the peer's clock minus ours */
+	u32 first_peer_stamp; /* at the start of the measurement of the tick */
 	u32 first_us; /* our clock then, low 32 bits */
 	u32 peer_tick_us; /* 0: not known */
 	bool is_measuring;
@@ -61,6 +53,67 @@ struct lowprio_delay {
 	bool is_one_way; /* the delays are one-way delays, not RTTs */
 	u8 evidence; /* that the peer delays ACKs */
 };
+
+/* ---- The law: smoothed delay > d_min + margin; then W = W / 2 and no growth in the phase; in the phase W = 1 ---- */
+
+CC_INLINE void lowprio_average(struct lowprio_delay *d, u32 delay_us)
+{
+	d->min_us = cc_min(d->min_us, delay_us);
+	d->max_us = cc_max(d->max_us, delay_us);
+	d->smooth_q3us = d->smooth_q3us ? cc_ewma8(d->smooth_q3us, delay_us) : delay_us << 3;
+}
+
+CC_INLINE u64 lowprio_margin_us(const struct lowprio_delay *d, const struct lowprio_params *p)
+{
+	return (u64)(d->max_us - d->min_us) * p->delta_pct / 100;
+}
+
+CC_INLINE bool lowprio_is_inferring(const struct lowprio_delay *d, const struct sock *sk)
+{
+	return cc_now_us(sk) < d->phase_end_us;
+}
+
+/* At an indication. The last three steps are the repairs threshold and once, and Linux's new range. */
+CC_INLINE void lowprio_yield(struct lowprio_delay *d, struct sock *sk, const struct lowprio_params *p, u32 cwnd_pkts)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	cc_set_cwnd(tp, lowprio_is_inferring(d, sk) ? 1 : cwnd_pkts);
+	d->phase_end_us = cc_now_us(sk) + (u64)p->inference_rtts * cc_srtt_us(sk);
+	if (p->lower_ssthresh)
+		tp->snd_ssthresh = cc_min(tp->snd_ssthresh, cc_ssthresh_floor(tp->snd_cwnd));
+	d->reaction_end_us = cc_now_us(sk) + (u64)p->reaction_rtts * cc_srtt_us(sk);
+	if (p->relearn_range) {
+		d->min_us = d->smooth_q3us >> 3;
+		d->max_us = d->smooth_q3us >> 2;
+	}
+}
+
+/* ---- The repairs ---- */
+
+/* delayed: the peer may have held back an ACK for one packet, if ACKs for several have shown that it does so. */
+CC_INLINE bool lowprio_may_be_delayed(struct lowprio_delay *d, const struct tcp_sock *tp, u32 acked_pkts)
+{
+	if (acked_pkts > 1 && d->evidence < LOWPRIO_EVIDENCE_MAX)
+		d->evidence++;
+	if (acked_pkts != 1 || !d->evidence)
+		return false;
+	if (tp->packets_out) /* an ACK for one of several packets: not delayed */
+		d->evidence--;
+	return true;
+}
+
+/* own: the delay of a queue that only this flow fills. tick: half a tick of the peer's clock is no queue. */
+CC_INLINE u64 lowprio_repaired_margin_us(const struct lowprio_delay *d, const struct sock *sk,
+					 const struct lowprio_params *p)
+{
+	u64 own_us = cc_div((u64)p->own_queue_pkts * cc_srtt_us(sk), cc_max(tcp_sk(sk)->snd_cwnd, 1));
+	u64 tick_us = p->own_queue_pkts && d->is_one_way ? d->peer_tick_us : 0;
+
+	return cc_max(lowprio_margin_us(d, p), own_us) + tick_us;
+}
+
+/* ---- The delay: the peer's time stamp minus the time of sending, up to a constant; else the RTT ---- */
 
 CC_INLINE void lowprio_forget(struct lowprio_delay *d)
 {
@@ -75,13 +128,6 @@ CC_INLINE void lowprio_init(struct lowprio_delay *d, const struct lowprio_params
 	lowprio_forget(d);
 	d->is_one_way = p->delay_source == LOWPRIO_TIME_STAMPS;
 }
-
-CC_INLINE bool lowprio_is_inferring(const struct lowprio_delay *d, const struct sock *sk)
-{
-	return cc_now_us(sk) < d->phase_end_us;
-}
-
-/* ---- The delay from here to the peer: the peer's time stamp minus the time of sending, up to an unknown constant ---- */
 
 /* The nominal tick of a peer whose measured one is at most an eighth away; 0: none */
 CC_INLINE u32 lowprio_nominal_tick_us(u32 tick_us)
@@ -112,7 +158,7 @@ CC_INLINE void lowprio_measure_tick(struct lowprio_delay *d, const struct tcp_so
 	d->first_peer_stamp = tp->rx_opt.rcv_tsval;
 }
 
-/* Length of the peer's tick, if one-way delays can be had from it; 0: not */
+/* The peer's tick, if it is fine enough for one-way delays; else 0 */
 CC_INLINE u32 lowprio_usable_tick_us(struct lowprio_delay *d, const struct sock *sk, const struct lowprio_params *p,
 				     u32 own_tick_us)
 {
@@ -129,26 +175,20 @@ CC_INLINE u32 lowprio_usable_tick_us(struct lowprio_delay *d, const struct sock 
 	return d->peer_tick_us;
 }
 
-/*
- * One-way delay, all modulo 2^32 us, of the newest packet that the ACK is for; with delayed_acks of the one whose time stamp
- * is echoed, which is the oldest (RFC 7323 section 4.3). The first delay is taken as it is where it is no longer than the RTT;
- * else the clocks differ, and it counts as one RTT. A negative one, of a slower clock: all is learned anew.
- */
+/* Modulo 2^32 us; of the newest packet, or with delayed_acks of the echoed, oldest one. Negative: learn all anew. */
 CC_WRAPS CC_INLINE u32 lowprio_one_way_us(struct lowprio_delay *d, const struct tcp_sock *tp,
 					  const struct lowprio_params *p, u32 peer_tick_us, u32 own_tick_us, u32 rtt_us)
 {
 	u32 sent_us = p->delayed_acks ? tp->rx_opt.rcv_tsecr * own_tick_us : (u32)tp->tcp_mstamp - rtt_us;
 	u32 difference_us = tp->rx_opt.rcv_tsval * peer_tick_us - sent_us;
-	u32 delay_us = difference_us - d->clock_offset_us;
 
-	if (d->has_offset && delay_us >> 31)
+	if (d->has_offset && (difference_us - d->clock_offset_us) >> 31)
 		lowprio_forget(d);
 	if (!d->has_offset) {
 		d->has_offset = true;
 		d->clock_offset_us = difference_us <= rtt_us ? 0 : difference_us - rtt_us;
-		delay_us = difference_us - d->clock_offset_us;
 	}
-	return delay_us;
+	return difference_us - d->clock_offset_us;
 }
 
 /* Delay of this ACK; LOWPRIO_NO_DELAY: it has none */
@@ -156,13 +196,11 @@ CC_INLINE u32 lowprio_delay_us(struct lowprio_delay *d, const struct sock *sk, c
 			       s32 rtt_us)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 own_tick_us = 1000;
+	u32 own_tick_us = CC_FIELD_EXISTS(tp, tcp_usec_ts) && CC_BITFIELD(tp, tcp_usec_ts) ? 1 : 1000;
 	u32 peer_tick_us;
 
 	if (rtt_us < 0)
 		return LOWPRIO_NO_DELAY;
-	if (CC_FIELD_EXISTS(tp, tcp_usec_ts) && CC_BITFIELD(tp, tcp_usec_ts))
-		own_tick_us = 1;
 	peer_tick_us = lowprio_usable_tick_us(d, sk, p, own_tick_us);
 	if (!peer_tick_us && p->delay_source == LOWPRIO_TIME_STAMPS)
 		return LOWPRIO_NO_DELAY;
@@ -170,82 +208,29 @@ CC_INLINE u32 lowprio_delay_us(struct lowprio_delay *d, const struct sock *sk, c
 		d->is_one_way = peer_tick_us != 0;
 		lowprio_forget(d);
 	}
-	if (!peer_tick_us)
-		return rtt_us;
-	return lowprio_one_way_us(d, tp, p, peer_tick_us, own_tick_us, rtt_us);
-}
-
-/* ---- The law ---- */
-
-/*
- * Delayed: may the peer have held this ACK back? If it is for one packet, and ACKs for several have shown that the peer waits.
- * ACKs for one of several packets in flight are evidence to the contrary.
- */
-CC_INLINE bool lowprio_may_be_delayed(struct lowprio_delay *d, const struct tcp_sock *tp, u32 acked_pkts)
-{
-	if (acked_pkts > 1 && d->evidence < LOWPRIO_EVIDENCE_MAX)
-		d->evidence++;
-	if (acked_pkts != 1 || !d->evidence)
-		return false;
-	if (tp->packets_out)
-		d->evidence--;
-	return true;
-}
-
-/* The paper's range, and of the repairs own and tick: how much longer than the shortest the delay has to be */
-CC_INLINE u64 lowprio_margin_us(const struct lowprio_delay *d, const struct sock *sk, const struct lowprio_params *p)
-{
-	u64 own_us = cc_div((u64)p->own_queue_pkts * cc_srtt_us(sk), cc_max(tcp_sk(sk)->snd_cwnd, 1));
-	u64 margin_us = cc_max((u64)(d->max_us - d->min_us) * p->delta_pct / 100, own_us);
-
-	if (p->own_queue_pkts && d->is_one_way)
-		margin_us += d->peer_tick_us;
-	return margin_us;
-}
-
-/* The average follows the delay; false where this ACK tells nothing. */
-CC_INLINE bool lowprio_observe(struct lowprio_delay *d, const struct sock *sk, const struct lowprio_params *p,
-			       const struct ack_sample *sample)
-{
-	bool may_be_delayed = !p->delayed_acks && lowprio_may_be_delayed(d, tcp_sk(sk), sample->pkts_acked);
-	u32 delay_us = lowprio_delay_us(d, sk, p, sample->rtt_us);
-
-	if (delay_us == LOWPRIO_NO_DELAY)
-		return false;
-	delay_us = cc_clamp(delay_us, 1, 1U << 28);
-	if (may_be_delayed && delay_us >= d->smooth_q3us >> 3)
-		return false;
-	d->min_us = cc_min(d->min_us, delay_us);
-	d->max_us = cc_max(d->max_us, delay_us);
-	d->smooth_q3us = d->smooth_q3us ? cc_ewma8(d->smooth_q3us, delay_us) : delay_us << 3;
-	return true;
+	return peer_tick_us ? lowprio_one_way_us(d, tp, p, peer_tick_us, own_tick_us, rtt_us) : (u32)rtt_us;
 }
 
 /* Takes the delay of an ACK into account: does it indicate congestion? */
 CC_INLINE bool lowprio_indicates(struct lowprio_delay *d, const struct sock *sk, const struct lowprio_params *p,
 				 const struct ack_sample *sample)
 {
-	if (cc_in_reduction_or_loss(sk) || !lowprio_observe(d, sk, p, sample))
+	bool may_be_delayed;
+	u32 delay_us;
+
+	if (cc_in_reduction_or_loss(sk))
 		return false;
+	may_be_delayed = !p->delayed_acks && lowprio_may_be_delayed(d, tcp_sk(sk), sample->pkts_acked);
+	delay_us = lowprio_delay_us(d, sk, p, sample->rtt_us);
+	if (delay_us == LOWPRIO_NO_DELAY)
+		return false;
+	delay_us = cc_clamp(delay_us, 1, 1U << 28);
+	if (may_be_delayed && delay_us >= d->smooth_q3us >> 3)
+		return false;
+	lowprio_average(d, delay_us);
 	if (cc_now_us(sk) < d->reaction_end_us || d->max_us - d->min_us < p->min_range_us)
 		return false;
-	return d->smooth_q3us >> 3 > d->min_us + lowprio_margin_us(d, sk, p);
-}
-
-/* Congestion was indicated: to this window or, inside an inference phase, to one packet. */
-CC_INLINE void lowprio_yield(struct lowprio_delay *d, struct sock *sk, const struct lowprio_params *p, u32 cwnd_pkts)
-{
-	struct tcp_sock *tp = tcp_sk(sk);
-
-	cc_set_cwnd(tp, lowprio_is_inferring(d, sk) ? 1 : cwnd_pkts);
-	if (p->lower_ssthresh)
-		tp->snd_ssthresh = cc_min(tp->snd_ssthresh, cc_ssthresh_floor(tp->snd_cwnd));
-	d->phase_end_us = cc_now_us(sk) + (u64)p->inference_rtts * cc_srtt_us(sk);
-	d->reaction_end_us = cc_now_us(sk) + (u64)p->reaction_rtts * cc_srtt_us(sk);
-	if (p->relearn_range) {
-		d->min_us = d->smooth_q3us >> 3;
-		d->max_us = d->smooth_q3us >> 2;
-	}
+	return d->smooth_q3us >> 3 > d->min_us + lowprio_repaired_margin_us(d, sk, p);
 }
 
 #endif

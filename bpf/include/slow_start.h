@@ -8,7 +8,8 @@
  * HyStart++  RFC 9406: on such an RTT increase grows at a quarter of the speed for up to five rounds (conservative slow
  *            start), returns to slow start if the RTT falls back, and leaves only after that.
  *
- * Differs    HyStart: nothing is decided in recovery, where Linux may lower ssthresh to a window on its way to it.
+ * Differs    HyStart: nothing is decided in recovery, where Linux may lower ssthresh to a window on its way to it; an
+ *            algorithm that is to be as Linux asks for that.
  */
 #ifndef CCCTL_SLOW_START_H
 #define CCCTL_SLOW_START_H
@@ -130,8 +131,12 @@ CC_INLINE void hystartpp_end_round(struct hystart_state *h, struct tcp_sock *tp)
 		h->css_rounds++;
 }
 
-/* At each ACK with an RTT sample, while in slow start */
-CC_INLINE void hystart_sample(struct hystart_state *h, struct sock *sk, u32 rtt_us, enum cc_slow_start_exit exit)
+/*
+ * At each ACK with an RTT sample, while in slow start. in_recovery_too: also while the window, on its way to ssthresh, is
+ * below it, which is no slow start; only tcp_cubic.c does.
+ */
+CC_INLINE void hystart_sample(struct hystart_state *h, struct sock *sk, u32 rtt_us, enum cc_slow_start_exit exit,
+			      bool in_recovery_too)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
@@ -139,15 +144,15 @@ CC_INLINE void hystart_sample(struct hystart_state *h, struct sock *sk, u32 rtt_
 		h->base_rtt_us = cc_max(rtt_us, 1);
 	if (exit == CC_EXIT_ON_LOSS || !tcp_in_slow_start(tp) || h->done)
 		return;
-	if (exit == CC_EXIT_HYSTART && tp->snd_cwnd < HYSTART_LOW_WINDOW_PKTS)
-		return;
-	if (tcp_in_cwnd_reduction(sk)) /* the window is below ssthresh on its way to it: no slow start */
+	if (!in_recovery_too && tcp_in_cwnd_reduction(sk))
 		return;
 	if (after(tp->snd_una, h->round_end_seq)) {
 		if (exit == CC_EXIT_HYSTARTPP)
 			hystartpp_end_round(h, tp);
 		hystart_start_round(h, tp);
 	}
+	if (exit == CC_EXIT_HYSTART && tp->snd_cwnd < HYSTART_LOW_WINDOW_PKTS)
+		return;
 	h->round_min_rtt_us = cc_min(h->round_min_rtt_us, cc_max(rtt_us, 1));
 	if (h->samples < 255)
 		h->samples++;

@@ -21,6 +21,7 @@ pub use btf::{resolved, LayoutError};
 pub use description::Description;
 pub use kernel::is_impossible_window;
 pub use layout::{algorithm_of_btf, registered_in_btf, Layout};
+pub use notation::bits_per_s_of;
 pub use parameter_set::ParameterSet;
 pub use parameters::{Parameter, ParameterError};
 pub use profile::{Profile, ProfileError, PROFILE_FOLDER};

@@ -4,7 +4,7 @@
 //! The C file declares what the integer counts, as `1/N` and a unit, each of which may be missing: `1/1024`, `us`,
 //! `1/128 pkts/RTT`, `pkts`. A member's suffix that says the same is no part of the parameter's name, where the written value
 //! says it: `beta_q10` is `beta`, `rtt_ref_us` is `rtt_ref`. What is counted in whole pieces is written as a plain number,
-//! and keeps its suffix: `alpha_pkts`.
+//! and keeps its suffix: `alpha_pkts`. Rates of the laboratory have the same units.
 
 /// A unit that is written behind the number, and how many of the smallest it is.
 type Name = (&'static str, u64);
@@ -12,6 +12,10 @@ type Name = (&'static str, u64);
 const TIMES: &[Name] = &[("us", 1), ("ms", 1000), ("s", 1_000_000), ("min", 60_000_000), ("h", 3_600_000_000)];
 /// As tc(8) has them: 1 kbit is 1000 bits per second.
 const RATES: &[Name] = &[("bit", 1), ("kbit", 1000), ("mbit", 1_000_000), ("gbit", 1_000_000_000)];
+/// As iperf3 has them, and as line rates are called. Only in these letters: `m` is a thousandth, and tc's `mbps` are
+/// megabytes.
+const SHORT_RATES: &[Name] = &[("k", 1000), ("K", 1000), ("M", 1_000_000), ("G", 1_000_000_000)];
+const LINE_RATES: &[Name] = &[("kbps", 1000), ("Kbps", 1000), ("Mbps", 1_000_000), ("Gbps", 1_000_000_000)];
 const PERCENT: &[Name] = &[("%", 1)];
 const PPM: &[Name] = &[("ppm", 1)];
 /// Behind a number that needs no unit.
@@ -235,10 +239,9 @@ impl Notation {
         if unit.is_empty() {
             return if number.mantissa == 0 { Ok(0) } else { Err(Unreadable::NoUnit) };
         }
-        let unit = unit.to_ascii_lowercase();
-        let unit = if *family == RATE { unit.strip_suffix("/s").unwrap_or(&unit) } else { &unit };
-        let named = family.names.iter().find(|(name, _)| *name == unit);
-        self.integer(&number, named.ok_or(Unreadable::Malformed)?.1)
+        let factor =
+            if *family == RATE { bits_per_s_of(unit) } else { factor(family.names, &unit.to_ascii_lowercase()) };
+        self.integer(&number, factor.ok_or(Unreadable::Malformed)?)
     }
 
     fn integer(&self, number: &Decimal, factor: u64) -> Result<u32, Unreadable> {
@@ -256,6 +259,18 @@ impl Notation {
         }
         Ok(nearest)
     }
+}
+
+/// How many bits per second one of a unit is: `Mbit/s`, `mbit`, `Mbps`, `M`.
+#[must_use]
+pub fn bits_per_s_of(unit: &str) -> Option<u64> {
+    let in_tc = unit.to_ascii_lowercase();
+    let bit = factor(RATES, in_tc.strip_suffix("/s").unwrap_or(&in_tc));
+    bit.or_else(|| factor(SHORT_RATES, unit)).or_else(|| factor(LINE_RATES, unit))
+}
+
+fn factor(names: &[Name], unit: &str) -> Option<u64> {
+    names.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor)
 }
 
 /// `1/1024 pkts` is 1024 and `pkts`; without a fraction 1.
@@ -350,7 +365,10 @@ mod tests {
         ] {
             assert_eq!((read(declared, written), text(declared, integer)), (Ok(integer), written.to_owned()));
         }
-        assert_eq!((read("Mbit/s", "2 Gbit/s"), read("Mbit/s", "2Gbit")), (Ok(2000), Ok(2000)));
+        for written in ["2 Gbit/s", "2Gbit", "2 gbit", "2G", "2 Gbps", "2000M", "2000 Mbps", "2000000Kbps"] {
+            assert_eq!(read("Mbit/s", written), Ok(2000), "{written}");
+        }
+        assert_eq!(read("Mbit/s", "2000m"), Err(Unreadable::Malformed)); // milli
         assert_eq!(read("kB/s", "12.001mbit"), Err(Unreadable::TooFine { below: 1500 }));
         assert_eq!(read("kB/s", "1mbps"), Err(Unreadable::Malformed)); // tc's mbps are megabytes per second
     }

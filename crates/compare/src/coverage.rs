@@ -55,7 +55,7 @@ fn read(export: &Value, source: &Path) -> Result<Vec<Branch>> {
     let name = source.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let files = export["data"][0]["files"].as_array().context("llvm-cov names files")?;
     let file = files.iter().find(|file| file["filename"].as_str().is_some_and(|path| path.ends_with(&name)));
-    let file = file.with_context(|| format!("llvm-cov has nothing on {name}"))?;
+    let file = file.with_context(|| format!("llvm-cov reports nothing for {name}"))?;
     let mut found = Vec::new();
     for branch in file["branches"].as_array().map_or(&[][..], |branches| branches) {
         let number = |index: usize| branch[index].as_u64().unwrap_or_default();

@@ -82,9 +82,9 @@ impl Recording {
         let mut file = BufReader::new(File::open(path).with_context(|| format!("cannot open {name}"))?);
         let mut line = String::new();
         file.read_line(&mut line)?;
-        let header: Header = serde_json::from_str(&line).with_context(|| format!("{name} is no recording"))?;
-        ensure!(header.format == FORMAT, "{name} has format {}, this program reads {FORMAT}", header.format);
-        ensure!(header.columns == native::columns(), "{name} has other fields: record it anew");
+        let header: Header = serde_json::from_str(&line).with_context(|| format!("{name} is not a recording"))?;
+        ensure!(header.format == FORMAT, "{name} has format {}, but this program reads {FORMAT}", header.format);
+        ensure!(header.columns == native::columns(), "{name} has other fields: record it again");
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
         ensure!(bytes.len() % CALL_BYTES == 0, "{name} ends in the middle of a record");

@@ -14,6 +14,7 @@ mod flows;
 mod hooks;
 mod measures;
 mod native;
+mod page;
 mod planted;
 mod record;
 mod replay;
@@ -137,7 +138,6 @@ pub struct Replay {
 const CALLS_BEGIN: &str = "<!-- made by scripts/compare-modules: calls -->";
 const SIDE_BEGIN: &str = "<!-- made by scripts/compare-modules: side by side -->";
 const FLOWS_BEGIN: &str = "<!-- made by scripts/compare-modules: five at once -->";
-const PAGE_END: &str = "<!-- end -->";
 
 /// Does it.
 ///
@@ -174,11 +174,11 @@ fn replay(options: &Replay) -> Result<()> {
     let findings = findings?;
     ensure!(!findings.is_empty(), "no recordings in {}", options.recordings.display());
     if let Some(page) = &options.page {
-        put(page, CALLS_BEGIN, &report::page(&findings))?;
+        page::merge(page, CALLS_BEGIN, 1, &report::page(&findings))?;
     }
     let wrong: Vec<&str> =
         findings.iter().filter(|finding| finding.tally.mismatches > 0).map(|finding| finding.twin.name).collect();
-    ensure!(wrong.is_empty(), "calls differ that should not: {}", wrong.join(" "));
+    ensure!(wrong.is_empty(), "calls differ that must not differ: {}", wrong.join(" "));
     let blind: Vec<&str> = findings
         .iter()
         .filter(|finding| misses_too_much(finding, options.short))
@@ -186,7 +186,7 @@ fn replay(options: &Replay) -> Result<()> {
         .collect();
     ensure!(
         blind.is_empty(),
-        "planted errors are not caught: {}; record what shows them, or give the reason in planted.rs",
+        "mutants are not caught: {}; record calls that show them, or give the reason in planted.rs",
         blind.join(" ")
     );
     Ok(())
@@ -238,33 +238,24 @@ fn read(twin: &Twin, folder: &Path) -> Result<Recording> {
     Ok(recording)
 }
 
-/// Puts text into a page between a mark and the next end.
-fn put(page: &Path, begin: &str, text: &str) -> Result<()> {
-    let old = std::fs::read_to_string(page).with_context(|| format!("no page {}", page.display()))?;
-    let (head, rest) = old.split_once(begin).with_context(|| format!("the page has no {begin}"))?;
-    let (_, tail) = rest.split_once(PAGE_END).with_context(|| format!("the page has no {PAGE_END}"))?;
-    std::fs::write(page, format!("{head}{begin}\n\n{text}\n{PAGE_END}{tail}"))?;
-    Ok(())
-}
-
 fn side(options: &SideBySide) -> Result<()> {
     let wanted = |name: &str| options.algorithms.is_empty() || options.algorithms.iter().any(|wanted| wanted == name);
     let names: Vec<&'static str> = TWINS.into_iter().map(|twin| twin.name).filter(|name| wanted(name)).collect();
     let side = Side::read(&names, &options.series)?;
     if let Some(page) = &options.page {
-        put(page, SIDE_BEGIN, &side.page(&page.with_extension(""))?)?;
+        page::put(page, SIDE_BEGIN, &side.page(&page.with_extension(""))?)?;
     }
     let wrong = side.wrong();
-    ensure!(wrong.is_empty(), "side by side these differ more than they may: {}", wrong.join(" "));
+    ensure!(wrong.is_empty(), "side by side, these differ by more than the tolerance: {}", wrong.join(" "));
     Ok(())
 }
 
 fn five_at_once(options: &FiveAtOnce) -> Result<()> {
     let all = flows::read(&options.algorithms, &options.runs)?;
     if let Some(page) = &options.page {
-        put(page, FLOWS_BEGIN, &flows::page(&all))?;
+        page::merge(page, FLOWS_BEGIN, 2, &flows::page(&all))?;
     }
     let wrong: Vec<&str> = all.iter().filter(|flows| flows.differs()).map(|flows| flows.algorithm.as_str()).collect();
-    ensure!(wrong.is_empty(), "five at once differ more than noise: {}", wrong.join(" "));
+    ensure!(wrong.is_empty(), "five flows at once differ by more than noise: {}", wrong.join(" "));
     Ok(())
 }

@@ -74,7 +74,7 @@ pub const PLANTED: &[Planted] = planted! {
     "bic": "(u64)divisor << 4, ratio_q4" => "(u64)divisor << 4, ratio_q4 + 1";
     "cubic": "(u64)cwnd * p->beta_q10 >> 10" => "(u64)cwnd * (p->beta_q10 - 16) >> 10";
     "cubic": "(1024 + p->beta_q10) / 2048" => "(1024 + p->beta_q10) / 1024";
-    "cubic": "ca->origin_pkts + delta, limit" => "ca->origin_pkts + delta / 2, limit";
+    "cubic": "ca->origin_pkts + delta : cc_min" => "ca->origin_pkts + delta / 2 : cc_min";
     "cubic": "if (t_q10s < ca->k_q10s)" => "if (t_q10s > ca->k_q10s)";
     "cubic": "return cc_max(cwnd / (ca->reno_cwnd_pkts - cwnd), 1);" => "return cc_max(cwnd / (ca->reno_cwnd_pkts - cwnd), 3);";
     "cubic": "ca->epoch_us = 0;\n\tca->prior_cwnd_pkts = cwnd;" => "ca->prior_cwnd_pkts = cwnd;";

@@ -33,7 +33,7 @@ impl std::str::FromStr for Step {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let (kind, rest) = text.split_once(':').with_context(|| format!("no step: {text:?}"))?;
+        let (kind, rest) = text.split_once(':').with_context(|| format!("unknown step: {text:?}"))?;
         let ms = |text: &str| Ok::<_, anyhow::Error>(Duration::from_millis(text.parse()?));
         Ok(match kind {
             "bulk" => Self::Bulk(ms(rest)?),
@@ -44,7 +44,7 @@ impl std::str::FromStr for Step {
                 Self::Drip(bytes.parse()?, ms(every)?, ms(total)?)
             }
             "run" => Self::Run(rest.to_owned()),
-            _ => bail!("no step: {text:?}"),
+            _ => bail!("unknown step: {text:?}"),
         })
     }
 }
@@ -67,7 +67,7 @@ pub fn send(algorithm: &str, to: SocketAddr, steps: &[Step], watched: &Watched) 
     let start = Instant::now();
     thread::sleep(watched.wait);
     let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
-    socket.set_tcp_congestion(algorithm.as_bytes()).with_context(|| format!("no algorithm {algorithm}"))?;
+    socket.set_tcp_congestion(algorithm.as_bytes()).with_context(|| format!("there is no algorithm {algorithm}"))?;
     socket.set_tcp_nodelay(true)?;
     socket.connect(&to.into())?;
     socket.set_write_timeout(Some(STALL))?;
@@ -92,7 +92,7 @@ fn follow(stream: &mut TcpStream, steps: &[Step], stop: Option<&Path>) -> Result
             Step::Bulk(time) => {
                 let start = Instant::now();
                 while start.elapsed() < *time && !is_over() {
-                    stream.write_all(&block).context("the connection stands still")?;
+                    stream.write_all(&block).context("the connection is stalled")?;
                 }
             }
             Step::Idle(time) => thread::sleep(*time),

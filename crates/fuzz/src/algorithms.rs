@@ -64,6 +64,13 @@ fn parameters(algorithm: &Algorithm, declared: &[Parameter], input: &mut Input<'
 struct Connection {
     flow: Flow,
     rtt_us: u32,
+    grows_unused: bool,
+}
+
+/// Linux's Vegas grows in slow start whether the window was filled or not (`tcp_vegas.c` asks nowhere), and so does ours
+/// with `linux_counting`. No other algorithm does.
+fn grows_unused(algorithm: &Algorithm, set: &ParameterSet) -> bool {
+    algorithm.name() == "vegas" && set.get("linux_counting").expect("vegas has it") != 0
 }
 
 impl Connection {
@@ -81,7 +88,7 @@ impl Connection {
         if input.byte().is_multiple_of(8) {
             flow.restart_without_ecn();
         }
-        Self { flow, rtt_us: input.magnitude(23).max(10) }
+        Self { flow, rtt_us: input.magnitude(23).max(10), grows_unused: grows_unused(algorithm, &set) }
     }
 
     fn step(&mut self, input: &mut Input<'_>) {
@@ -127,7 +134,7 @@ impl Connection {
             in_flight_pkts: cwnd_pkts,
             cwnd_limited,
         });
-        let used = cwnd_limited || flow.controls_cwnd();
+        let used = cwnd_limited || flow.controls_cwnd() || self.grows_unused;
         assert!(used || flow.cwnd_pkts() <= cwnd_pkts, "{cwnd_pkts} grew to {}, unused", flow.cwnd_pkts());
     }
 }

@@ -51,7 +51,7 @@ fn selector(who: &str, to: &str, port: &str) -> Option<Selector> {
     }
     let given = |word| (word != "-").then_some(word);
     let to_port = given(port).map(str::parse).transpose().ok()?;
-    let target = RuleTarget { cgroup: Some(who), unit: None, pid: None, to: given(to), to_port };
+    let target = RuleTarget { cgroup: Some(who), unit: None, pid: None, dst: given(to), port: to_port };
     let selector = target.selector(true).ok()?;
     assert_eq!(CgroupPath::parse(selector.cgroup.as_str()).ok().as_ref(), Some(&selector.cgroup));
     if let Some(prefix) = selector.to {

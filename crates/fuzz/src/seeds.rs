@@ -48,8 +48,8 @@ pub(crate) fn scenario() -> Vec<Vec<u8>> {
 /// Rules that differ in one word each.
 const RULES: &str = r#"rule = [
 { cgroup = "/a", use = "reno" }, { cgroup = "/a/b", use = "reno" }, { cgroup = "/b", use = "reno" },
-{ cgroup = "/a", to = "10.0.0.1", use = "reno" }, { cgroup = "/a", to = "10.0.0.0/24", use = "reno" },
-{ cgroup = "/a", to_port = 443, use = "cubic=1,reno=2" }, { cgroup = "/a", to = "fd00::/8", use = "x|reno" },
+{ cgroup = "/a", dst = "10.0.0.1", use = "reno" }, { cgroup = "/a", dst = "10.0.0.0/24", use = "reno" },
+{ cgroup = "/a", port = 443, use = "cubic=1,reno=2" }, { cgroup = "/a", dst = "fd00::/8", use = "x|reno" },
 ]
 "#;
 

@@ -14,7 +14,7 @@ pub const TWIN: Twin = Twin {
     compared: &[
         (CALL_SSTHRESH, &["w_max_pkts", "epoch_us"]),
         (CALL_SET_STATE, &[]),
-        (CALL_PKTS_ACKED, &["hystart.base_rtt_us"]),
+        (CALL_PKTS_ACKED, &["hystart.base_rtt_us", "hystart.round_end_seq", "hystart.round_start_us", "hystart.last_ack_us"]),
     ],
     own_credit: false,
     skip: all,
@@ -31,12 +31,6 @@ pub const TWIN: Twin = Twin {
             reason: "microseconds",
             parameter: "none: times in jiffies",
             kind: Kind::Predict(|trial| curve(trial, true)),
-        },
-        Rule {
-            module: "HyStart lowers ssthresh in recovery, to a window that is on its way to it; its second is of whole jiffies",
-            reason: "in recovery there is no slow start to leave",
-            parameter: "none: a defect",
-            kind: Kind::Predict(hystart_differs),
         },
         Rule {
             module: "allows a train of ACKs the time of four of the device's largest packets, which are not in the recording",
@@ -173,18 +167,4 @@ fn train_is_shorter(trial: &Trial<'_>) -> bool {
         && trial.expected.ssthresh == trial.ours.tp.snd_cwnd
         && trial.got.ssthresh == trial.ours.tp.snd_ssthresh
         && (base_us / 2..=base_us / 2 + 500).contains(&train_us)
-}
-
-/// Only whether slow start ends differs, by one of the conditions named
-fn hystart_differs(trial: &Trial<'_>) -> bool {
-    if trial.call.hook != CALL_PKTS_ACKED {
-        return false;
-    }
-    let before = &trial.before;
-    let epoch = before.get("epoch_start") as u32;
-    let jiffies_per_s = 1_000_000 / before.us_per_jiffy();
-    let in_first_second = epoch != 0 && u64::from((trial.call.jiffies as u32).wrapping_sub(epoch)) < jiffies_per_s;
-    let reducing = [2, 3].contains(&before.socket.ca_state);
-    (in_first_second && trial.expected.ssthresh == before.socket.snd_ssthresh)
-        || (reducing && trial.equal_but(&["ssthresh"]))
 }

@@ -27,18 +27,6 @@ pub const TWIN: Twin = Twin {
     rules: &[
         ONE_MORE_US,
         Rule {
-            module: "decides, and grows in slow start, although the window was not filled",
-            reason: "an unused window tells nothing of the queue (RFC 2861)",
-            parameter: "none: what RFC 7661 is against",
-            kind: Kind::Input(|trial| {
-                let applies = trial.call.hook == CALL_CONG_AVOID && trial.before.get("doing_vegas_now") != 0;
-                if applies {
-                    trial.ours.set_limited(true);
-                }
-                applies
-            }),
-        },
-        Rule {
             module: "takes ssthresh down to one packet, below a window of two",
             reason: "ssthresh is never below two packets (RFC 5681, equation 4)",
             parameter: "none: what RFC 5681 forbids",

@@ -66,6 +66,59 @@ fn hystart_leaves_slow_start_at_the_ninth_sample() {
     assert_eq!(flow.ssthresh_pkts(), 20 + 17, "the window at the ninth ACK of the second round, before it grows");
 }
 
+/// With an RTT of 2.5 s, `W(t + RTT)` is 6 packets above a window of 3 (0.4 * 2.5^3): RFC 9438 takes half a window of it, which is a
+/// packet for three; `bictcp_update` takes all, and grows by a packet for two, its fastest.
+#[test]
+fn cubic_of_linux_does_not_limit_its_target() {
+    for (parameters, expected) in [(AS_LINUX, 2), (&[][..], 3)] {
+        let mut flow = flow("cubic", parameters, 3);
+        flow.sampled(&Ack::of(1, Some(Duration::from_millis(2500))));
+        let grows_at = (1..10).find(|_| {
+            flow.acked(&Ack::of(1, Some(Duration::from_millis(2500))));
+            flow.cwnd_pkts() > 3
+        });
+        assert_eq!(grows_at, Some(expected), "{parameters:?}");
+    }
+}
+
+/// `tcp_vegas_cong_avoid` calls `tcp_slow_start` whether the window was filled or not.
+#[test]
+fn vegas_of_linux_grows_in_slow_start_also_where_the_window_is_not_filled() {
+    for (parameters, expected) in [(AS_LINUX, 11), (&[][..], 10)] {
+        let known = ccctl_catalog::algorithm("vegas").expect("it exists");
+        let mut set = ParameterSet::defaults("vegas", &known.layout().parameters);
+        for (name, value) in parameters {
+            set.set(name, value).expect("in range");
+        }
+        let mut flow = Flow::open_connection(Arc::new(Instance::new("vegas", &set).expect("it exists")));
+        flow.set_cwnd(10);
+        flow.set_sequence(1, 1000); // within a round
+        let ack = Ack { cwnd_limited: false, ..Ack::of(1, Some(Duration::from_millis(40))) };
+        flow.acked(&ack);
+        assert_eq!(flow.cwnd_pkts(), expected, "{parameters:?}");
+    }
+}
+
+/// A loss has lowered ssthresh from 40 to 28 packets, and the window on its way there is at 20: `hystart_update` takes that for
+/// slow start, and a queue that is being drained for one that grows.
+#[test]
+fn hystart_of_linux_lowers_ssthresh_in_recovery_too() {
+    for (parameters, expected) in [(AS_LINUX, 20), (&[][..], 28)] {
+        let mut flow = flow("cubic", parameters, 40);
+        flow.acked(&Ack::of(1, Some(Duration::from_millis(40))));
+        flow.set_cwnd(40);
+        flow.lost();
+        flow.set_cwnd(20);
+        flow.end_round();
+        for _ in 1..=9 {
+            assert_eq!(flow.ssthresh_pkts(), 28, "0.7 of forty packets");
+            flow.advance(Duration::from_millis(3)); // no train of ACKs
+            flow.acked(&Ack::of(1, Some(Duration::from_millis(60))));
+        }
+        assert_eq!(flow.ssthresh_pkts(), expected, "{parameters:?}");
+    }
+}
+
 /// `snd_cwnd_cnt * alpha >> 7 >= snd_cwnd` is tested before the ACK is added, and that ACK is not added.
 #[test]
 fn htcp_pays_with_the_whole_credit_at_the_ack_after() {
