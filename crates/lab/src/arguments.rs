@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ccctl_console::arguments::{time_within, Output};
 use ccctl_console::{cause_of_usage, EXIT_CODES};
+use ccctl_lab::picture::Format;
 use clap::{Args, Parser, Subcommand};
 
 use crate::PROGRAM;
@@ -22,11 +23,11 @@ pub struct Arguments {
 /// Everything that ccctl-lab does.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// List the scenarios that are part of ccctl
+    /// List the built-in scenarios
     List(Output),
     /// Print a scenario's file, to copy and change
     Show(Show),
-    /// Run scenarios and draw a page of each; the same command continues where it was stopped
+    /// Run scenarios and draw a page of each; repeat a stopped command to continue
     Run(Run),
     /// Run a scenario over values of your choice
     Sweep(Sweep),
@@ -34,12 +35,14 @@ pub enum Command {
     Merge(Merge),
     /// Draw the page of a folder again
     Report(Report),
-    /// Compare two folders of one scenario
+    /// Compare two folders of the same scenario
     Compare(Compare),
+    /// Convert figures to PNG or PDF
+    Convert(Convert),
     /// Compare Linux's own modules with the algorithms of the source tree: scripts/compare-modules
     #[command(subcommand, hide = true)]
     Modules(ccctl_compare::Command),
-    /// Print a table of papers' statements and our results
+    /// Print a table of the papers' claims and our results
     Reproduction(Reproduction),
     /// Clean up after killed kernel runs (the next run also does this)
     Clean(Output),
@@ -88,7 +91,7 @@ pub struct Choice {
     /// twentieth of each path's RTT, 1ms to 10ms]
     #[arg(long, value_name = "TIME", value_parser = lateness)]
     pub late: Option<Duration>,
-    /// How often to retry a run that the netns backend calls invalid
+    /// How often to retry an invalid run of the netns backend
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub retries: u32,
     /// On the netns backend: what carries packets
@@ -141,7 +144,7 @@ pub struct Beside {
 }
 
 fn beside(text: &str) -> Result<Beside, String> {
-    let words = shlex::split(text).ok_or("a quote is not closed")?;
+    let words = shlex::split(text).ok_or("a quotation mark is not closed")?;
     Beside::try_parse_from(words).map_err(|error| cause_of_usage(&error))
 }
 
@@ -216,6 +219,20 @@ pub struct Compare {
     /// How to print.
     #[command(flatten)]
     pub output: Output,
+}
+
+/// `ccctl lab convert`
+#[derive(Debug, Args)]
+pub struct Convert {
+    /// Figures (.svg), each converted to a file next to it; - reads stdin and writes stdout
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Format
+    #[arg(long, value_enum)]
+    pub to: Format,
+    /// Replace files that show something else
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// `ccctl lab reproduction`

@@ -6,6 +6,7 @@
 pub mod backend;
 pub mod experiment;
 pub mod measures;
+pub mod picture;
 pub mod report;
 pub mod run;
 pub mod scenario;

@@ -62,7 +62,7 @@ impl Scenario {
             line: 1,
             column: 1,
             cause: format!("cannot be read: {error}"),
-            remedy: "a scenario's path, such as configs/scenarios/example-dumbbell.toml".to_owned(),
+            remedy: "name a scenario's path, such as configs/scenarios/example-dumbbell.toml".to_owned(),
         })?;
         Self::of_text(path, &text, overrides)
     }
@@ -162,29 +162,34 @@ fn of_document(document: &Document<'_>, folder: &Path) -> Result<Scenario, Scena
         if bytes > memory::SWEEP_BYTES_MAX {
             let most = memory::SWEEP_BYTES_MAX >> 20;
             let cause = format!("the first {} points alone take more than {most} MB of memory", points.len() + 1);
-            return Err(place.wrong(&(0..0), cause, "fewer flows, or several scenarios"));
+            return Err(place.wrong(&(0..0), cause, "use fewer flows, or several scenarios"));
         }
         points.push(Point { index, position, setup });
     }
     let meant = points.clone();
     points.retain(|point| only.is_empty() || only.iter().any(|region| region.contains(&point.position)));
     if points.is_empty() {
-        return Err(place.wrong(&(0..0), "no point of the sweep is left to run", "less in only and exclude"));
+        return Err(place.wrong(
+            &(0..0),
+            "only and exclude leave no point of the sweep",
+            "make only or exclude select fewer values",
+        ));
     }
     let repeats = &first.run.repeats;
     let runs = u64::from(*repeats.get_ref()) * points.len() as u64;
     if runs > memory::MAX_RUNS {
         let cause = format!(
-            "{} repeats of {} points are {runs} runs; a scenario has up to {}",
+            "{} repeats of {} points are {runs} runs; the limit of a scenario is {}",
             repeats.get_ref(),
             points.len(),
             memory::MAX_RUNS
         );
-        return Err(place.wrong(&repeats.span(), cause, "fewer repeats: an interval needs 3, and 10 are many"));
+        return Err(place.wrong(&repeats.span(), cause, "use fewer repeats: an interval needs 3, and 10 are many"));
     }
     if *repeats.get_ref() > 1 && !points.iter().any(|point| point.setup.is_random()) {
-        let cause = format!("{} repeats of what has nothing random in it are all alike", repeats.get_ref());
-        return Err(place.wrong(&repeats.span(), cause, "start_spread = \"100 ms\" in a group, or repeats = 1"));
+        let cause =
+            format!("{} repeats would be identical, because the scenario has no random part", repeats.get_ref());
+        return Err(place.wrong(&repeats.span(), cause, "use start_spread = \"100 ms\" in a group, or repeats = 1"));
     }
     let reader = Reader::new(place, &sweep.axes, &meant);
     Ok(Scenario {

@@ -71,12 +71,12 @@ impl NetemPath {
     pub fn lacks(spec: &PathSpec) -> Option<(&'static str, &'static str)> {
         let link = &spec.forward;
         let lacking = [
-            (!matches!(link.rate, LinkRate::Constant(_)), "rate that changes", "rate"),
-            (matches!(link.queue, Queue::DropTail(Limit::Bytes(_))), "queue in bytes", "queue.size"),
-            (!matches!(link.queue, Queue::DropTail(_)), "queue but drop-tail", "queue.kind"),
-            (!matches!(link.loss, Loss::None | Loss::Bernoulli(_)), "losses that depend on each other", "loss.kind"),
+            (!matches!(link.rate, LinkRate::Constant(_)), "a changing rate", "rate"),
+            (matches!(link.queue, Queue::DropTail(Limit::Bytes(_))), "a queue in bytes", "queue.size"),
+            (!matches!(link.queue, Queue::DropTail(_)), "other queues than drop-tail", "queue.kind"),
+            (!matches!(link.loss, Loss::None | Loss::Bernoulli(_)), "losses in bursts", "loss.kind"),
             (!link.jitter.is_zero() || link.reordering.is_some(), "jitter and reordering", "jitter"),
-            (spec.reverse.is_some(), "way back with a rate", "back"),
+            (spec.reverse.is_some(), "a rate on the reverse path", "back"),
         ];
         lacking.into_iter().find(|(is_asked, ..)| *is_asked).map(|(_, what, key)| (what, key))
     }
@@ -84,7 +84,7 @@ impl NetemPath {
     /// Makes the namespaces and their queues.
     pub fn start(spec: &PathSpec) -> Result<Self, TestbedError> {
         if let Some((what, _)) = Self::lacks(spec) {
-            return Err(TestbedError::Unexpected(format!("netem has no {what}")));
+            return Err(TestbedError::Unexpected(format!("netem does not support {what}")));
         }
         let router = Namespace::new("router")?;
         router.set_sysctl("net/ipv4/ip_forward", "1")?;

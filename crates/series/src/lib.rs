@@ -12,7 +12,7 @@ mod unit;
 
 pub use figure::{Axis, Figure, Line, Mark, Matrix, Panel, Point, Scale, Style};
 pub use file::{open_regular, read, read_regular, read_regular_text, write, FileError, Writer};
-pub use page::{page, Cell, Grid, Page, Part};
-pub use svg::{matrix_svg, svg};
+pub use page::{page, Cell, Grid, Link, Page, Part};
+pub use svg::{matrix_svg, svg, svg_of_width};
 pub use table::{Column, Table, TableError, Value, Values};
 pub use unit::{is_moment, unit_of};

@@ -48,7 +48,7 @@ pub struct Table {
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub enum TableError {
     /// Columns differ in length.
-    #[error("column {name} has {found} rows, the others have {expected}")]
+    #[error("column {name} has {found} rows, but the others have {expected}")]
     Length {
         /// The column that does not fit.
         name: String,

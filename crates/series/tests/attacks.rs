@@ -107,7 +107,7 @@ fn attack_csv_header_of_200000_columns() {
         writeln!(out, "{}", names.join(",")).unwrap();
     });
     let said = read(&path);
-    assert!(said.contains("line 1: more than 4096 columns"), "{said}");
+    assert!(said.contains("line 1: too many columns: the limit is 4096"), "{said}");
 }
 
 /// Four gigabytes that take no room on the disk.
@@ -146,7 +146,7 @@ fn attack_a_line_without_end() {
         (0..64).for_each(|_| out.write_all("x".repeat(1 << 20).as_bytes()).unwrap());
     });
     let said = read(&jsonl);
-    assert!(said.contains("line 1: longer than"), "{said}");
+    assert!(said.contains("line 1: too long: the limit is"), "{said}");
     for (name, begin) in [("long.csv", "a\n"), ("long-comment.csv", "# a: "), ("quoted.csv", "a\n\"")] {
         let path = file(&folder, name, |out| {
             out.write_all(begin.as_bytes()).unwrap();

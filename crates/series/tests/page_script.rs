@@ -31,6 +31,11 @@ const draw = (low, high) => {
   return { paths: Object.fromEntries(Object.entries(nodes).map(([name, { d }]) => [name, d ?? null])), labels };
 };
 const { low, high } = data.x;
+// The vertical axes of a part.
+const follow = (low, high) => {
+  const chart = Object.create(Chart.prototype);
+  return Object.assign(chart, { data, axis: data.x, full: [data.x.low, data.x.high], low, high }).follow();
+};
 // What is shown at a place, of the whole or of a part.
 const look = (px, view = [low, high]) => {
   const chart = Object.create(Chart.prototype);
@@ -213,4 +218,48 @@ fn a_view_without_points_shows_the_lines_that_cross_it() {
         assert_eq!(letters, "ML", "line {line}: {path}");
         assert!(numbers[0] < 0.0 && numbers[2] > 500.0, "line {line} crosses the view: {path}");
     }
+}
+
+/// A window of 1000 packets that falls to 10 at 5 s and stays below 20: after 6 s the axis ends at 20 and its margin of 5 %.
+#[test]
+fn the_vertical_axis_follows_the_zoom() {
+    let mut figure = figure(Scale::Linear, Scale::Linear);
+    let points = [(0.0, 1000.0), (5.0, 1000.0), (6.0, 10.0), (8.0, 20.0), (10.0, 10.0)];
+    let line = |style| Line { label: "cwnd".into(), style, points: points.map(|(x, y)| Point::at(x, y)).to_vec() };
+    let share = Axis { label: "share".into(), unit: "%".into(), scale: Scale::Within(0.0, 100.0) };
+    figure.panels[0].lines = vec![line(Style::Straight)];
+    figure.panels[1].lines = vec![line(Style::Steps)];
+    let mut full = figure.panels[0].clone();
+    full.y = share;
+    full.lines[0].points = vec![Point::at(0.0, 0.0), Point::at(7.0, 99.0), Point::at(10.0, 98.0)];
+    figure.panels.push(full);
+    let data = json_of(figure);
+    let ends = |act: &str| -> Vec<[f64; 2]> { serde_json::from_value(run_act(&data, act)).unwrap() };
+    // The share comes in at 99 * 6 / 7 %, and goes to 99 %.
+    let (low, high) = (594.0 / 7.0, 99.0);
+    let margin = 0.05 * (high - low);
+    let is_near = |found: &[[f64; 2]], expected: &[[f64; 2]]| {
+        found.iter().flatten().zip(expected.iter().flatten()).all(|(a, b)| (a - b).abs() < 1e-9)
+    };
+    let found = ends("follow(6, 10)");
+    assert!(is_near(&found, &[[0.0, 21.0], [0.0, 21.0], [low - margin, high + margin]]), "{found:?}");
+    // Between two points: 15 to 17.5 packets on the way up, and a step of 10.
+    let found = ends("follow(7, 7.5)");
+    assert!(is_near(&found[..2], &[[15.0 - 0.125, 17.5 + 0.125], [0.0, 10.5]]), "{found:?}");
+    assert!(found[2][1] <= 100.0, "a share ends at 100 %: {found:?}");
+}
+
+/// Of several panels, each is named above its values.
+#[test]
+fn the_pointer_names_the_panels() {
+    let mut figure = swept();
+    let mut second = figure.panels[0].clone();
+    second.y.label = "queue".into();
+    second.lines.truncate(1);
+    figure.panels.push(second);
+    let data = json_of(figure);
+    let width: f64 = serde_json::from_str::<Json>(&data).unwrap()["width"].as_f64().unwrap();
+    let value = "cubic: 0.1912 \u{b1} 0.02";
+    let expected = serde_json::json!(["buffer: 60 % BDP", "asymmetry: ", value, "queue: ", value]);
+    assert_eq!(run_act(&data, &format!("look({})", width / 2.0)), expected);
 }

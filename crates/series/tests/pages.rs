@@ -2,7 +2,9 @@
 //! Pages: well-formed, without addresses, all that was given in them.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
-use ccctl_series::{page, svg, Axis, Cell, Figure, Grid, Line, Mark, Matrix, Page, Panel, Part, Point, Scale, Style};
+use ccctl_series::{
+    page, svg, Axis, Cell, Figure, Grid, Line, Link, Mark, Matrix, Page, Panel, Part, Point, Scale, Style,
+};
 use roxmltree::{Document, Node, ParsingOptions};
 
 const HARD: &str = "</script><b>\"a\" & 'b' ]]> http";
@@ -32,7 +34,9 @@ fn everything() -> Page {
             Part::Verbatim(format!("  {HARD}\n")),
             Part::Facts(vec![(HARD.into(), HARD.into())]),
             Part::Grid(grid),
+            Part::Command(HARD.into()),
             Part::Figure(figure()),
+            Part::Links { label: "values".into(), links: vec![Link { name: HARD.into(), path: "a/b.csv".into() }] },
             Part::Group { title: HARD.into(), is_open: true, parts: folded },
         ],
     }
@@ -53,12 +57,14 @@ fn a_page_is_well_formed_and_keeps_its_words() {
     let document = parse(&text);
     let holding = |name| tags(&document, name).filter(|node| node.text() == Some(HARD)).count();
     for (name, count) in
-        [("title", 3), ("h1", 1), ("h2", 1), ("p", 2), ("dt", 1), ("dd", 1), ("caption", 1), ("summary", 1)]
+        [("title", 3), ("h1", 1), ("h2", 1), ("p", 2), ("dt", 1), ("dd", 1), ("caption", 1), ("summary", 1), ("pre", 1)]
     {
         assert_eq!(holding(name), count, "{name}");
     }
     assert_eq!(tags(&document, "pre").next().unwrap().text(), Some(format!("  {HARD}\n").as_str()));
-    let links: Vec<_> = tags(&document, "a").map(|link| link.attribute("href").unwrap()[1..].to_owned()).collect();
+    let contents = tags(&document, "nav").next().unwrap();
+    let links = contents.descendants().filter_map(|link| link.attribute("href"));
+    let links: Vec<_> = links.map(|address| address[1..].to_owned()).collect();
     let ids: Vec<_> = tags(&document, "h2").map(|heading| heading.attribute("id").unwrap().to_owned()).collect();
     assert_eq!(links, ids);
     assert_eq!(links.len(), 2, "headings in groups are in the contents");
@@ -81,7 +87,10 @@ fn a_page_asks_for_nothing_from_elsewhere() {
     let fetches = ["src", "srcset", "href", "action", "data", "poster", "background", "style"];
     for node in document.descendants() {
         for attribute in node.attributes().filter(|attribute| fetches.contains(&attribute.name())) {
-            assert!(attribute.value().starts_with("#s"), "{attribute:?}");
+            // A link to a section, or to a file next to the page, which is opened by a click only.
+            let is_link = node.has_tag_name("a") && attribute.name() == "href";
+            let is_near = attribute.value().starts_with("#s") || attribute.value() == "a/b.csv";
+            assert!(is_link && is_near, "{attribute:?}");
         }
     }
     let scripts_and_styles = tags(&document, "script").chain(tags(&document, "style"));
@@ -167,4 +176,33 @@ fn dots_that_belong_to_a_line_have_its_colour_and_no_entry() {
     };
     assert_eq!(colour("1"), colour("2"));
     assert_ne!(colour("0"), colour("1"));
+}
+
+/// By its title, so that an address stays the same when other figures come and go; equal titles have numbers.
+#[test]
+fn every_figure_has_an_address() {
+    let titled = |title: &str| Part::Figure(Figure { title: title.into(), subtitle: String::new(), ..figure() });
+    let matrix = Matrix { title: "Goodput (Mbit/s)".into(), subtitle: "buffer = 20 % BDP".into(), ..Matrix::default() };
+    let parts = vec![titled("Goodput (Mbit/s)"), titled("Goodput (Mbit/s)"), Part::Matrix(matrix), titled("\u{fc}")];
+    let text = page(&Page { parts, ..Page::default() });
+    let document = parse(&text);
+    let ids: Vec<_> = tags(&document, "figure").map(|figure| figure.attribute("id").unwrap().to_owned()).collect();
+    assert_eq!(
+        ids,
+        ["figure-goodput-mbit-s", "figure-goodput-mbit-s-2", "figure-goodput-mbit-s-buffer-20-bdp", "figure-"]
+    );
+}
+
+/// Rows with sentences are written below each other on a phone, and then each cell has its head.
+#[test]
+fn cells_of_tables_with_sentences_carry_their_heads() {
+    let grid = |text: &str| {
+        let rows = vec![vec![Cell::from("S4-B1"), Cell::from(text)]];
+        Grid { caption: String::new(), head: ["id", "a \"claim\""].map(str::to_owned).to_vec(), rows }
+    };
+    let long = "CUBIC leaves the late flow less than a half of what it has itself";
+    let text = page(&Page { parts: vec![Part::Grid(grid(long)), Part::Grid(grid("short"))], ..Page::default() });
+    let document = parse(&text);
+    let heads: Vec<_> = tags(&document, "td").map(|cell| cell.attribute("data-head")).collect();
+    assert_eq!(heads, [Some("id"), Some("a \"claim\""), None, None]);
 }

@@ -2,7 +2,7 @@
 //! Figures drawn: well-formed, inside their panels, the same each time.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
-use ccctl_series::{matrix_svg, svg, Axis, Figure, Line, Mark, Matrix, Panel, Point, Scale, Style};
+use ccctl_series::{matrix_svg, svg, svg_of_width, Axis, Figure, Line, Mark, Matrix, Panel, Point, Scale, Style};
 use roxmltree::{Document, Node};
 
 fn axis(scale: Scale) -> Axis {
@@ -175,4 +175,129 @@ fn a_matrix_has_a_cell_for_each_pair() {
         assert!(words.contains(&word), "{word} in {words:?}");
     }
     Document::parse(&matrix_svg(&Matrix::default())).unwrap();
+}
+
+/// Relative luminance of `#rrggbb` or `#rgb`, by the definition of WCAG 2.2.
+fn luminance(colour: &str) -> f64 {
+    let digits = &colour[1..];
+    let width = digits.len() / 3;
+    let linear = |place: usize| {
+        let part = &digits[place * width..(place + 1) * width];
+        let value = u32::from_str_radix(part, 16).unwrap() * if width == 1 { 17 } else { 1 };
+        let share = f64::from(value) / 255.0;
+        if share <= 0.04045 {
+            share / 12.92
+        } else {
+            ((share + 0.055) / 1.055).powf(2.4)
+        }
+    };
+    0.2126 * linear(0) + 0.7152 * linear(1) + 0.0722 * linear(2)
+}
+
+fn contrast(first: &str, second: &str) -> f64 {
+    let (a, b) = (luminance(first), luminance(second));
+    (a.max(b) + 0.05) / (a.min(b) + 0.05)
+}
+
+/// WCAG's 4.5:1, on light and dark pages, from the weakest to the strongest colours.
+#[test]
+fn numbers_of_a_matrix_can_be_read_on_their_cells() {
+    assert!((contrast("#fff", "#000") - 21.0).abs() < 1e-9 && (contrast("#777777", "#fff") - 4.48).abs() < 0.01);
+    for middle in [None, Some(0.0)] {
+        let names: Vec<String> = (0..20).map(|number| format!("a{number}")).collect();
+        let value = |row: i32, column: i32| Some(f64::from(row * 20 + column) / 200.0 - 1.0);
+        let values = (0..20).map(|row| (0..20).map(|column| value(row, column)).collect()).collect();
+        let matrix = Matrix { rows: names.clone(), columns: names, values, middle, ..Matrix::default() };
+        let text = matrix_svg(&matrix);
+        let document = Document::parse(&text).unwrap();
+        let class = |name: &str| {
+            let is_it = |node: &Node| node.attribute("class") == Some(name);
+            document.descendants().filter(is_it).collect::<Vec<_>>()
+        };
+        let (cells, values) = (class("cell"), class("value"));
+        assert_eq!((cells.len(), values.len()), (400, 400));
+        for (cell, value) in cells.iter().zip(&values) {
+            for colours in ["fill", "data-dark"] {
+                let (ground, ink) = (cell.attribute(colours).unwrap(), value.attribute(colours).unwrap());
+                assert!(contrast(ground, ink) >= 4.5, "{ink} on {ground}: {}", contrast(ground, ink));
+            }
+        }
+    }
+}
+
+fn cells_and_caption(values: &[f64], unit: &str, range: Option<(f64, f64)>) -> (Vec<String>, String) {
+    let columns = values.iter().map(f64::to_string).collect();
+    let row = values.iter().copied().map(Some).collect();
+    let matrix = Matrix {
+        title: "t".into(),
+        rows: vec!["r".into()],
+        columns,
+        values: vec![row],
+        value_unit: unit.into(),
+        range,
+        ..Matrix::default()
+    };
+    let text = matrix_svg(&matrix);
+    let document = Document::parse(&text).unwrap();
+    let words = |node: Node| node.text().unwrap().to_owned();
+    let cells = document.descendants().filter(|node| node.attribute("class") == Some("value")).map(words).collect();
+    let caption = document.descendants().filter(Node::is_text).filter_map(|node| node.text());
+    (cells, caption.into_iter().find(|text| text.contains("colours from")).unwrap().to_owned())
+}
+
+/// Not 87.2 beside 100, and the ends of the colours in words.
+#[test]
+fn numbers_of_a_matrix_have_the_same_digits_and_colours_have_their_range() {
+    let shares = cells_and_caption(&[87.23, 99.41, 100.0], "%", Some((0.0, 100.0)));
+    assert_eq!(shares, (vec!["87.2".into(), "99.4".into(), "100.0".into()], "colours from 0.0 to 100.0 %".to_owned()));
+    let asymmetry = cells_and_caption(&[-0.5, -0.001, 1.0], "", Some((-1.0, 1.0)));
+    assert_eq!(asymmetry.0, ["-0.50", "0.00", "1.00"]);
+    assert_eq!(
+        cells_and_caption(&[12.0, 4321.0], "", None),
+        (vec!["12".into(), "4321".into()], "colours from 12 to 4321".into())
+    );
+    assert_eq!(cells_and_caption(&[1.5e7, 2.0], "", None).0, ["1.5e7", "2.0e0"]);
+    assert_eq!(cells_and_caption(&[7.0], "", None).0, ["7.00"]);
+}
+
+fn two_lines(first: &str, second: &str, title: &str) -> Figure {
+    let line = |label: &str, y| Line {
+        label: label.into(),
+        style: Style::Straight,
+        points: vec![Point::at(0.0, y), Point::at(10.0, 2.0 * y)],
+    };
+    let panel = Panel { y: axis(Scale::Linear), lines: vec![line(first, 1.0), line(second, 2.0)], marks: vec![] };
+    Figure { title: title.into(), subtitle: String::new(), x: axis(Scale::Linear), panels: vec![panel] }
+}
+
+/// 3.5 inches of 96 pixels are 336. The longest words are 24 pixels narrower by the estimate that the page uses: 0.56 of 10.
+#[test]
+fn a_figure_has_the_width_that_is_asked_for() {
+    for width_px in [336.0, 687.0, 800.0, 1200.0] {
+        let text = svg_of_width(&two_lines("a", "b", &"long title ".repeat(40)), width_px);
+        let document = Document::parse(&text).unwrap();
+        let root = document.root_element();
+        assert!((number(root, "width") - width_px).abs() < 1e-9);
+        for plot in root.children().filter(|node| node.has_tag_name("svg")) {
+            assert!(number(plot, "x") + number(plot, "width") <= width_px);
+        }
+        let heading = root.children().find(|node| node.attribute("font-weight") == Some("bold")).unwrap();
+        let (words, size) = (heading.text().unwrap(), number(heading, "font-size"));
+        assert!(words.ends_with('\u{2026}') && size >= 10.0);
+        assert!((words.chars().count() as f64) < (width_px - 24.0) / (0.31 * size), "{words}");
+    }
+    let text = svg(&two_lines("a", "b", "short"));
+    assert!(text.contains("font-size=\"15\" font-weight=\"bold\">short<"), "{text}");
+}
+
+/// Two sockets of one algorithm: the same colour, and one entry in the legend.
+#[test]
+fn lines_of_one_label_share_colour_and_entry() {
+    let text = svg(&two_lines("cubic", "cubic", "t"));
+    let document = Document::parse(&text).unwrap();
+    let words = document.descendants().filter(Node::is_text).filter(|node| node.text() == Some("cubic")).count();
+    assert_eq!(words, 1);
+    let lines = document.descendants().filter(|node| node.attribute("class") == Some("line"));
+    let colours: Vec<_> = lines.map(|line| line.attribute("stroke").unwrap().to_owned()).collect();
+    assert_eq!(colours, ["#0072b2", "#0072b2"]);
 }

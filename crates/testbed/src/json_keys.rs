@@ -144,7 +144,7 @@ pub fn commands_with_json(program: clap::Command) -> Vec<String> {
     let mut found = Vec::new();
     let mut waiting = vec![(String::new(), program)];
     while let Some((name, command)) = waiting.pop() {
-        if command.get_arguments().any(|argument| argument.get_id() == "json") {
+        if !name.is_empty() && command.get_arguments().any(|argument| argument.get_id() == "json") {
             found.push(name.clone());
         }
         let below = command.get_subcommands().map(|sub| (format!("{name} {}", sub.get_name()), sub.clone()));

@@ -115,7 +115,7 @@ impl Lockstep {
         let sender = TcpStream::from(socket);
         let used = algorithm_of(&sender).map_err(step())?;
         if used != algorithm {
-            return Err(TestbedError::Unexpected(format!("{algorithm} was asked for and {used} was given")));
+            return Err(TestbedError::Unexpected(format!("{algorithm} was requested, but the kernel uses {used}")));
         }
         let port = sender.local_addr().map_err(step())?.port();
         Ok(Lockstep { sender, receiver, port, buffer: vec![0x5a; BUFFER_BYTES] })

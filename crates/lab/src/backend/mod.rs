@@ -24,7 +24,7 @@ pub enum BackendError {
     #[error("cancelled")]
     Cancelled,
     /// The scenario asks for what this backend does not have.
-    #[error("the {backend} backend has no {what}; --backend sim, or another value of {key}")]
+    #[error("the {backend} backend does not support {what}; use --backend sim, or change {key}")]
     Unsupported {
         /// Which.
         backend: &'static str,

@@ -67,5 +67,5 @@ impl Outcome {
 
 fn add(table: &mut Table, name: &str, unit: &str, values: Values) {
     let column = Column { name: name.to_owned(), unit: unit.to_owned(), values };
-    table.add(column).expect("columns of an outcome have one length, and fields of a state different names");
+    table.add(column).expect("the columns of an outcome have the same length, and state fields have different names");
 }

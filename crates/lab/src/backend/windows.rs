@@ -14,7 +14,7 @@ pub const WINDOWS_CHECKED: &str = "windows";
 
 /// What of a sample no algorithm can mean, in words. A threshold that the scenario itself sets is meant.
 pub(super) fn impossible(sample: &FlowSample, initial_ssthresh_pkts: Option<u32>) -> Option<String> {
-    let text = |what: &str, pkts: u32| format!("a {what} of {pkts} packets, where {CC_CWND_MAX_PKTS} are the most");
+    let text = |what: &str, pkts: u32| format!("a {what} of {pkts} packets: the limit is {CC_CWND_MAX_PKTS}");
     if is_impossible_window(sample.cwnd_pkts) {
         return Some(text("window", sample.cwnd_pkts));
     }
@@ -29,7 +29,7 @@ pub(super) fn impossible(sample: &FlowSample, initial_ssthresh_pkts: Option<u32>
 
 /// The reason of a flow that had such a window.
 pub(super) fn reason(flow: usize, what: &str) -> String {
-    format!("flow {flow} had {what}: its algorithm was not asked")
+    format!("flow {flow} had {what}: the kernel skipped its algorithm")
 }
 
 /// Reasons against an outcome: a flow each, of its first sample that is impossible.

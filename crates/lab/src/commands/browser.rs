@@ -8,6 +8,6 @@ use std::path::Path;
 pub fn show(page: &Path) {
     if let Err(error) = open::that_detached(page) {
         // With stderr closed there is nobody to tell.
-        let _ = writeln!(std::io::stderr(), "ccctl-lab: nothing here opens {}: {error}", page.display());
+        let _ = writeln!(std::io::stderr(), "ccctl-lab: cannot open {} in a browser: {error}", page.display());
     }
 }

@@ -40,11 +40,11 @@ impl Cleaned {
         let namespaces = self.removed_namespaces.iter().map(|name| format!("removed: namespace {name}"));
         let mut lines: Vec<String> = instances.chain(namespaces).collect();
         if lines.is_empty() {
-            lines.push("nothing is left of killed runs".to_owned());
+            lines.push("there is nothing to clean up".to_owned());
         }
         let running = self.running.iter();
         lines.extend(running.map(|(pid, number)| {
-            format!("left: {} of process {pid}, as it runs", output::count(*number, "namespace"))
+            format!("kept: {} of process {pid}, which is still running", output::count(*number, "namespace"))
         }));
         lines
     }

@@ -18,8 +18,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let (first, second) = (summary(&arguments.first)?, summary(&arguments.second)?);
     let (a, b) = (&first.versions.scenario, &second.versions.scenario);
     if a != b {
-        let cause = format!("{} is of {a}, {} of {b}", arguments.first.display(), arguments.second.display());
-        return Err(UsageError::new(cause, "two folders of one scenario").into());
+        let cause = format!("{} has results of {a}, {} of {b}", arguments.first.display(), arguments.second.display());
+        return Err(UsageError::new(cause, "compare two folders of the same scenario").into());
     }
     for name in &arguments.measure {
         check_measure(name, &first)?;
@@ -75,7 +75,7 @@ fn tolerances(texts: &[String], first: &Summary, second: &Summary) -> anyhow::Re
             None => (None, text.as_str()),
         };
         let wrong =
-            || UsageError::new(format!("--tolerance {text}: {pct:?} is no percentage"), "--tolerance goodput=3");
+            || UsageError::new(format!("--tolerance {text}: {pct:?} is not a percentage"), "--tolerance goodput=3");
         let number: f64 = pct.trim().trim_end_matches('%').trim_end().parse().map_err(|_| wrong())?;
         if !(number >= 0.0 && number.is_finite()) {
             return Err(wrong().into());
@@ -101,7 +101,7 @@ fn check_measure(name: &str, summary: &Summary) -> anyhow::Result<()> {
         Some(similar) => format!("did you mean {similar}?"),
         None => format!("there are {}", known.collect::<Vec<_>>().join(", ")),
     };
-    Err(UsageError::new(format!("the folders have no measure {name:?}"), remedy).into())
+    Err(UsageError::new(format!("neither folder has a measure {name:?}"), remedy).into())
 }
 
 fn print(comparison: &Comparison) -> anyhow::Result<()> {

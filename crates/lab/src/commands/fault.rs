@@ -22,6 +22,20 @@ fn of_io(kind: ErrorKind) -> Exit {
     }
 }
 
+/// As [`of_run`], of `merge`, which takes its folder without an option.
+pub fn of_merge(error: RunError) -> anyhow::Error {
+    let is_of_out = matches!(error, RunError::Foreign { .. } | RunError::NotAFolder(_) | RunError::Locked(_));
+    let error = of_run(error);
+    match error.downcast::<Fault>() {
+        Ok(fault) if is_of_out => {
+            let remedy = fault.remedy.map(|remedy| remedy.replace("--out DIR", "another OUT"));
+            Fault { remedy, ..fault }.into()
+        }
+        Ok(fault) => fault.into(),
+        Err(error) => error,
+    }
+}
+
 /// A run or a folder that came to nothing.
 #[allow(clippy::needless_pass_by_value)] // for map_err
 pub fn of_run(error: RunError) -> anyhow::Error {
@@ -37,7 +51,12 @@ pub fn of_run(error: RunError) -> anyhow::Error {
         RunError::Locked(_) => Exit::Locked,
         RunError::Io { cause, .. } => {
             let exit = of_io(cause.kind());
-            return Fault::new(exit, error.to_string(), "a folder with room in which you may write").into();
+            return Fault::new(
+                exit,
+                error.to_string(),
+                "choose a folder that you may write to, on a disk with free space",
+            )
+            .into();
         }
         _ => Exit::Unexpected,
     };

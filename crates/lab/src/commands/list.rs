@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `ccctl lab list`
 
-use std::time::Duration;
-
 use ccctl_console::{arguments::Output, output, Exit};
 use ccctl_lab::shipped::shipped;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{effort, load};
-
-/// As much of a title as a table has room for.
-const TITLE_LETTERS: usize = 70;
 
 /// A scenario that is part of ccctl.
 #[derive(Serialize, JsonSchema)]
@@ -45,7 +40,7 @@ pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
     let cells = |row: Row| {
         let runs = format!("{} x {}", row.points, row.repeats);
         let time = rough(row.processor_s);
-        vec![row.name.to_owned(), runs, row.statement_count.to_string(), time, short(&row.title), paper(&row.papers)]
+        vec![row.name.to_owned(), runs, row.statement_count.to_string(), time, row.title, paper(&row.papers)]
     };
     let rows = answer.scenarios.into_iter().map(cells).collect();
     output::table(&["NAME", "RUNS", "STATEMENTS", "TIME", "TITLE", "SOURCE"], rows)?;
@@ -68,22 +63,31 @@ fn row(shipped: &ccctl_lab::shipped::Shipped) -> anyhow::Result<Row> {
     })
 }
 
-/// One digit is as much as is known.
+/// No more digits than are known: "0.5 s", "12 s", "4 min", "1.9 h".
 fn rough(seconds: f64) -> String {
-    let unit = if seconds >= 3600.0 { 3600.0 } else { 60.0 };
-    let rounded = (seconds / unit).ceil() * unit;
-    output::span(Duration::from_secs(rounded as u64))
-}
-
-fn short(text: &str) -> String {
-    let mut short: String = text.chars().take(TITLE_LETTERS).collect();
-    if short.len() < text.len() {
-        short.push_str(" ...");
+    match seconds {
+        _ if seconds < 9.95 => format!("{seconds:.1} s"),
+        _ if seconds < 99.5 => format!("{seconds:.0} s"),
+        _ if seconds < 99.5 * 60.0 => format!("{:.0} min", seconds / 60.0),
+        _ => format!("{:.1} h", seconds / 3600.0),
     }
-    short
 }
 
 /// "S4" of "S4: Weigle, ...", or the beginning.
 fn paper(source: &str) -> String {
     source.split([':', ',']).next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rough;
+
+    #[test]
+    fn times_have_the_unit_that_suits_them() {
+        let cases =
+            [(0.34, "0.3 s"), (12.3, "12 s"), (95.0, "95 s"), (100.0, "2 min"), (3600.0, "60 min"), (6840.0, "1.9 h")];
+        for (seconds, text) in cases {
+            assert_eq!(rough(seconds), text);
+        }
+    }
 }

@@ -37,7 +37,7 @@ pub fn shipped(name: &str) -> anyhow::Result<Shipped> {
     }
     let remedy = match ccctl_catalog::closest(name, all.iter().map(|scenario| scenario.name)) {
         Some(similar) => format!("did you mean {similar}?"),
-        None => "ccctl lab list, or the path of a file".to_owned(),
+        None => "ccctl lab list shows the built-in scenarios; a file needs a / or .toml in its name".to_owned(),
     };
     Err(UsageError::new(format!("there is no scenario {name:?}"), remedy).into())
 }
@@ -66,8 +66,8 @@ fn source(name: &str) -> anyhow::Result<Source> {
     let text = ccctl_series::read_regular_text(path, SCENARIO_BYTES_MAX).map_err(|error| {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let remedy = match shipped(&stem) {
-            Ok(found) => format!("{} is part of ccctl: name it without path and .toml", found.name),
-            Err(_) => "ccctl lab list has those that are part of ccctl".to_owned(),
+            Ok(found) => format!("{} is a built-in scenario: name it without path and .toml", found.name),
+            Err(_) => "ccctl lab list shows the built-in scenarios".to_owned(),
         };
         UsageError::new(format!("cannot read the scenario {name}: {error}"), remedy)
     })?;
@@ -104,8 +104,8 @@ fn explained(source: &Source, overrides: &[Override], error: ScenarioError) -> a
         return fault::of_scenario(&error);
     }
     if without_paper(source, &[]).is_ok_and(|text| reads(&text, overrides)) {
-        let cause = format!("what is set does not fit to the paper's values or statements: {}", error.cause);
-        return UsageError::new(cause, "--no-paper leaves them out").into();
+        let cause = format!("--set contradicts the paper's values or statements: {}", error.cause);
+        return UsageError::new(cause, "leave them out with --no-paper").into();
     }
     UsageError::new(error.cause, error.remedy).into()
 }
@@ -129,7 +129,7 @@ fn without_paper(source: &Source, axes: &[String]) -> anyhow::Result<String> {
 /// An axis out of `PATH=V1,V2`.
 fn axis(text: &str) -> anyhow::Result<toml::Table> {
     let wrong = |cause: &str| UsageError::new(format!("--axis {text}: {cause}"), "--axis 'flows.NAME.count=1,2,4'");
-    let (path, values) = text.split_once('=').ok_or_else(|| wrong("there is no ="))?;
+    let (path, values) = text.split_once('=').ok_or_else(|| wrong("it needs a ="))?;
     let values: Vec<toml::Value> = values.split(',').map(|value| word(value.trim())).collect();
     let mut axis = toml::Table::new();
     axis.insert("name".to_owned(), path.into());
@@ -147,7 +147,7 @@ fn word(text: &str) -> toml::Value {
 fn overrides(part: &Part) -> anyhow::Result<Vec<Override>> {
     let mut overrides = Vec::new();
     for text in &part.set {
-        let wrong = || UsageError::new(format!("--set {text}: there is no ="), "--set 'run.duration=60 s'");
+        let wrong = || UsageError::new(format!("--set {text}: it needs a ="), "--set 'run.duration=60 s'");
         let (path, value) = text.split_once('=').ok_or_else(wrong)?;
         overrides.push((path.trim().to_owned(), value.trim().to_owned()));
     }
@@ -167,7 +167,7 @@ fn overrides(part: &Part) -> anyhow::Result<Vec<Override>> {
 fn only(texts: &[String]) -> anyhow::Result<String> {
     let mut axes = toml::Table::new();
     for text in texts {
-        let wrong = || UsageError::new(format!("--only {text}: there is no ="), "--only 'buffer=40 packets'");
+        let wrong = || UsageError::new(format!("--only {text}: it needs a ="), "--only 'buffer=40 packets'");
         let (name, value) = text.split_once('=').ok_or_else(wrong)?;
         let values = axes.entry(name.trim().to_owned()).or_insert_with(|| toml::Value::Array(Vec::new()));
         if let toml::Value::Array(values) = values {

@@ -9,7 +9,7 @@ use super::{fault, text};
 use crate::arguments::Merge as Arguments;
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let summary = merge(&arguments.folders, &arguments.out).map_err(fault::of_run)?;
+    let summary = merge(&arguments.folders, &arguments.out).map_err(fault::of_merge)?;
     copy_command(&arguments.folders[0], &arguments.out).map_err(fault::of_run)?;
     let page = draw(&arguments.out).map_err(fault::of_run)?;
     let report = Report { ran: 0, kept: summary.runs_done, invalid: summary.invalid.len(), cancelled: false, summary };
@@ -17,7 +17,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     if arguments.output.json {
         output::json(&result)?;
     } else {
-        output::lines(&result.text())?;
+        result.print()?;
     }
     Ok(Exit::Done)
 }

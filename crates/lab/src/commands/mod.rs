@@ -5,11 +5,13 @@ mod browser;
 mod clean;
 mod command;
 mod compare;
+mod convert;
 mod effort;
 mod fault;
 mod kernel;
 mod list;
 mod load;
+mod measures;
 mod merge;
 mod progress;
 mod report;
@@ -38,6 +40,7 @@ pub fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Merge(merge) => merge::run(&merge),
         Command::Report(report) => report::run(&report),
         Command::Compare(compare) => compare::run(&compare),
+        Command::Convert(convert) => convert::run(&convert),
         Command::Reproduction(reproduction) => reproduction::run(&reproduction),
         Command::Modules(command) => ccctl_compare::run(command).map(|()| Exit::Done),
         Command::Clean(output) => clean::run(&output),

@@ -119,7 +119,8 @@ fn bar(name: &str) -> Option<ProgressBar> {
     if !std::io::stderr().is_terminal() {
         return None;
     }
-    let style = ProgressStyle::with_template("{prefix} {bar:30} {percent} %, {msg}; Ctrl-C keeps what is done");
+    let style =
+        ProgressStyle::with_template("{prefix} {bar:30} {percent} %, {msg}; Ctrl-C stops and keeps finished runs");
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
     Some(ProgressBar::new(STEPS).with_style(style).with_prefix(name.to_owned()))
 }

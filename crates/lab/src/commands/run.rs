@@ -61,7 +61,7 @@ fn run_all(queues: &[Queue<'_>], choice: &Choice) -> anyhow::Result<Exit> {
 }
 
 fn beside_both() -> UsageError {
-    UsageError::new("--beside needs one backend: the simulator would make runs on the kernel late", "--backend netns")
+    UsageError::new("--beside needs a single backend: the simulator would delay runs on the kernel", "--backend netns")
 }
 
 /// Do several runs have the machine at once?
@@ -80,8 +80,8 @@ fn check_all(queues: &[Queue<'_>], backends: &[&dyn Backend]) -> anyhow::Result<
         }
         let name = scenario.name;
         if *queue_of.entry(name.clone()).or_insert(number) != number {
-            let cause = format!("--beside {}: runs of {name} are made already", task.name);
-            return Err(UsageError::new(cause, "one command for all of them, with a list of values in --only").into());
+            let cause = format!("--beside {}: another task already runs {name}", task.name);
+            return Err(UsageError::new(cause, "use one task for all of them, with several --only").into());
         }
     }
     Ok(())
@@ -166,7 +166,7 @@ impl All<'_> {
         }
         let result = text::Outcome::new(&report, &options.out, page, self.shard);
         if !self.choice.output.json {
-            self.bars.suspend(|| output::lines(result.text().trim_end()))?;
+            self.bars.suspend(|| result.print())?;
         }
         Ok(result)
     }

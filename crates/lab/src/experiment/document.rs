@@ -99,7 +99,7 @@ impl<'t> Document<'t> {
     pub(crate) fn set(&mut self, path: &Path, value: &Spanned<DeValue<'t>>) -> Result<(), ScenarioError> {
         let words: Vec<&str> = path.text.split('.').collect();
         let nowhere = |at: Nowhere| {
-            self.place.wrong(&path.span, format!("the path {:?} leads nowhere: {}", path.text, at.cause), at.remedy)
+            self.place.wrong(&path.span, format!("the path {:?} does not exist: {}", path.text, at.cause), at.remedy)
         };
         if words.iter().any(|word| word.is_empty()) {
             return Err(nowhere(Nowhere::new("a name is missing", "flows.NAME.algorithm")));
@@ -137,7 +137,7 @@ fn set_in_table<'t>(
         DeValue::Array(members) => set_in_members(members, word, rest, span, value),
         other => Err(Nowhere::new(
             format!("{word} is a {}", other.type_str()),
-            "docs/reference/scenarios.md says which paths there are",
+            "docs/reference/scenarios.md lists the paths",
         )),
     }
 }
@@ -152,7 +152,7 @@ fn set_in_members<'t>(
 ) -> Result<(), Nowhere> {
     let (name, rest) = (words[0], &words[1..]);
     if rest.is_empty() {
-        return Err(Nowhere::new("a key is missing behind the name", format!("{list}.{name}.KEY")));
+        return Err(Nowhere::new("a key is missing after the name", format!("{list}.{name}.KEY")));
     }
     let name_of = |member: &Spanned<DeValue<'t>>| {
         member.get_ref().as_table().and_then(|table| table.get("name")?.get_ref().as_str().map(str::to_owned))

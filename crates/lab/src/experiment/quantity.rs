@@ -37,7 +37,6 @@ pub enum Amount {
 pub struct Share(pub f64);
 
 const TIMES: [(&str, f64); 6] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9), ("h", 3600e9)];
-const RATES: [(&str, f64); 4] = [("bit/s", 1.0), ("kbit/s", 1e3), ("Mbit/s", 1e6), ("Gbit/s", 1e9)];
 const SIZES: [(&str, f64); 7] =
     [("byte", 1.0), ("bytes", 1.0), ("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9), ("TB", 1e12)];
 
@@ -51,11 +50,16 @@ fn number_and_unit(text: &str) -> Option<(f64, &str)> {
     (number.is_finite() && number >= 0.0).then_some((number, text[end..].trim()))
 }
 
-/// The value in the smallest of these units, as a whole number.
-fn whole(text: &str, units: &[(&str, f64)], what: &str, remedy: &'static str) -> Result<u64, Refused> {
-    let refused = || (format!("{text:?} is no {what}"), remedy);
+/// The value in the smallest unit, as a whole number.
+fn whole(
+    text: &str,
+    factor_of: impl Fn(&str) -> Option<f64>,
+    what: &str,
+    remedy: &'static str,
+) -> Result<u64, Refused> {
+    let refused = || (format!("{text:?} is not a valid {what}"), remedy);
     let (number, unit) = number_and_unit(text).ok_or_else(refused)?;
-    let factor = units.iter().find(|(name, _)| *name == unit).ok_or_else(refused)?.1;
+    let factor = factor_of(unit).ok_or_else(refused)?;
     let value = (number * factor).round();
     if value < 9e18 {
         Ok(value as u64)
@@ -64,21 +68,27 @@ fn whole(text: &str, units: &[(&str, f64)], what: &str, remedy: &'static str) ->
     }
 }
 
+/// From a list of units.
+fn among<'a>(units: &'a [(&str, f64)]) -> impl Fn(&str) -> Option<f64> + 'a {
+    |unit| units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor)
+}
+
 impl Time {
     /// Reads "48 ms".
     pub fn parse(text: &str) -> Result<Self, Refused> {
-        whole(text, &TIMES, "time", "a number and ns, us, ms, s, min or h: \"48 ms\"")
+        whole(text, among(&TIMES), "time", "write a number and ns, us, ms, s, min or h: \"48 ms\"")
             .map(|ns| Self(Duration::from_nanos(ns)))
     }
 }
 
 impl Rate {
-    /// Reads "622 Mbit/s".
+    /// Reads "622 Mbit/s", in every unit that a parameter's rate can have.
     pub fn parse(text: &str) -> Result<Self, Refused> {
-        let remedy = "a number and bit/s, kbit/s, Mbit/s or Gbit/s: \"622 Mbit/s\"";
-        match whole(text, &RATES, "rate", remedy)? {
-            0 => Err((format!("{text:?}: nothing would ever be sent"), remedy)),
-            bits if bits > 100_000_000_000_000 => Err((format!("{text:?} is beyond 100 Tbit/s"), remedy)),
+        let remedy = "write a number and its unit: \"622 Mbit/s\", 622mbit, 622Mbps or 622M";
+        let bits = |unit: &str| ccctl_catalog::bits_per_s_of(unit).map(|bits| bits as f64);
+        match whole(text, bits, "rate", remedy)? {
+            0 => Err((format!("the rate {text:?} is 0"), remedy)),
+            bits if bits > 100_000_000_000_000 => Err((format!("{text:?} exceeds 100 Tbit/s"), remedy)),
             bits => Ok(Self(bits)),
         }
     }
@@ -87,15 +97,15 @@ impl Rate {
 impl Bytes {
     /// Reads "10 MB".
     pub fn parse(text: &str) -> Result<Self, Refused> {
-        whole(text, &SIZES, "size", "a number and bytes, kB, MB or GB: \"10 MB\"").map(Self)
+        whole(text, among(&SIZES), "size", "write a number and bytes, kB, MB or GB: \"10 MB\"").map(Self)
     }
 }
 
 impl Amount {
     /// Reads "300 packets", "64 kB" or "20 % BDP".
     pub fn parse(text: &str) -> Result<Self, Refused> {
-        let remedy = "\"300 packets\", \"64 kB\" or \"20 % BDP\"";
-        let refused = || (format!("{text:?} is no number of packets or bytes, and no share of the BDP"), remedy);
+        let remedy = "write \"300 packets\", \"64 kB\" or \"20 % BDP\"";
+        let refused = || (format!("{text:?} is neither a number of packets or bytes nor a share of the BDP"), remedy);
         let (number, unit) = number_and_unit(text).ok_or_else(refused)?;
         let words: Vec<&str> = unit.split_whitespace().collect();
         match words[..] {
@@ -104,7 +114,7 @@ impl Amount {
             }
             ["%", "BDP"] | ["%BDP"] => Ok(Self::OfBdp(number / 100.0)),
             ["BDP"] => Ok(Self::OfBdp(number)),
-            [_] => whole(text, &SIZES, "amount", remedy).map(Self::Bytes),
+            [_] => whole(text, among(&SIZES), "amount", remedy).map(Self::Bytes),
             _ => Err(refused()),
         }
     }
@@ -113,10 +123,10 @@ impl Amount {
 impl Share {
     /// Reads "1 %".
     pub fn parse(text: &str) -> Result<Self, Refused> {
-        let remedy = "a number from 0 to 1, or a percentage: 0.01, \"1 %\"";
+        let remedy = "write a number from 0 to 1, or a percentage: 0.01, \"1 %\"";
         match number_and_unit(text) {
             Some((number, "%")) => Self::of_number(number / 100.0),
-            _ => Err((format!("{text:?} is no share"), remedy)),
+            _ => Err((format!("{text:?} is not a share"), remedy)),
         }
     }
 
@@ -124,7 +134,7 @@ impl Share {
         if (0.0..=1.0).contains(&number) {
             Ok(Self(number))
         } else {
-            Err((format!("{number} is no share"), "a number from 0 to 1, or a percentage: 0.01, \"1 %\""))
+            Err((format!("{number} is not a share"), "write a number from 0 to 1, or a percentage: 0.01, \"1 %\""))
         }
     }
 }
@@ -196,6 +206,9 @@ mod tests {
         assert_eq!(Time::parse("1.5min"), Ok(Time(Duration::from_secs(90))));
         assert_eq!(Rate::parse("622 Mbit/s"), Ok(Rate(622_000_000)));
         assert_eq!(Rate::parse("0.5 Gbit/s"), Ok(Rate(500_000_000)));
+        for text in ["1 Gbit/s", "1 gbit", "1Gbit", "1G", "1 Gbps", "1000M", "1000 Mbps", "1_000_000 kbit/s"] {
+            assert_eq!(Rate::parse(text), Ok(Rate(1_000_000_000)), "{text}");
+        }
         assert_eq!(Bytes::parse("1460 bytes"), Ok(Bytes(1460)));
         assert_eq!(Amount::parse("1_555 packets"), Ok(Amount::Packets(1555)));
         assert_eq!(Amount::parse("20 % BDP"), Ok(Amount::OfBdp(0.2)));
@@ -208,7 +221,9 @@ mod tests {
     #[test]
     fn what_has_no_unit_or_a_wrong_one_is_refused() {
         assert!(["48", "ms", "48 m", "-1 s", "", "48 ms x"].iter().all(|text| Time::parse(text).is_err()));
-        assert!(["622", "0 Mbit/s", "622 MB/s", "1e30 bit/s"].iter().all(|text| Rate::parse(text).is_err()));
+        assert!(["622", "0 Mbit/s", "622 MB/s", "622 mbps", "622m", "1e30 bit/s"]
+            .iter()
+            .all(|text| Rate::parse(text).is_err()));
         assert!(["20 %", "1.5 packets", "BDP", "20 % RTT"].iter().all(|text| Amount::parse(text).is_err()));
         assert!(["101 %", "0.5", "x"].iter().all(|text| Share::parse(text).is_err()));
     }

@@ -111,7 +111,7 @@ impl Sweep {
     fn add(&mut self, place: &Place<'_>, axis: &file::Axis) -> Result<(), ScenarioError> {
         let name = axis.name.get_ref();
         if self.axes.iter().any(|known| known.name == *name) {
-            return Err(place.wrong(&axis.name.span(), format!("a second axis {name:?}"), "another name"));
+            return Err(place.wrong(&axis.name.span(), format!("two axes are named {name:?}"), "use another name"));
         }
         let mut values: Vec<String> = Vec::new();
         for value in axis.values.get_ref() {
@@ -120,7 +120,7 @@ impl Sweep {
                 return Err(place.wrong(
                     &value.span(),
                     format!("{name} has the value {text:?} twice"),
-                    "each value once",
+                    "write each value once",
                 ));
             }
             values.push(text);
@@ -140,7 +140,7 @@ impl Sweep {
             let (found, expected) = (list.get_ref().len(), values.len());
             if found != expected {
                 let cause = format!("{} has {found} values, the axis {name:?} has {expected}", path.get_ref());
-                return Err(place.wrong(&list.span(), cause, "one for each of the axis"));
+                return Err(place.wrong(&list.span(), cause, "write one value for each value of the axis"));
             }
         }
         let number = self.axes.len();
@@ -157,16 +157,16 @@ impl Sweep {
     fn check_path(&self, place: &Place<'_>, path: &Path) -> Result<(), ScenarioError> {
         let first = path.text.split('.').next().unwrap_or_default();
         if !SWEPT_SECTIONS.contains(&first) {
-            let cause = format!("the path {:?} leads nowhere: it begins with none of link, flows, tcp, run", path.text);
+            let cause = format!("the path {:?} does not exist: paths begin with link, flows, tcp or run", path.text);
             return Err(place.wrong(&path.span, cause, did_you_mean(first, SWEPT_SECTIONS)));
         }
         if NOT_SWEPT.contains(&path.text.as_str()) || path.text.rsplit('.').next() == Some("name") {
             let cause = format!("{} cannot be swept", path.text);
-            return Err(place.wrong(&path.span, cause, "it belongs to all points together"));
+            return Err(place.wrong(&path.span, cause, "it applies to all points: set it in the file"));
         }
         if self.replacements.iter().any(|known| known.path.text == path.text) {
             let cause = format!("{} is set twice by the sweep", path.text);
-            return Err(place.wrong(&path.span, cause, "one axis for each path"));
+            return Err(place.wrong(&path.span, cause, "set each path by one axis only"));
         }
         Ok(())
     }
@@ -224,7 +224,7 @@ pub(crate) fn region(place: &Place<'_>, axes: &[Axis], selection: &Selection) ->
             return Err(place.wrong(
                 &choice.span(),
                 "an empty list selects nothing",
-                "leave the axis out: all its values",
+                "leave the axis out to select all its values",
             ));
         }
         region.positions.insert(number, positions);

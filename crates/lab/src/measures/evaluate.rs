@@ -102,7 +102,7 @@ impl<'a> Window<'a> {
             "fct_p95" => fairness::percentile(&self.completion_times_s(flows), 0.95),
             "fct_p99" => fairness::percentile(&self.completion_times_s(flows), 0.99),
             "transfers" => Some(self.completion_times_s(flows).len() as f64),
-            name => unreachable!("{name} is no measure of flows"),
+            name => unreachable!("{name} is not a measure of flows"),
         }
     }
 
@@ -111,7 +111,7 @@ impl<'a> Window<'a> {
         match name {
             "throughput_ratio" => fairness::quotient(mean(a)?, mean(b)?),
             "asymmetry" => fairness::asymmetry(mean(a)?, mean(b)?),
-            name => unreachable!("{name} is no measure of two groups"),
+            name => unreachable!("{name} is not a measure of two groups"),
         }
     }
 
@@ -142,7 +142,7 @@ impl<'a> Window<'a> {
             "drops" => Some(difference(|it| it.dropped_pkts)),
             "losses" => Some(difference(|it| it.lost_pkts)),
             "marks" => Some(difference(|it| it.marked_pkts)),
-            name => unreachable!("{name} is no measure of a link"),
+            name => unreachable!("{name} is not a measure of a link"),
         }
     }
 

@@ -54,7 +54,7 @@ impl Reference {
             About::Link => Subject::Link(parse_link(subject, names)?),
         };
         if window.is_some() && definition.needs_baseline {
-            return Err((format!("{name} has no window of its own"), format!("{name} without @")));
+            return Err((format!("{name} does not take a window"), format!("{name} without @")));
         }
         Ok(Self { name: name.to_owned(), subject, window, definition })
     }
@@ -89,6 +89,40 @@ impl Reference {
             _ => return self.clone(),
         };
         Self { window: self.window, ..Self::known(name, self.subject.clone()) }
+    }
+}
+
+/// For people: "Goodput of the early flow". `count` says how many flows a group has.
+impl Reference {
+    /// The measure's name in a heading.
+    #[must_use]
+    pub fn heading(&self, count: impl Fn(&str) -> usize) -> String {
+        let title = self.definition.title;
+        let text = match (&self.subject, self.state_field()) {
+            (Subject::Link(link), _) if title.contains("the link") => {
+                title.replace("the link", &format!("link {link}"))
+            }
+            (Subject::Link(link), _) => format!("{title} at link {link}"),
+            (Subject::Pair(a, b), _) => format!("{title} of {} and {}", a.join(" + "), b.join(" + ")),
+            (Subject::Flows(groups), Some(field)) => format!("State {field}, {}", flows(groups, count)),
+            // "goodput of a flow of ..." would be read as a flow of something.
+            (Subject::Flows(groups), None) if title.contains(" of ") => format!("{title}, {}", flows(groups, count)),
+            (Subject::Flows(groups), None) => format!("{title} of {}", flows(groups, count)),
+        };
+        let window = self
+            .window
+            .map_or_else(String::new, |(from, to)| format!(" from {} to {} s", from.as_secs_f64(), to.as_secs_f64()));
+        let first: String = text.chars().take(1).flat_map(char::to_uppercase).collect();
+        format!("{first}{}{window}", text.chars().skip(1).collect::<String>())
+    }
+}
+
+/// "the early flow", "the reno flows", "all flows"
+fn flows(groups: &[String], count: impl Fn(&str) -> usize) -> String {
+    match groups {
+        [] => "all flows".to_owned(),
+        [group] if count(group) == 1 => format!("the {group} flow"),
+        groups => format!("the {} flows", groups.join(" and ")),
     }
 }
 
@@ -136,12 +170,45 @@ fn parse_link(subject: Option<&str>, names: &Names) -> Result<String, (String, S
 }
 
 fn parse_window(text: &str, duration: Duration) -> Result<(Duration, Duration), (String, String)> {
-    let remedy = || "\"MEASURE@250 s..500 s\", inside the run".to_owned();
-    let (from, to) = text.split_once("..").ok_or_else(|| (format!("{text:?} is no window"), remedy()))?;
+    let remedy = || "write \"MEASURE@250 s..500 s\", inside the run".to_owned();
+    let (from, to) = text.split_once("..").ok_or_else(|| (format!("{text:?} is not a window"), remedy()))?;
     let time = |text: &str| Time::parse(text).map(|time| time.0).map_err(|(cause, _)| (cause, remedy()));
     let (from, to) = (time(from)?, time(to)?);
     if from >= to || to > duration {
-        return Err((format!("the window {text:?} is empty or goes beyond the run of {duration:?}"), remedy()));
+        return Err((format!("the window {text:?} is empty or exceeds the run of {duration:?}"), remedy()));
     }
     Ok((from, to))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test fails by panicking
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headings_are_sentences_and_not_keys() {
+        let names = Names {
+            groups: ["early", "web", "late"].map(str::to_owned).to_vec(),
+            links: vec!["bottleneck".to_owned()],
+            duration: Duration::from_secs(500),
+        };
+        let heading =
+            |text: &str| Reference::parse(text, &names).unwrap().heading(|group| if group == "web" { 20 } else { 1 });
+        let cases = [
+            ("goodput:early", "Goodput of the early flow"),
+            ("goodput", "Goodput of all flows"),
+            ("retransmits:web", "Retransmissions of the web flows"),
+            ("goodput:early+late", "Goodput of the early and late flows"),
+            ("goodput_per_flow:web", "Goodput of a flow, the web flows"),
+            ("share:late", "Share of the link, the late flow"),
+            ("asymmetry:early/late", "Asymmetry A of early and late"),
+            ("utilisation", "Use of link bottleneck"),
+            ("queue_mean:bottleneck", "Mean queue at link bottleneck"),
+            ("jain@250 s..500 s", "Jain's index of all flows from 250 to 500 s"),
+            ("state.alpha_q7:early", "State alpha_q7, the early flow"),
+        ];
+        for (key, text) in cases {
+            assert_eq!(heading(key), text);
+        }
+    }
 }

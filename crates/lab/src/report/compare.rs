@@ -103,7 +103,7 @@ pub fn compare(first: &Summary, second: &Summary, measures: &[String], tolerance
         let has_runs = |point: &Option<PointSummary>| point.as_ref().is_some_and(|point| point.repeats > 0);
         if has_runs(&left) != has_runs(&right) {
             let which = if has_runs(&left) { "first" } else { "second" };
-            comparison.only_in_one.push(format!("{}: only the {which}", words(place)));
+            comparison.only_in_one.push(format!("{}: only in the {which}", words(place)));
             continue;
         }
         for name in &measures {
@@ -116,7 +116,7 @@ pub fn compare(first: &Summary, second: &Summary, measures: &[String], tolerance
                 (None, None) => {}
                 (left, _) => {
                     let which = if left.is_some() { "first" } else { "second" };
-                    comparison.only_in_one.push(format!("{name} at {}: only the {which}", words(place)));
+                    comparison.only_in_one.push(format!("{name} at {}: only in the {which}", words(place)));
                 }
             }
         }

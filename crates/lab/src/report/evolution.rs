@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use ccctl_series::{Axis, Figure, Line, Panel, Point, Scale, Style, Table};
+use ccctl_series::{Axis, Figure, Line, Mark, Panel, Point, Scale, Style, Table};
 
 use super::{Drawing, Picture};
 use crate::experiment::Point as Place;
@@ -18,6 +18,13 @@ const MAX_VALUES: usize = 150_000;
 const MIN_OF_LINE: usize = 100;
 /// and at most so many values.
 const MAX_OF_LINE: usize = 1000;
+
+/// Losses of so many flows are marked apart; each flow has two kinds of marks, and a figure tells four apart.
+const MAX_MARKED: usize = 2;
+/// Two marks of a kind that are closer than this part of the run cannot be told apart.
+const MARKS_MOST: f64 = 400.0;
+/// More files are linked as their folder.
+const MAX_FILES: usize = 8;
 
 /// What there is to show of runs.
 pub struct Runs {
@@ -56,7 +63,8 @@ pub fn runs(root: &Path, scenario: &Scenario) -> Result<Runs, RunError> {
         left -= needed;
         let label = scenario.label(&point.position);
         let title = if label.is_empty() { "the run".to_owned() } else { label };
-        shown.push((title, Picture::figure(format!("run {}", id.name()), figure)));
+        let picture = Picture::figure(format!("run {}", id.name()), figure);
+        shown.push((title, picture.with_data("values", run.files())));
     }
     Ok(Runs { shown, left_out })
 }
@@ -83,6 +91,9 @@ fn joined(first: (&Picture, &str), second: (&Picture, &str)) -> Option<Figure> {
         let labelled = |line: Line, label: &str| Line { label: format!("{}, {label}", line.label), ..line };
         let lines = std::mem::take(&mut panel.lines).into_iter().map(|line| labelled(line, first.1));
         panel.lines = lines.chain(dashed.map(|line| labelled(line, second.1))).collect();
+        let marked = |mark: &Mark, label: &str| Mark { label: format!("{}, {label}", mark.label), ..mark.clone() };
+        let of_first = panel.marks.iter().map(|mark| marked(mark, first.1));
+        panel.marks = of_first.chain(of_other.marks.iter().map(|mark| marked(mark, second.1))).collect();
     }
     Some(figure)
 }
@@ -101,6 +112,9 @@ struct Course {
     label: String,
     cwnd: Vec<Point>,
     rate: Vec<Point>,
+    /// When losses of a window began, and when the retransmission timer fired.
+    losses: Vec<f64>,
+    timeouts: Vec<f64>,
 }
 
 impl Run<'_> {
@@ -119,6 +133,8 @@ impl Run<'_> {
             let queue = points(&ccctl_series::read(&path)?, "queue_pkts");
             queues.push(line(&format!("queue of {}", link.name), thinned(&queue, self.values)));
         }
+        let duration_s = self.point.setup.duration.as_secs_f64();
+        let marks = marks(&courses, duration_s / MARKS_MOST);
         let panel = |label: &str, unit: &str, lines: Vec<Line>| Panel {
             y: Axis { label: label.to_owned(), unit: unit.to_owned(), scale: Scale::Linear },
             lines,
@@ -132,7 +148,7 @@ impl Run<'_> {
             subtitle: seed,
             x: Axis { label: "time".to_owned(), unit: "s".to_owned(), scale: Scale::Linear },
             panels: vec![
-                panel("cwnd", "packets", windows),
+                Panel { marks, ..panel("cwnd", "packets", windows) },
                 panel("goodput", "Mbit/s", rates),
                 panel("queue", "packets", queues),
             ],
@@ -148,6 +164,8 @@ impl Run<'_> {
                 label: format!("{} {} ({})", flow.group, flow.number + 1, flow.algorithm),
                 cwnd: points(&table, "cwnd_pkts"),
                 rate: rates(&table, self.rate_every_s()),
+                losses: rises(&points(&table, "loss_epochs")),
+                timeouts: rises(&points(&table, "timeouts")),
             };
             match of_groups.iter_mut().find(|(group, _)| *group == flow.group) {
                 Some((_, courses)) => courses.push(course),
@@ -168,6 +186,18 @@ impl Run<'_> {
             return Ok(named.collect());
         }
         Ok(of_groups.into_iter().filter_map(|(group, courses)| mean_course(&group, &courses)).collect())
+    }
+
+    /// The series of this run, by their path in the folder.
+    fn files(&self) -> Vec<String> {
+        let flows = self.record.flows.iter().filter_map(|it| flow_series(self.root, self.id, &it.group, it.number));
+        let links = self.point.setup.links.iter().filter_map(|link| link_series(self.root, self.id, &link.name));
+        let of_folder = |path: std::path::PathBuf| Some(path.strip_prefix(self.root).ok()?.to_str()?.to_owned());
+        let files: Vec<String> = flows.chain(links).filter_map(of_folder).collect();
+        match files.first().and_then(|file| file.rsplit_once('/')) {
+            Some((folder, _)) if files.len() > MAX_FILES => vec![folder.to_owned()],
+            _ => files,
+        }
     }
 
     /// Long enough for a line of the page.
@@ -191,7 +221,38 @@ fn mean_course(group: &str, courses: &[Course]) -> Option<Course> {
     let first = courses.first()?;
     let algorithm = first.label.rsplit_once(" (").map_or("", |(_, name)| name.trim_end_matches(')'));
     let label = format!("{group}: {} flows ({algorithm})", courses.len());
-    Some(Course { label, cwnd: mean(|it| &it.cwnd), rate: mean(|it| &it.rate) })
+    let all = |of: fn(&Course) -> &Vec<f64>| courses.iter().flat_map(of).copied().collect();
+    let (losses, timeouts) = (all(|it| &it.losses), all(|it| &it.timeouts));
+    Some(Course { label, cwnd: mean(|it| &it.cwnd), rate: mean(|it| &it.rate), losses, timeouts })
+}
+
+/// When a counter is more than before.
+fn rises(counter: &[Point]) -> Vec<f64> {
+    counter.windows(2).filter(|pair| pair[1].y > pair[0].y).map(|pair| pair[1].x).collect()
+}
+
+/// Losses and timeouts, flow by flow where few have any, and no two of a kind closer than this.
+fn marks(courses: &[Course], apart_s: f64) -> Vec<Mark> {
+    let is_few = courses.len() <= MAX_MARKED;
+    let label =
+        |what: &str, course: &Course| if is_few { format!("{what}, {}", course.label) } else { what.to_owned() };
+    let of_course = |course: &Course| {
+        let losses = course.losses.iter().map(|x| Mark { x: *x, label: label("loss", course) });
+        let timeouts = course.timeouts.iter().map(|x| Mark { x: *x, label: label("timeout", course) });
+        losses.chain(timeouts).collect::<Vec<_>>()
+    };
+    let mut marks: Vec<Mark> = courses.iter().flat_map(of_course).collect();
+    // In the order in which they were found, so that a flow keeps its shape; in each kind, by time.
+    let mut kinds: Vec<String> = Vec::new();
+    for mark in &marks {
+        if !kinds.contains(&mark.label) {
+            kinds.push(mark.label.clone());
+        }
+    }
+    let rank = |mark: &Mark| kinds.iter().position(|kind| *kind == mark.label);
+    marks.sort_by(|a, b| rank(a).cmp(&rank(b)).then(a.x.total_cmp(&b.x)));
+    marks.dedup_by(|next, kept| next.label == kept.label && next.x - kept.x < apart_s);
+    marks
 }
 
 /// A column over time.
@@ -251,6 +312,24 @@ mod tests {
         assert!(few.iter().any(|point| (point.x, point.y) == (501.0, 99.0)));
         assert!(few.iter().any(|point| (point.x, point.y) == (502.0, 1.0)));
         assert!(few.windows(2).all(|pair| pair[0].x <= pair[1].x));
+    }
+
+    /// Counters of two flows: the first loses at 2 s and, too close to see apart, at 2.1 s; the second at 1 s, by a timeout.
+    #[test]
+    fn losses_are_marked_where_the_counters_rise() {
+        let counter =
+            |values: [f64; 4]| [1.0, 2.0, 2.1, 3.0].iter().zip(values).map(|(x, y)| Point::at(*x, y)).collect();
+        let course = |label: &str, losses: [f64; 4], timeouts: Vec<f64>| {
+            let counter: Vec<Point> = counter(losses);
+            Course { label: label.into(), cwnd: vec![], rate: vec![], losses: rises(&counter), timeouts }
+        };
+        let flows = [course("a", [0.0, 1.0, 2.0, 2.0], vec![]), course("b", [0.0; 4], vec![1.0])];
+        let told =
+            |courses: &[Course]| marks(courses, 0.5).into_iter().map(|mark| (mark.label, mark.x)).collect::<Vec<_>>();
+        assert_eq!(told(&flows), [("loss, a".to_owned(), 2.0), ("timeout, b".to_owned(), 1.0)]);
+        let others = [course("c", [0.0, 0.0, 0.0, 1.0], vec![]), course("d", [0.0; 4], vec![])];
+        let four: Vec<Course> = flows.into_iter().chain(others).collect();
+        assert_eq!(told(&four), [("loss".to_owned(), 2.0), ("loss".to_owned(), 3.0), ("timeout".to_owned(), 1.0)]);
     }
 
     /// 125 000 bytes in half a second are 2 Mbit/s; then nothing; a rest that is too short for a mean is left out.

@@ -22,13 +22,13 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use ccctl_series::{matrix_svg, read_regular, read_regular_text, svg, Figure, Matrix, Page, Part};
+use ccctl_series::{matrix_svg, read_regular, read_regular_text, svg, Figure, Link, Matrix, Page, Part};
 
 use crate::run::{create_anew, load, summarise, RunError, Summary};
 use crate::scenario::Scenario;
 
 pub use compare::{compare, compare_page, Comparison, Difference, Side, Verdict};
-pub use number::estimate;
+pub use number::{estimate, with_unit as measure_with_unit};
 pub use reproduction::{read_notes, reproduction, statement_ids, Note, NotesError, Record};
 pub use side_by_side::side_by_side;
 pub use tolerance::Tolerances;
@@ -37,11 +37,13 @@ pub use tolerance::Tolerances;
 const COMMAND: &str = "command.txt";
 const COMMAND_BYTES_MAX: u64 = 1 << 20;
 
-/// A picture, and the name of its file without ending.
+/// A picture, the name of its file without ending, and the files that have its values.
 #[derive(Debug, Clone)]
 struct Picture {
     name: String,
     drawing: Drawing,
+    /// What they are called, such as the measure; and the files.
+    data: (String, Vec<Link>),
 }
 
 #[derive(Debug, Clone)]
@@ -52,11 +54,17 @@ enum Drawing {
 
 impl Picture {
     fn figure(name: impl Into<String>, figure: Figure) -> Self {
-        Self { name: file_name(&name.into()), drawing: Drawing::Figure(figure) }
+        Self { name: file_name(&name.into()), drawing: Drawing::Figure(figure), data: (String::new(), Vec::new()) }
     }
 
     fn matrix(name: impl Into<String>, matrix: Matrix) -> Self {
-        Self { name: file_name(&name.into()), drawing: Drawing::Matrix(matrix) }
+        Self { name: file_name(&name.into()), drawing: Drawing::Matrix(matrix), data: (String::new(), Vec::new()) }
+    }
+
+    /// With the files of the folder that have its values.
+    fn with_data(self, label: impl Into<String>, paths: impl IntoIterator<Item = String>) -> Self {
+        let link = |path: String| Link { name: path.rsplit('/').next().unwrap_or_default().to_owned(), path };
+        Self { data: (label.into(), paths.into_iter().map(link).collect()), ..self }
     }
 
     fn svg(&self) -> String {
@@ -64,6 +72,14 @@ impl Picture {
             Drawing::Figure(figure) => svg(figure),
             Drawing::Matrix(matrix) => matrix_svg(matrix),
         }
+    }
+
+    /// On the page of its folder: with links to its values and its file.
+    fn parts(self) -> Vec<Part> {
+        let (label, mut links) = self.data.clone();
+        let path = format!("figures/{}.svg", self.name);
+        links.push(Link { name: "figure as SVG".to_owned(), path });
+        vec![self.part(), Part::Links { label, links }]
     }
 
     fn part(self) -> Part {

@@ -53,6 +53,7 @@ pub fn unit(unit: &str) -> &str {
 }
 
 /// "goodput:first (Mbit/s)"
+#[must_use]
 pub fn with_unit(name: &str, of: &str) -> String {
     match unit(of) {
         "" => name.to_owned(),

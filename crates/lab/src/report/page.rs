@@ -17,6 +17,7 @@ const OPEN_PICTURES: usize = 12;
 pub(super) fn page(content: Content<'_>) -> Page {
     let summary = content.summary;
     let mut parts = vec![Part::Facts(head(&content))];
+    parts.extend(content.command.clone().map(Part::Command));
     if !summary.notes.is_empty() {
         parts.push(Part::Text(summary.notes.clone()));
     }
@@ -30,14 +31,22 @@ pub(super) fn page(content: Content<'_>) -> Page {
         parts.push(Part::Heading("Runs over time".to_owned()));
         parts.extend(left_out(content.runs.left_out));
         let is_open = content.runs.shown.len() == 1;
-        let group = |(title, picture): (String, Picture)| Part::Group { title, is_open, parts: vec![picture.part()] };
+        let group = |(title, picture): (String, Picture)| Part::Group { title, is_open, parts: picture.parts() };
         parts.extend(content.runs.shown.into_iter().map(group));
     }
     parts.extend(ran);
     Page {
-        title: summary.title.clone(),
+        title: title(summary, content.scenario.meant.len()),
         subtitle: format!("{}, {} backend", summary.versions.scenario, summary.versions.backend),
         parts,
+    }
+}
+
+/// The scenario's, which speaks of all points, and how many of them this folder has.
+fn title(summary: &Summary, meant: usize) -> String {
+    match summary.points.len() {
+        points if points == meant => summary.title.clone(),
+        points => format!("{} ({points} of {meant} points)", summary.title),
     }
 }
 
@@ -54,14 +63,13 @@ fn head(content: &Content<'_>) -> Vec<(String, String)> {
     let runs = format!("{} of {}: {points}, {repeats}", summary.runs_done, summary.runs);
     let mut facts = vec![fact("source", summary.source.clone()), fact("runs", runs)];
     if !summary.invalid.is_empty() {
-        facts.push(fact("invalid", format!("{} of them; they are in no measure", summary.invalid.len())));
+        facts.push(fact("invalid", format!("{} of them; no measure includes them", summary.invalid.len())));
     }
     if !summary.statements.is_empty() {
         let of = |meant| summary.statements.iter().filter(|judged| judged.verdict == meant).count();
         let (hold, fail, open) = (of(Verdict::Holds), of(Verdict::DoesNotHold), of(Verdict::NotEnoughData));
         facts.push(fact("statements", format!("{hold} hold, {fail} do not, {open} cannot be judged yet")));
     }
-    facts.extend(content.command.iter().map(|command| fact("command", command.clone())));
     facts.retain(|(_, value)| !value.is_empty());
     facts
 }
@@ -87,8 +95,8 @@ fn invalid(summary: &Summary) -> Vec<Part> {
         vec![place.into(), number(run.repeat + 1), number(run.tries), run.reasons.join("; ").into()]
     };
     let grid = Grid {
-        caption: "not to be believed, and in no measure; the same command tries them again".to_owned(),
-        head: ["place", "repeat", "tries", "what speaks against the last try"].map(str::to_owned).to_vec(),
+        caption: "invalid, and excluded from all measures; repeat the command to retry them".to_owned(),
+        head: ["place", "repeat", "tries", "why the last attempt is invalid"].map(str::to_owned).to_vec(),
         rows: summary.invalid.iter().map(row).collect(),
     };
     vec![Part::Heading("Invalid runs".to_owned()), Part::Grid(grid)]
@@ -104,17 +112,17 @@ fn statements(summary: &Summary) -> Vec<Part> {
     if summary.statements.is_empty() {
         return Vec::new();
     }
+    // A column without a word is none.
+    let is_told_where = summary.statements.iter().any(|judged| !judged.stands.is_empty());
     let row = |judged: &Judged| {
-        vec![
-            judged.id.as_str().into(),
-            judged.text.as_str().into(),
-            judged.stands.as_str().into(),
-            verdict(judged.verdict),
-        ]
+        let stands = is_told_where.then(|| Cell::from(judged.stands.as_str()));
+        let first = [judged.id.as_str().into(), judged.text.as_str().into()];
+        first.into_iter().chain(stands).chain([verdict(judged.verdict)]).collect()
     };
+    let head = ["id", "statement", "where", "verdict"].into_iter().filter(|head| is_told_where || *head != "where");
     let grid = Grid {
         caption: String::new(),
-        head: ["id", "statement", "where", "verdict"].map(str::to_owned).to_vec(),
+        head: head.map(str::to_owned).collect(),
         rows: summary.statements.iter().map(row).collect(),
     };
     let mut parts = vec![Part::Heading("Statements".to_owned()), Part::Grid(grid)];
@@ -134,7 +142,7 @@ fn verdict(verdict: Verdict) -> Cell {
 fn judged_by(judged: &Judged) -> Part {
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     for (number, check) in judged.checks.iter().enumerate() {
-        let needed = check.at_least.map_or_else(String::new, |least| format!(", at {least} places at least"));
+        let needed = check.at_least.map_or_else(String::new, |least| format!(", at {least} or more places"));
         for place in &check.places {
             rows.push(vec![
                 format!("{}{needed}", number + 1).into(),
@@ -160,7 +168,7 @@ fn paper(summary: &Summary) -> Vec<Part> {
     let row = |row: &PaperRow| {
         let error = row.error.map_or_else(String::new, |error| format!(" ± {}", number(error)));
         vec![
-            row.measure.as_str().into(),
+            heading(summary, &row.measure).into(),
             place(summary, &row.place).into(),
             row.stands.as_str().into(),
             unit(&row.unit).into(),
@@ -176,7 +184,7 @@ fn paper(summary: &Summary) -> Vec<Part> {
         head: head.map(str::to_owned).to_vec(),
         rows: summary.paper.iter().map(row).collect(),
     };
-    vec![Part::Heading("The paper's values, and ours".to_owned()), Part::Grid(grid)]
+    vec![Part::Heading("The paper's values and ours".to_owned()), Part::Grid(grid)]
 }
 
 fn sweeps(pictures: Vec<Picture>, summary: &Summary) -> Vec<Part> {
@@ -199,17 +207,21 @@ fn sweeps(pictures: Vec<Picture>, summary: &Summary) -> Vec<Part> {
     for (number, picture) in pictures.into_iter().enumerate() {
         let (name, place) = title(&picture);
         let title = if place.is_empty() { name } else { format!("{name}; {place}") };
-        parts.push(Part::Group { title, is_open: number < OPEN_PICTURES, parts: vec![picture.part()] });
+        parts.push(Part::Group { title, is_open: number < OPEN_PICTURES, parts: picture.parts() });
     }
     parts
 }
 
+/// A measure in words, or its name where a folder of an older version has none.
+fn heading<'a>(summary: &'a Summary, name: &'a str) -> &'a str {
+    summary.measures.get(name).map_or(name, |info| info.title.as_str())
+}
+
 fn measures(summary: &Summary) -> Vec<Part> {
     let axes: Vec<&String> = summary.axes.iter().map(|axis| &axis.name).collect();
-    let heads = summary
-        .wanted
-        .iter()
-        .map(|name| with_unit(name, summary.measures.get(name).map_or("", |info| info.unit.as_str())));
+    let heads = summary.wanted.iter().map(|name| {
+        with_unit(heading(summary, name), summary.measures.get(name).map_or("", |info| info.unit.as_str()))
+    });
     let head = axes.iter().map(|name| (*name).clone()).chain(["repeats".to_owned()]).chain(heads).collect();
     let row = |point: &PointSummary| {
         let place = axes.iter().map(|name| Cell::from(point.place.get(*name).cloned().unwrap_or_default()));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ccctl_series::{Axis, Figure, Line, Matrix, Panel, Point, Scale, Style};
 
-use super::number::unit;
+use super::number::{unit, with_unit};
 use super::Picture;
 use crate::measures::{range, Estimate, INTERVAL_REPEATS};
 use crate::run::{AxisInfo, MeasureInfo, PointSummary, Summary};
@@ -107,14 +107,16 @@ impl Drawer<'_> {
         let words = facet.iter().filter(|(name, _)| constant(name)).map(|(name, value)| format!("{name} = {value}"));
         let words = words.collect::<Vec<_>>().join(", ");
         let name = format!("{} {words}", self.name);
-        match self.layout {
+        let picture = match self.layout {
             Layout::Pairs(rows, columns) => {
                 self.matrix(facet, rows, columns, &words).map(|matrix| Picture::matrix(name, matrix))
             }
             Layout::Lines(x, lines) => {
                 self.figure(facet, x, *lines, &words).map(|figure| Picture::figure(name, figure))
             }
-        }
+        };
+        let files = ["measures.csv", "runs.csv"].map(str::to_owned);
+        picture.map(|picture| picture.with_data(format!("values (measure {})", self.name), files))
     }
 
     fn estimate(&self, facet: &Place, changed: &[(&AxisInfo, usize)]) -> Option<&Estimate> {
@@ -140,8 +142,14 @@ impl Drawer<'_> {
         values.iter().flatten().flatten().next()?;
         let named = |axis: &AxisInfo, places: &[usize]| places.iter().map(|at| axis.values[*at].clone()).collect();
         let is_asymmetry = self.name.starts_with("asymmetry");
-        // Where a measure has ends, colours go from end to end: 99 % beside 100 % is no contrast.
-        let ends = Some(range(self.name)).filter(|(least, most)| least.is_finite() && most.is_finite());
+        // Where a measure has ends, colours go from end to end: 99 % beside 100 % is no contrast. What has only a least
+        // value, such as a rate, begins there.
+        let most = values.iter().flatten().flatten().copied().fold(f64::MIN, f64::max);
+        let ends = match range(self.name) {
+            (least, _) if !least.is_finite() => None,
+            (least, end) if end.is_finite() => Some((least, end)),
+            (least, _) => Some((least, most)).filter(|_| most > least),
+        };
         Some(Matrix {
             title: self.title(),
             subtitle: words.to_owned(),
@@ -149,7 +157,7 @@ impl Drawer<'_> {
             rows: named(rows, &run_rows),
             column_label: columns.name.clone(),
             columns: named(columns, &run_columns),
-            value_label: self.name.to_owned(),
+            value_label: self.name.split(':').next().unwrap_or_default().to_owned(),
             value_unit: unit(&self.info.unit).to_owned(),
             values,
             middle: is_asymmetry.then_some(0.0),
@@ -158,14 +166,14 @@ impl Drawer<'_> {
     }
 
     fn title(&self) -> String {
-        format!("{}: {}", self.name, self.info.title)
+        with_unit(&self.info.title, &self.info.unit)
     }
 
     fn figure(&self, facet: &Place, x: &AxisInfo, lines: Option<&AxisInfo>, words: &str) -> Option<Figure> {
         let numbers = numbers(x);
         let label = |at: Option<usize>| match (lines, at) {
             (Some(axis), Some(at)) => axis.values[at].clone(),
-            _ => self.name.to_owned(),
+            _ => self.info.title.clone(),
         };
         let places: Vec<Option<usize>> = match lines {
             Some(axis) => (0..axis.values.len()).map(Some).collect(),
@@ -207,7 +215,7 @@ impl Drawer<'_> {
         lines.extend(of_runs);
         let (least, most) = range(self.name);
         let scale = Scale::Within(least, most);
-        let y = Axis { label: self.name.to_owned(), unit: unit(&self.info.unit).to_owned(), scale };
+        let y = Axis { label: self.info.title.clone(), unit: unit(&self.info.unit).to_owned(), scale };
         Some(Figure {
             title: self.title(),
             subtitle: words.to_owned(),
@@ -247,7 +255,7 @@ pub fn both(first: &Summary, second: &Summary, label: &str) -> Vec<Picture> {
                 panel.lines.extend(dashed);
             }
         }
-        joined.push(Picture { name: picture.name, drawing: Drawing::Figure(figure) });
+        joined.push(Picture::figure(picture.name, figure));
     }
     joined
 }

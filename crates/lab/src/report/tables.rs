@@ -89,5 +89,5 @@ fn begin<'a>(summary: &Summary, rows: impl Iterator<Item = &'a Row<'a>> + Clone)
 
 fn add(table: &mut Table, name: &str, values: Values) {
     let column = Column { name: name.to_owned(), unit: String::new(), values };
-    table.add(column).expect("columns have a value for each row, and axes have different names");
+    table.add(column).expect("columns have a value per row, and axes have different names");
 }

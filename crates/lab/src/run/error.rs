@@ -22,7 +22,7 @@ pub enum RunError {
         cause: BackendError,
     },
     /// The folder holds something else.
-    #[error("{folder} holds {what}; choose another folder")]
+    #[error("{folder} holds {what}; choose another folder: --out DIR")]
     Foreign {
         /// The folder.
         folder: PathBuf,
@@ -30,10 +30,10 @@ pub enum RunError {
         what: String,
     },
     /// Something else is where a folder of results must be.
-    #[error("{0} is a link or a file where a folder must be; remove it, or choose another folder")]
+    #[error("{0} is a link or a file where a folder must be; remove it, or choose another folder: --out DIR")]
     NotAFolder(PathBuf),
     /// Runs that would take more memory than there is.
-    #[error("{jobs} runs at once need about {need_mb} MB of memory, and {available_mb} MB are free; {remedy}")]
+    #[error("{jobs} parallel runs need about {need_mb} MB of memory, but {available_mb} MB are free; {remedy}")]
     Memory {
         /// Runs at once.
         jobs: usize,
@@ -45,13 +45,13 @@ pub enum RunError {
         remedy: &'static str,
     },
     /// The folder is not there, or not one of ccctl.
-    #[error("{0} holds no runs of ccctl; a folder that `ccctl lab run` has made")]
+    #[error("{0} has no runs of ccctl; name a folder that `ccctl lab run` has made")]
     NoRuns(PathBuf),
     /// Another ccctl writes to it.
-    #[error("{0} is in use by another ccctl; wait for it or choose another folder")]
+    #[error("{0} is in use by another ccctl; wait for it, or choose another folder: --out DIR")]
     Locked(PathBuf),
     /// A file of a folder is not what ccctl wrote.
-    #[error("{file}: {what}; remove it, and its run is done again")]
+    #[error("{file}: {what}; remove it and repeat the command: its run is made again")]
     Damaged {
         /// The file.
         file: PathBuf,

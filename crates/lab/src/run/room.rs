@@ -16,7 +16,7 @@ fn check_against(scenario: &Scenario, jobs: usize, available_bytes: u64) -> Resu
     if need <= available_bytes {
         return Ok(());
     }
-    let remedy = if jobs > 1 { "--jobs 1" } else { "a longer sample_interval, or fewer flows" };
+    let remedy = if jobs > 1 { "use --jobs 1" } else { "use a longer sample_interval or fewer flows" };
     Err(RunError::Memory { jobs, need_mb: need >> 20, available_mb: available_bytes >> 20, remedy })
 }
 
@@ -41,6 +41,9 @@ mod tests {
         assert!(available_bytes().unwrap() > 1 << 20);
         assert!(check_against(&scenario, 2, 64 << 20).is_ok());
         let error = check_against(&scenario, 1000, 64 << 20).unwrap_err().to_string();
-        assert!(error.starts_with("1000 runs at once need") && error.contains("64 MB are free; --jobs 1"), "{error}");
+        assert!(
+            error.starts_with("1000 parallel runs need") && error.contains("64 MB are free; use --jobs 1"),
+            "{error}"
+        );
     }
 }

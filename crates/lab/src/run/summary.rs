@@ -69,7 +69,7 @@ pub struct AxisInfo {
 pub struct MeasureInfo {
     /// "1" for a pure number.
     pub unit: String,
-    /// In a few words.
+    /// In words: "Goodput of the early flow".
     pub title: String,
 }
 
@@ -158,7 +158,10 @@ fn of_records(scenario: &Scenario, versions: Versions, records: &Records) -> Sum
         runs: units(scenario).len(),
         invalid: Vec::new(),
         axes: scenario.axes.iter().map(axis_info).collect(),
-        measures: references.iter().map(|(name, reference)| (name.clone(), measure_info(reference))).collect(),
+        measures: references
+            .iter()
+            .map(|(name, reference)| (name.clone(), measure_info(scenario, reference)))
+            .collect(),
         wanted: scenario.wanted.iter().map(Reference::to_string).collect(),
         points: found.points(&references),
         paper: found.paper(),
@@ -171,8 +174,10 @@ fn axis_info(axis: &Axis) -> AxisInfo {
     AxisInfo { name, values, unit, logarithmic: axis.logarithmic }
 }
 
-fn measure_info(reference: &Reference) -> MeasureInfo {
-    MeasureInfo { unit: reference.definition.unit.to_owned(), title: reference.definition.title.to_owned() }
+fn measure_info(scenario: &Scenario, reference: &Reference) -> MeasureInfo {
+    let groups = scenario.points.first().map_or(&[][..], |point| &point.setup.groups);
+    let count = |name: &str| groups.iter().find(|group| group.name == name).map_or(0, |group| group.schedule.len());
+    MeasureInfo { unit: reference.definition.unit.to_owned(), title: reference.heading(count) }
 }
 
 /// All measures of a summary, by name.

@@ -11,7 +11,7 @@ use crate::statements::Reader;
 
 /// The forms, for messages.
 const FORMS: &str =
-    "is with value, than or than_at; between; order; or monotone: docs/reference/scenarios.md shows each";
+    "use is with value, than or than_at; between; order; or monotone: docs/reference/scenarios.md shows each";
 
 /// All statements of a file.
 pub(crate) fn statements(reader: &Reader<'_>, all: &[file::Statement]) -> Result<Vec<Statement>, ScenarioError> {
@@ -19,19 +19,15 @@ pub(crate) fn statements(reader: &Reader<'_>, all: &[file::Statement]) -> Result
     for statement in all {
         let (id, span) = (statement.id.get_ref(), statement.id.span());
         if id.is_empty() || statements.iter().any(|known| known.id == *id) {
-            return Err(reader.place.wrong(
-                &span,
-                format!("a second statement {id:?}, or one without id"),
-                "another id",
-            ));
+            return Err(reader.place.wrong(&span, format!("the id {id:?} is empty or used twice"), "use another id"));
         }
         let checks = statement.check.get_ref().iter().map(|check| CheckReader { reader, check }.read());
         let checks = checks.collect::<Result<Vec<Check>, ScenarioError>>()?;
         let at_least = statement.at_least.as_ref().map_or(checks.len(), |count| *count.get_ref());
         if checks.is_empty() || at_least == 0 || at_least > checks.len() {
             let span = statement.at_least.as_ref().map_or(statement.check.span(), Spanned::span);
-            let cause = format!("{at_least} of {} checks", checks.len());
-            return Err(reader.place.wrong(&span, cause, "at least one check, and at_least up to their number"));
+            let cause = format!("at_least is {at_least} of {} checks", checks.len());
+            return Err(reader.place.wrong(&span, cause, "write at least one check, and at_least up to their number"));
         }
         let (text, stands) = (statement.text.clone(), statement.stands.clone());
         statements.push(Statement { id: id.clone(), text, stands, checks, at_least });
@@ -50,15 +46,15 @@ impl CheckReader<'_> {
         let at = self.reader.region(&check.at)?;
         let places = self.reader.points.iter().filter(|point| at.contains(point)).count();
         if places == 0 {
-            return Err(self.wrong("it is about no point that is run", "another at, or less exclude"));
+            return Err(self.wrong("no point of the sweep matches at", "change at, only or exclude"));
         }
         let at_least = check.at_least.as_ref().map(|count| *count.get_ref());
         if at_least == Some(0) {
-            return Err(self.wrong("at_least = 0 holds always", "at_least = 1, or none for all"));
+            return Err(self.wrong("at_least = 0 always holds", "use at_least = 1 or more, or leave it out for all"));
         }
         let kinds = [check.is.is_some(), check.between.is_some(), check.order.is_some(), check.monotone.is_some()];
         if kinds.into_iter().filter(|is_there| *is_there).count() != 1 {
-            return Err(self.wrong("a check has exactly one of is, between, order, monotone", FORMS));
+            return Err(self.wrong("a check needs exactly one of is, between, order, monotone", FORMS));
         }
         let form = if let Some(relation) = &check.is {
             self.comparison(*relation.get_ref())?
@@ -80,8 +76,9 @@ impl CheckReader<'_> {
         match right.into_iter().find(|place| !self.reader.points.contains(&place.as_slice())) {
             None => Ok(()),
             Some(place) => {
-                let cause = format!("it compares with a point that is not run: {}", label(self.reader.axes, &place));
-                Err(self.wrong(cause, "another at or than_at, or less exclude"))
+                let cause =
+                    format!("the check compares with a point that is not run: {}", label(self.reader.axes, &place));
+                Err(self.wrong(cause, "change at, than_at, only or exclude"))
             }
         }
     }
@@ -92,21 +89,22 @@ impl CheckReader<'_> {
 
     fn measure(&self) -> Result<Reference, ScenarioError> {
         let measure = self.check.get_ref().measure.as_ref();
-        let measure = measure.ok_or_else(|| self.wrong("the check names no measure", "measure = \"goodput:GROUP\""))?;
+        let measure =
+            measure.ok_or_else(|| self.wrong("the check names no measure", "add measure = \"goodput:GROUP\""))?;
         self.reader.reference(measure)
     }
 
     fn tolerance(&self, relation: Relation) -> Result<Tolerance, ScenarioError> {
         let check = self.check.get_ref();
-        let remedy = "within = \"5 %\" or within_errors = 2, with is = \"=\"";
+        let remedy = "add within = \"5 %\" or within_errors = 2, with is = \"=\"";
         match (relation, &check.within, &check.within_errors) {
             (Relation::Equal, Some(share), None) => Ok(Tolerance::Share(share.get_ref().0)),
             (Relation::Equal, None, Some(errors)) if *errors.get_ref() > 0.0 => {
                 Ok(Tolerance::Errors(*errors.get_ref()))
             }
-            (Relation::Equal, ..) => Err(self.wrong("equal, but for which tolerance?", remedy)),
+            (Relation::Equal, ..) => Err(self.wrong("a check for equality needs a tolerance", remedy)),
             (_, None, None) => Ok(Tolerance::Share(0.0)),
-            _ => Err(self.wrong("a tolerance, but no equality", remedy)),
+            _ => Err(self.wrong("only a check for equality takes a tolerance", remedy)),
         }
     }
 
@@ -115,17 +113,21 @@ impl CheckReader<'_> {
         let (measure, tolerance) = (self.measure()?, self.tolerance(relation)?);
         if let Some(value) = &check.value {
             if check.than.is_some() || check.than_at.is_some() || check.times.is_some() {
-                return Err(self.wrong("a number on the right, and something else", "value alone, or than and than_at"));
+                return Err(self.wrong("the check has both value and than", "use value alone, or than and than_at"));
             }
             return Ok(Form::Number { measure, relation, value: *value.get_ref(), tolerance });
         }
         if check.than.is_none() && check.than_at.is_none() {
-            return Err(self.wrong("nothing on the right side", "value = 1, than = \"MEASURE\" or than_at = { ... }"));
+            return Err(
+                self.wrong("the check has no right side", "add value = 1, than = \"MEASURE\" or than_at = { ... }")
+            );
         }
         let than = check.than.as_ref().map_or_else(|| Ok(measure.clone()), |than| self.reader.reference(than))?;
         if than.definition.unit != measure.definition.unit {
             let (left, right) = (measure.definition.unit, than.definition.unit);
-            return Err(self.wrong(format!("{measure} is in {left}, {than} in {right}"), "measures of one unit"));
+            return Err(
+                self.wrong(format!("{measure} is in {left}, {than} in {right}"), "compare measures of the same unit")
+            );
         }
         let than_at = check.than_at.as_ref().map_or_else(|| Ok(<_>::default()), |at| self.reader.region(at))?;
         let times = check.times.as_ref().map_or(1.0, |times| *times.get_ref());
@@ -135,7 +137,7 @@ impl CheckReader<'_> {
     fn between(&self, between: &Spanned<[f64; 2]>) -> Result<Form, ScenarioError> {
         let [low, high] = *between.get_ref();
         if low > high {
-            return Err(self.reader.place.wrong(&between.span(), "the range is empty", "between = [LOW, HIGH]"));
+            return Err(self.reader.place.wrong(&between.span(), "the range is empty", "write between = [LOW, HIGH]"));
         }
         Ok(Form::Between { measure: self.measure()?, low, high })
     }
@@ -143,16 +145,23 @@ impl CheckReader<'_> {
     fn course(&self) -> Result<Form, ScenarioError> {
         let check = self.check.get_ref();
         if !check.measures.is_empty() {
-            let order =
-                check.order.as_ref().ok_or_else(|| self.wrong("measures have an order", "order, not monotone"))?;
+            let order = check
+                .order
+                .as_ref()
+                .ok_or_else(|| self.wrong("a list of measures needs an order", "use order, not monotone"))?;
             let measures = check.measures.iter().map(|measure| self.reader.reference(measure));
             let measures = measures.collect::<Result<Vec<Reference>, ScenarioError>>()?;
             if measures.len() < 2 || check.measure.is_some() || check.over.is_some() {
-                return Err(self.wrong("an order of measures needs two or more, and nothing else", FORMS));
+                return Err(
+                    self.wrong("an order of measures needs two or more measures, and neither measure nor over", FORMS)
+                );
             }
             return Ok(Form::Measures { measures, order: *order.get_ref() });
         }
-        let over = check.over.as_ref().ok_or_else(|| self.wrong("no axis", "over = \"AXIS\", or measures = [...]"))?;
+        let over = check
+            .over
+            .as_ref()
+            .ok_or_else(|| self.wrong("the check names no axis", "add over = \"AXIS\", or measures = [...]"))?;
         let axis = self.reader.axes.iter().position(|axis| axis.name == *over.get_ref()).ok_or_else(|| {
             let remedy = did_you_mean(over.get_ref(), self.reader.axes.iter().map(|axis| axis.name.as_str()));
             self.reader.place.wrong(&over.span(), format!("the sweep has no axis {:?}", over.get_ref()), remedy)
@@ -163,7 +172,7 @@ impl CheckReader<'_> {
             (None, Some(monotone)) => {
                 Course::But(*monotone.get_ref(), check.slack.as_ref().map_or(0.0, |slack| slack.get_ref().0))
             }
-            (None, None) => return Err(self.wrong("no course", FORMS)),
+            (None, None) => return Err(self.wrong("the check has neither order nor monotone", FORMS)),
         };
         Ok(Form::Axis { measure: self.measure()?, axis, along, course })
     }
@@ -180,7 +189,7 @@ impl CheckReader<'_> {
         let along = check.along.iter().map(position).collect::<Result<Vec<usize>, ScenarioError>>()?;
         let along = if along.is_empty() { (0..axis.values.len()).collect() } else { along };
         if along.len() < 2 {
-            return Err(self.wrong("a course of one value", "two values or more"));
+            return Err(self.wrong("the check has one value on its axis", "use two values or more"));
         }
         Ok(along)
     }
@@ -204,7 +213,7 @@ impl CheckReader<'_> {
             ("measures", !check.measures.is_empty() && !matches!(form, Form::Measures { .. })),
         ];
         match unread.into_iter().find(|(_, is_there)| *is_there) {
-            Some((key, _)) => Err(self.wrong(format!("{key} has no meaning in this check"), FORMS)),
+            Some((key, _)) => Err(self.wrong(format!("this check does not use {key}"), FORMS)),
             None => Ok(()),
         }
     }

@@ -63,7 +63,7 @@ impl<'a> Reader<'a> {
             let is_theirs =
                 |(group, name): &&(String, String)| name == field && (groups.is_empty() || groups.contains(group));
             if !self.fields.iter().any(|known| is_theirs(&known)) {
-                let cause = format!("no algorithm of these flows keeps a field {field:?}");
+                let cause = format!("no algorithm of these flows has a state field {field:?}");
                 let known = self.fields.iter().filter(|(group, _)| groups.is_empty() || groups.contains(group));
                 let remedy = did_you_mean(field, known.map(|(_, name)| name.as_str()));
                 return Err(wrong((cause, remedy)));
@@ -83,8 +83,8 @@ impl<'a> Reader<'a> {
         let region = baseline.map(|baseline| self.region(baseline)).transpose()?;
         if let (Some(region), Some(baseline)) = (&region, baseline) {
             if region.positions.is_empty() || region.positions.values().any(|positions| positions.len() != 1) {
-                let remedy = "one value for each axis that it changes: baseline = { newcomer = \"reno\" }";
-                return Err(self.place.wrong(&baseline.span(), "the baseline is not one point", remedy));
+                let remedy = "give one value for each axis that it changes: baseline = { newcomer = \"reno\" }";
+                return Err(self.place.wrong(&baseline.span(), "the baseline is not a single point", remedy));
             }
         }
         let texts = file.measures.wanted.iter().chain(file.paper.iter().map(|paper| &paper.measure));
@@ -93,8 +93,8 @@ impl<'a> Reader<'a> {
         for text in texts {
             let reference = self.reference(text)?;
             if reference.definition.needs_baseline && region.is_none() {
-                let cause = format!("{} compares with a baseline, and there is none", reference.name);
-                return Err(self.place.wrong(&text.span(), cause, "[measures] baseline = { AXIS = VALUE }"));
+                let cause = format!("{} compares with a baseline, but the scenario has none", reference.name);
+                return Err(self.place.wrong(&text.span(), cause, "add [measures] baseline = { AXIS = VALUE }"));
             }
         }
         Ok(region)
@@ -118,9 +118,9 @@ impl<'a> Reader<'a> {
             return Ok(None); // left out by `only` or `exclude`
         }
         let [position] = places[..] else {
-            let cause = format!("the paper's value is about {} points that are run", places.len());
+            let cause = format!("the paper's value matches {} points of the sweep", places.len());
             let span = if value.at.get_ref().is_empty() { value.measure.span() } else { value.at.span() };
-            return Err(self.place.wrong(&span, cause, "at = { ... } with one value for each axis"));
+            return Err(self.place.wrong(&span, cause, "write at = { ... } with one value for each axis"));
         };
         let unit = measure.definition.unit;
         let factor = if measure.state_field().is_some() { Some(1.0) } else { conversion(value.unit.get_ref(), unit) };

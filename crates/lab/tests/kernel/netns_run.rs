@@ -201,7 +201,7 @@ fn an_invalid_run_is_shown_and_is_no_result() {
         let output = command(&scratch, &[&run[..], &["--retries", "1"]].concat()).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         assert_eq!(output.status.code(), Some(6), "{text}{}", String::from_utf8_lossy(&output.stderr));
-        assert!(text.contains("0 runs made, 0 there before, 1 invalid"), "{text}");
+        assert!(text.contains("0 runs made, 0 existed already, 1 invalid"), "{text}");
         assert!(text.contains("invalid after 2 tries: repeat 1: ") && text.contains("late by more than 1ns"), "{text}");
         assert_eq!(scratch.units("ccctl-lab/two-netns"), 0);
         let summary = scratch.json("ccctl-lab/two-netns/summary.json");
@@ -228,7 +228,7 @@ fn netem_carries_packets_or_is_refused() {
         }
         assert_eq!(output.status.code(), Some(code::HOST), "{said}");
         assert!(said.lines().count() <= 2 && said.contains("cannot run here: netem: "), "{said}");
-        assert!(said.contains("try: --path emulator"), "{said}");
+        assert!(said.contains("try: use --path emulator"), "{said}");
         assert!(!scratch.path("ccctl-lab").exists(), "something was made");
     });
 }
@@ -248,8 +248,8 @@ fn what_cannot_be_is_refused_before_anything_is_made() {
         };
         let asked = ["run", "./two.toml", "./codel.toml", "--backend", "netns"];
         let words = [
-            "ccctl-lab: codel: the netns backend has no CoDel",
-            "try: --backend sim, or another value of link.l.queue.kind",
+            "ccctl-lab: codel: the netns backend does not support CoDel",
+            "try: use --backend sim, or change link.l.queue.kind",
         ];
         refused(&mut command(&scratch, &asked), code::USAGE, &words);
         let mut by_nobody = command(&scratch, &["run", "./two.toml", "--backend", "netns"]);

@@ -82,7 +82,7 @@ fn ctrl_c_leaves_nothing() {
         let pid = running.pid;
         let (code, text) = running.end(Signal::SIGINT);
         assert_eq!(code, Some(6), "{text}");
-        assert!(text.contains("stopped, the same command goes on in stopped/long-netns"), "{text}");
+        assert!(text.contains("stopped: repeat the command to continue in stopped/long-netns"), "{text}");
         assert!(names().is_empty() && Namespace::of_process(pid).is_empty());
     });
 }
@@ -100,8 +100,8 @@ fn what_a_kill_leaves_goes_with_clean_too() {
         assert_eq!(removed["removed_namespaces"].as_array().unwrap().len(), NAMESPACES);
         assert!(Namespace::of_process(pid).is_empty());
         assert_eq!(names(), alive.instances());
-        let running = format!("left: {NAMESPACES} namespaces of process {}, as it runs\n", alive.pid);
-        assert_eq!(scratch.done(&["clean"]), format!("nothing is left of killed runs\n{running}"));
+        let running = format!("kept: {NAMESPACES} namespaces of process {}, which is still running\n", alive.pid);
+        assert_eq!(scratch.done(&["clean"]), format!("there is nothing to clean up\n{running}"));
         assert_eq!(alive.end(Signal::SIGINT).0, Some(6));
     });
 }

@@ -138,7 +138,7 @@ fn reverse_traffic_makes_the_way_back_a_link() {
     assert!(scenario(&text).unwrap().points[0].setup.links[0].back_is_link);
     assert!(!scenario(WEIGLE).unwrap().points[0].setup.links[0].back_is_link);
     let error = scenario(&text.replace("delay = \"48 ms\"", "delay = \"48 ms\"\nback = \"delay\"")).unwrap_err();
-    assert!(error.to_string().contains("whose way back is a delay"), "{error}");
+    assert!(error.to_string().contains("whose reverse path is only a delay"), "{error}");
 }
 
 #[test]

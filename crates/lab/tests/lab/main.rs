@@ -8,6 +8,7 @@ mod good_scenarios;
 mod invalid;
 mod judging;
 mod measuring;
+mod pictures;
 mod reproduction;
 mod running;
 #[path = "../support/scratch.rs"]

@@ -187,7 +187,7 @@ fn folders_that_do_not_fit_are_refused() {
     let sim = made_up(scratch.path("small"), &Sim, &[], [90.0, 90.0]);
     let kernel = made_up(scratch.path("small-netns"), &Kernel, &[ONE_POINT], [9.0, 9.0]);
     let refused = |folders: &[&PathBuf]| page(folders, &BTreeMap::new()).unwrap_err().to_string();
-    assert!(refused(&[&kernel]).contains("a result of small on the kernel and none of the simulator; "));
+    assert!(refused(&[&kernel]).contains("a result of small on the kernel, but none of the simulator; "));
     assert!(refused(&[&sim, &sim]).contains("a second result of small in the simulator; "));
     assert!(refused(&[&sim, &kernel, &kernel]).contains("a second result of small on the kernel; "));
 }

@@ -51,10 +51,13 @@ fn attack_scenarios_that_ask_for_much_memory() {
     let folder = Scratch::new("attack-memory");
     fs::write(folder.path("small.toml"), SMALL).unwrap();
     let cases: [(&str, &[&str]); 4] = [
-        ("run.repeats=1000000000", &["4000000000 runs", "up to 1000000", "try: fewer repeats"]),
+        (
+            "run.repeats=1000000000",
+            &["4000000000 runs", "the limit of a scenario is 1000000", "try: use fewer repeats"],
+        ),
         ("run.repeats=4294967295", &["17179869180 runs"]),
-        ("flows.a.count=100000", &["MB of memory", "100001 flows", "try: a smaller count"]),
-        ("run.sample_interval=\"1 us\"", &["MB of memory", "60000000 samples of 2 flows", "try: a longer sample"]),
+        ("flows.a.count=100000", &["MB of memory", "100001 flows", "try: use a smaller count"]),
+        ("run.sample_interval=\"1 us\"", &["MB of memory", "60000000 samples of 2 flows", "try: use a longer sample"]),
     ];
     for (change, words) in cases {
         refused(&folder, &["run", "./small.toml", "--no-paper", "--set", change], 2, words);
@@ -83,7 +86,7 @@ fn attack_scenario_that_is_no_file() {
     symlink("/dev/zero", folder.path("zero.toml")).unwrap();
     refused(&folder, &["run", "./zero.toml"], 2, &["not a regular file"]);
     fs::File::create(folder.path("hole.toml")).unwrap().set_len(4 << 30).unwrap();
-    refused(&folder, &["run", "./hole.toml"], 2, &["longer than 1048576 bytes"]);
+    refused(&folder, &["run", "./hole.toml"], 2, &["the limit is 1048576 bytes"]);
 }
 
 /// Results are written by root, too: a link in a folder of results must not say where.

@@ -58,15 +58,20 @@ fn the_page_holds_what_the_summary_says() {
         let cell = |name: &str| &row[head.iter().position(|it| it.split(" (").next() == Some(name)).unwrap()];
         assert_eq!(cell("algorithm"), point["place"]["algorithm"].as_str().unwrap());
         assert_eq!(cell("repeats"), "3");
-        for name in ["asymmetry:a/b", "goodput:a", "utilisation:l"] {
-            let (shown, value) = (numbers(cell(name)), &point["measures"][name]);
+        let headed = [
+            ("asymmetry:a/b", "Asymmetry A of a and b"),
+            ("goodput:a", "Goodput of the a flow"),
+            ("utilisation:l", "Use of link l"),
+        ];
+        for (name, heading) in headed {
+            let (shown, value) = (numbers(cell(heading)), &point["measures"][name]);
             assert!(near(shown[0], value["mean"].as_f64().unwrap(), 4), "{name}: {shown:?} {value}");
             assert!(near(shown[1], value["half_width_95"].as_f64().unwrap(), 2), "{name}: {shown:?} {value}");
         }
     }
 
     let (_, rows) = tables.iter().find(|(head, _)| head.contains(&"paper ± standard error".to_owned())).unwrap();
-    assert_eq!((rows[0][0].as_str(), rows[0][4].as_str()), ("goodput:a", "50"));
+    assert_eq!((rows[0][0].as_str(), rows[0][4].as_str()), ("Goodput of the a flow", "50"));
     let ours = summary["points"][0]["measures"]["goodput:a"]["mean"].as_f64().unwrap();
     assert!(near(numbers(&rows[0][5])[0], ours, 4));
     let off: f64 = rows[0][6].parse().unwrap();
@@ -80,6 +85,31 @@ fn the_page_holds_what_the_summary_says() {
     assert_eq!(pictures, 3 + 4);
     let drawn = fs::read_dir(scratch.path("ccctl-lab/small/figures")).unwrap().flatten().count();
     assert_eq!(drawn, 3 + 4);
+}
+
+/// Of four points one: the heading says so, and each figure has its values beside it.
+#[test]
+fn a_page_says_what_it_has_and_where_its_values_are() {
+    let scratch = Scratch::new("part-of-a-page");
+    scratch.done(&["run", "./small.toml", "--only", "buffer=20 % BDP", "--repeats", "1"]);
+    let text = String::from_utf8(scratch.bytes("ccctl-lab/small/index.html")).unwrap();
+    let page = parsed(&text);
+    let tag = |name: &str| page.descendants().find(|node| node.has_tag_name(name)).unwrap();
+    assert_eq!(text_of(tag("h1")), "small & <simple> (2 of 4 points)");
+    let command = page.descendants().find(|node| node.attribute("class") == Some("command")).unwrap();
+    assert_eq!(text_of(command), "ccctl lab run ./small.toml --only 'buffer=20 % BDP' --repeats 1");
+    let titles: Vec<String> = page.descendants().filter(|it| it.has_tag_name("summary")).map(text_of).collect();
+    assert!(titles.contains(&"Goodput of the a flow (Mbit/s)".to_owned()), "{titles:?}");
+    let links = page.descendants().filter(|node| node.has_tag_name("a")).filter_map(|node| node.attribute("href"));
+    let files: Vec<&str> = links.filter(|address| !address.starts_with('#')).collect();
+    for file in &files {
+        assert!(scratch.path("ccctl-lab/small").join(file).is_file(), "{file} of {files:?}");
+    }
+    for file in ["measures.csv", "figures/goodput-a.svg", "series/00000-r0/flow-a-0.csv", "series/00000-r0/link-l.csv"]
+    {
+        assert!(files.contains(&file), "{file} of {files:?}");
+    }
+    assert!(text.contains("loss, a (cubic)"), "losses are marked in the runs over time");
 }
 
 #[test]
@@ -197,5 +227,5 @@ fn the_page_is_opened_on_request() {
 
     let nothing = scratch.command(&["report", "ccctl-lab/small", "--open"]).env("PATH", "").output().unwrap();
     assert!(nothing.status.success());
-    assert!(String::from_utf8_lossy(&nothing.stderr).contains("nothing here opens ccctl-lab/small/index.html"));
+    assert!(String::from_utf8_lossy(&nothing.stderr).contains("cannot open ccctl-lab/small/index.html in a browser"));
 }

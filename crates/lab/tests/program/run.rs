@@ -28,6 +28,9 @@ fn every_shipped_scenario_is_listed_and_can_be_run() {
     // Six algorithms in both places, three buffers.
     assert_eq!(pairs["points"], 6 * 6 * 3);
     assert!(scratch.done(&["list"]).lines().any(|line| line.starts_with("s4-pairs ")));
+    // The first run that the guide names takes no longer than one waits.
+    let demo = rows.iter().find(|row| row["name"] == "demo").unwrap();
+    assert!(demo["processor_s"].as_f64().unwrap() <= 15.0, "{demo}");
 }
 
 #[test]
@@ -87,12 +90,25 @@ fn what_show_prints_can_be_run() {
 fn a_second_run_finds_everything_there() {
     let scratch = Scratch::new("again");
     let first = scratch.done(&["run", "./small.toml", "--repeats", "1"]);
-    assert!(first.contains("small: 4 runs made, 0 there before"), "{first}");
-    assert!(first.contains("1 statement holds, 1 not borne out (T-2)"), "{first}");
+    assert!(first.contains("small: 4 runs made, 0 existed already"), "{first}");
+    assert!(first.contains("1 statement holds, 1 not supported (T-2)"), "{first}");
     assert!(first.trim_end().ends_with("ccctl-lab/small/index.html"), "{first}");
+    // The measures of the four points, as in the summary.
+    let lines: Vec<&str> = first.lines().collect();
+    let head = lines.iter().position(|line| line.starts_with("ALGORITHM")).unwrap();
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(words(lines[head])[..4], ["ALGORITHM", "BUFFER", "asymmetry:a/b", "goodput:a"]);
+    let summary = scratch.json("ccctl-lab/small/summary.json");
+    for (line, point) in lines[head + 1..head + 5].iter().zip(summary["points"].as_array().unwrap()) {
+        let words = words(line);
+        assert_eq!(words[0], point["place"]["algorithm"].as_str().unwrap(), "{first}");
+        let shown: f64 = words[5].parse().unwrap(); // cubic 20 % BDP ASYMMETRY GOODPUT USE
+        let goodput = point["measures"]["goodput:a"]["mean"].as_f64().unwrap();
+        assert!((shown - goodput).abs() < 0.01, "{line} {goodput}");
+    }
     let before = crate::scratch::files(&scratch.path("ccctl-lab/small"));
     let again = scratch.done(&["run", "./small.toml", "--repeats", "1"]);
-    assert!(again.contains("small: 0 runs made, 4 there before"), "{again}");
+    assert!(again.contains("small: 0 runs made, 4 existed already"), "{again}");
     assert!(before == crate::scratch::files(&scratch.path("ccctl-lab/small")));
     // A third repeat is run beside those that are there; another seed is another experiment.
     let more: Value =
@@ -177,10 +193,10 @@ fn after_ctrl_c_and_after_a_kill_the_same_command_goes_on() {
         assert!((1..12).contains(&kept), "{kept}");
         if signal == Signal::SIGINT {
             let text = String::from_utf8(output.stdout).unwrap();
-            assert!(text.contains("stopped, the same command goes on in stopped/small"), "{text}");
+            assert!(text.contains("stopped: repeat the command to continue in stopped/small"), "{text}");
         }
         let text = scratch.done(&["run", "./small.toml", "--out", out]);
-        assert!(text.contains(&format!("{} made, {kept} there before", ccctl_count(12 - kept))), "{text}");
+        assert!(text.contains(&format!("{} made, {kept} existed already", ccctl_count(12 - kept))), "{text}");
         assert_same_folders(&scratch.path("whole/small"), &scratch.path(&format!("{out}/small")));
     }
 }
@@ -247,6 +263,6 @@ fn the_pairs_of_s4_run_in_short() {
     let text = scratch.done(&short);
     assert!(text.contains("s4-pairs: 2 runs made"), "{text}");
     let page = String::from_utf8(scratch.bytes("ccctl-lab/s4-pairs/index.html")).unwrap();
-    assert!(page.contains("asymmetry:first/second"));
+    assert!(page.contains("Asymmetry A of first and second") && page.contains("(2 of 108 points)"));
     assert!(page.len() < 5_000_000);
 }

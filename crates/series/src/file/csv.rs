@@ -247,7 +247,7 @@ fn comment(input: &mut impl BufRead) -> io::Result<Result<String, String>> {
     let mut line = Vec::new();
     input.by_ref().take(MAX_RECORD_BYTES as u64 + 1).read_until(b'\n', &mut line)?;
     if line.len() > MAX_RECORD_BYTES {
-        return Ok(Err(format!("longer than {MAX_RECORD_BYTES} bytes")));
+        return Ok(Err(format!("too long: the limit is {MAX_RECORD_BYTES} bytes")));
     }
     Ok(String::from_utf8(line).map_err(|_| "not UTF-8".into()))
 }
@@ -284,15 +284,15 @@ impl Fields {
             match result {
                 ReadRecordResult::InputEmpty => {}
                 ReadRecordResult::OutputFull if written >= MAX_RECORD_BYTES => {
-                    return Ok(Err(format!("a record of more than {MAX_RECORD_BYTES} bytes")));
+                    return Ok(Err(format!("the record is too long: the limit is {MAX_RECORD_BYTES} bytes")));
                 }
                 ReadRecordResult::OutputFull => self.text.resize(self.text.len() * 2, 0),
                 ReadRecordResult::OutputEndsFull if self.count >= MAX_COLUMNS => {
-                    return Ok(Err(format!("more than {MAX_COLUMNS} columns")));
+                    return Ok(Err(format!("too many columns: the limit is {MAX_COLUMNS}")));
                 }
                 ReadRecordResult::OutputEndsFull => self.ends.resize(self.ends.len() * 2, 0),
                 ReadRecordResult::Record | ReadRecordResult::End if quotes % 2 == 1 => {
-                    return Ok(Err("a quote is not closed".into()));
+                    return Ok(Err("a quotation mark is not closed".into()));
                 }
                 ReadRecordResult::Record | ReadRecordResult::End => return Ok(Ok(lines)),
             }

@@ -39,9 +39,8 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
 /// The content of a regular file of at most this many bytes.
 pub fn read_regular(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     let file = open_regular(path)?;
-    let too_long = || {
-        io::Error::new(io::ErrorKind::FileTooLarge, format!("it is longer than {most_bytes} bytes, and is not read"))
-    };
+    let too_long =
+        || io::Error::new(io::ErrorKind::FileTooLarge, format!("it is too long: the limit is {most_bytes} bytes"));
     if file.metadata()?.len() > most_bytes {
         return Err(too_long());
     }
@@ -86,18 +85,21 @@ impl Budget {
     /// May a table be this large?
     pub fn check(&self, columns: usize, rows: usize) -> Result<(), String> {
         if columns > MAX_COLUMNS {
-            return Err(format!("more than {MAX_COLUMNS} columns"));
+            return Err(format!("too many columns: the limit is {MAX_COLUMNS}"));
         }
         match columns.checked_mul(rows) {
             Some(cells) if cells <= self.cells => Ok(()),
-            _ => Err(format!("{columns} columns and {rows} rows; of a file this long, {} values are read", self.cells)),
+            _ => Err(format!(
+                "{columns} columns and {rows} rows: the limit for a file of this length is {} values",
+                self.cells
+            )),
         }
     }
 
     /// Takes room for a word.
     pub fn take_text(&mut self, bytes: usize) -> Result<(), String> {
         let left = self.text_bytes.checked_sub(bytes);
-        self.text_bytes = left.ok_or(format!("more than {MAX_TEXT_BYTES} bytes of words"))?;
+        self.text_bytes = left.ok_or(format!("too much text: the limit is {MAX_TEXT_BYTES} bytes"))?;
         Ok(())
     }
 }

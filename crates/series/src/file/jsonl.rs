@@ -78,7 +78,7 @@ pub fn decode(file: File, budget: &mut Budget, path: &Path) -> Result<Table, Fil
         }
         let bad = |what: String| bad_line(path, number, what);
         if line.len() > MAX_RECORD_BYTES {
-            return Err(bad(format!("longer than {MAX_RECORD_BYTES} bytes")));
+            return Err(bad(format!("too long: the limit is {MAX_RECORD_BYTES} bytes")));
         }
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
@@ -129,7 +129,7 @@ fn decode_header(
                 "units" => columns.named(&name).unit = value,
                 "kinds" => {
                     let kind = Kind::named(&value);
-                    columns.named(&name).declare(kind.ok_or(format!("kinds.{name}: no such kind as {value}"))?);
+                    columns.named(&name).declare(kind.ok_or(format!("kinds.{name}: {value} is not a kind of column"))?);
                 }
                 _ => return Err(format!("{part} is not one of facts, units, kinds")),
             }
@@ -161,9 +161,9 @@ fn decode_value(value: Json, column: &Growing) -> Result<Option<Value>, String> 
         Json::Number(number) => match number.as_i64() {
             Some(whole) => Value::Integer(whole),
             None if number.is_u64() && column.kind() != Some(Kind::Real) => {
-                return Err(format!("{number} is beyond 2^63 - 1"));
+                return Err(format!("{number} exceeds 2^63 - 1"));
             }
-            None => Value::Real(number.as_f64().ok_or(format!("{number} is not a number that fits"))?),
+            None => Value::Real(number.as_f64().ok_or(format!("{number} does not fit into 64 bits"))?),
         },
         Json::String(text) => match (column.kind(), text.as_str()) {
             (Some(Kind::Real), "NaN") => Value::Real(f64::NAN),

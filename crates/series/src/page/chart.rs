@@ -17,7 +17,7 @@ const COLUMNS: usize = 8000;
 const X_DIGITS: usize = 10;
 const Y_DIGITS: usize = 6;
 
-pub fn write(figure: &Figure, out: &mut String) {
+pub fn write(figure: &Figure, id: &str, out: &mut String) {
     let drawing = Drawing::new(figure);
     let picture = draw(&drawing);
     let label = escape(&figure.title);
@@ -26,7 +26,7 @@ pub fn write(figure: &Figure, out: &mut String) {
     let data = data.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
     let _ = writeln!(
         out,
-        "<figure class=\"chart\" tabindex=\"0\" aria-label=\"{label}\">\n{}\
+        "<figure class=\"chart\" id=\"{id}\" tabindex=\"0\" aria-label=\"{label}\">\n<div class=\"scroll\">\n{}</div>\n\
          <script type=\"application/json\">{data}</script>\n</figure>",
         without_namespace(&picture)
     );

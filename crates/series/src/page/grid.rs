@@ -5,6 +5,9 @@ use std::fmt::Write as _;
 
 use crate::svg::text::escape;
 
+/// A cell with more letters is a sentence.
+const SENTENCE_LETTERS: usize = 40;
+
 /// A table; a click on a column's head sorts it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Grid {
@@ -42,7 +45,8 @@ impl Grid {
     pub(super) fn write(&self, out: &mut String) {
         let numeric: Vec<_> = (0..self.head.len()).map(|column| self.is_numeric(column)).collect();
         let class = |column: usize| if numeric.get(column) == Some(&true) { "number" } else { "" };
-        out.push_str("<div class=\"grid\"><table>\n");
+        let stacks = if self.has_sentences() { " stack" } else { "" };
+        let _ = writeln!(out, "<div class=\"grid{stacks}\"><table>");
         if !self.caption.is_empty() {
             let _ = writeln!(out, "<caption>{}</caption>", escape(&self.caption));
         }
@@ -54,11 +58,17 @@ impl Grid {
         for row in &self.rows {
             out.push_str("<tr>");
             for (column, cell) in row.iter().enumerate() {
-                cell.write(class(column), out);
+                let head = self.head.get(column).filter(|_| !stacks.is_empty());
+                cell.write(class(column), head.map_or("", String::as_str), out);
             }
             out.push_str("</tr>\n");
         }
         out.push_str("</tbody>\n</table></div>\n");
+    }
+
+    /// Cells that are long to read: on a narrow screen their rows are written below each other, with the head of each cell.
+    fn has_sentences(&self) -> bool {
+        self.rows.iter().flatten().any(|cell| cell.text.chars().count() > SENTENCE_LETTERS)
     }
 
     /// All cells of the column that hold anything begin with a number.
@@ -70,13 +80,14 @@ impl Grid {
 
 impl Cell {
     /// The verdict is in a sign before the words too, for those who do not see its colour.
-    fn write(&self, class: &str, out: &mut String) {
+    fn write(&self, class: &str, head: &str, out: &mut String) {
         let (verdict, sign) = match self.holds {
             None => ("", ""),
             Some(true) => (" holds", "<span aria-label=\"holds\">\u{2713}</span> "),
             Some(false) => (" fails", "<span aria-label=\"does not hold\">\u{2717}</span> "),
         };
-        let _ = write!(out, "<td class=\"{class}{verdict}\">{sign}{}</td>", escape(&self.text));
+        let head = if head.is_empty() { String::new() } else { format!(" data-head=\"{}\"", escape(head)) };
+        let _ = write!(out, "<td class=\"{class}{verdict}\"{head}>{sign}{}</td>", escape(&self.text));
     }
 }
 

@@ -6,6 +6,7 @@
 mod chart;
 mod grid;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use crate::figure::{Figure, Matrix};
@@ -41,6 +42,15 @@ pub enum Part {
     Verbatim(String),
     /// Names and values.
     Facts(Vec<(String, String)>),
+    /// A command, with a button that copies it.
+    Command(String),
+    /// Files next to the page, such as the values of the figure above.
+    Links {
+        /// What they are.
+        label: String,
+        /// In this order.
+        links: Vec<Link>,
+    },
     /// A table.
     Grid(Grid),
     /// A picture of lines, with values under the pointer and zoom.
@@ -58,6 +68,24 @@ pub enum Part {
     },
 }
 
+/// A file next to the page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// What is shown.
+    pub name: String,
+    /// Path from the page's folder, of names without spaces.
+    pub path: String,
+}
+
+/// What has been written so far of a page.
+#[derive(Default)]
+struct Body<'a> {
+    headings: Vec<&'a str>,
+    /// Of the figures, by which links name them.
+    ids: BTreeSet<String>,
+    text: String,
+}
+
 /// Writes a page as HTML.
 #[must_use]
 pub fn page(page: &Page) -> String {
@@ -66,17 +94,17 @@ pub fn page(page: &Page) -> String {
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
-         script-src 'unsafe-inline'\"/>\n\
+         script-src 'unsafe-inline'; img-src blob:\"/>\n\
          <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n"
     );
     if !page.subtitle.is_empty() {
         let _ = writeln!(out, "<p class=\"subtitle\">{}</p>", escape(&page.subtitle));
     }
     out.push_str("</header>\n");
-    let mut headings = Vec::new();
-    let mut body = String::new();
-    write_parts(&page.parts, &mut headings, &mut body);
-    write_contents(&headings, &mut out);
+    let mut body = Body::default();
+    write_parts(&page.parts, &mut body);
+    write_contents(&body.headings, &mut out);
+    let body = body.text;
     // XML wants what is not XML marked, and scripts take the marks for comments.
     let _ = write!(out, "<main>\n{body}</main>\n<script>//<![CDATA[\n{SCRIPT}//]]></script>\n</body>\n</html>\n");
     out
@@ -94,30 +122,64 @@ fn write_contents(headings: &[&str], out: &mut String) {
     out.push_str("</ol>\n</nav>\n");
 }
 
-fn write_parts<'a>(parts: &'a [Part], headings: &mut Vec<&'a str>, out: &mut String) {
+fn write_parts<'a>(parts: &'a [Part], body: &mut Body<'a>) {
     for part in parts {
+        let out = &mut body.text;
         match part {
             Part::Heading(heading) => {
-                let _ = writeln!(out, "<h2 id=\"s{}\">{}</h2>", headings.len(), escape(heading));
-                headings.push(heading);
+                let _ = writeln!(out, "<h2 id=\"s{}\">{}</h2>", body.headings.len(), escape(heading));
+                body.headings.push(heading);
             }
             Part::Text(text) => write_text(text, out),
             Part::Verbatim(text) => drop(writeln!(out, "<pre>{}</pre>", escape(text))),
             Part::Facts(facts) => write_facts(facts, out),
+            Part::Command(command) => drop(writeln!(out, "<pre class=\"command\">{}</pre>", escape(command))),
+            Part::Links { label, links } => write_links(label, links, out),
             Part::Grid(grid) => grid.write(out),
-            Part::Figure(figure) => chart::write(figure, out),
+            Part::Figure(figure) => {
+                let id = id(&figure.title, &figure.subtitle, &mut body.ids);
+                chart::write(figure, &id, out);
+            }
             Part::Matrix(matrix) => {
-                let picture = matrix_svg(matrix);
-                let _ = writeln!(out, "<figure class=\"matrix\">\n{}</figure>", without_namespace(&picture));
+                let id = id(&matrix.title, &matrix.subtitle, &mut body.ids);
+                let (picture, label) = (matrix_svg(matrix), escape(&matrix.title));
+                let _ = writeln!(
+                    out,
+                    "<figure class=\"matrix\" id=\"{id}\" aria-label=\"{label}\">\n<div class=\"scroll\">\n{}</div>\n</figure>",
+                    without_namespace(&picture)
+                );
             }
             Part::Group { title, is_open, parts } => {
                 let open = if *is_open { " open=\"open\"" } else { "" };
                 let _ = writeln!(out, "<details{open}>\n<summary>{}</summary>", escape(title));
-                write_parts(parts, headings, out);
-                out.push_str("</details>\n");
+                write_parts(parts, body);
+                body.text.push_str("</details>\n");
             }
         }
     }
+}
+
+/// By which a link names a figure: its title, whatever else is on the page; where two have one title, the subtitle too.
+fn id(title: &str, subtitle: &str, ids: &mut BTreeSet<String>) -> String {
+    let words = |text: &str| {
+        let text = text.to_lowercase();
+        let words = text.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+        format!("figure-{}", words.collect::<Vec<_>>().join("-"))
+    };
+    let both = words(&format!("{title} {subtitle}"));
+    let others = (2..).map(|number| format!("{both}-{number}"));
+    let free = [words(title), both.clone()].into_iter().chain(others).find(|id| !ids.contains(id)).unwrap_or(both);
+    ids.insert(free.clone());
+    free
+}
+
+fn write_links(label: &str, links: &[Link], out: &mut String) {
+    if links.is_empty() {
+        return;
+    }
+    let link = |link: &Link| format!("<a href=\"{}\">{}</a>", escape(&link.path), escape(&link.name));
+    let links: Vec<String> = links.iter().map(link).collect();
+    let _ = writeln!(out, "<p class=\"links\">{}: {}</p>", escape(label), links.join(", "));
 }
 
 fn write_text(text: &str, out: &mut String) {

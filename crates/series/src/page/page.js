@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // A page's figures and tables: values under the pointer, zoom along x, sorting. Without it, all is still there to read.
-// One file of some 400 lines, as a page holds it whole: places, paths, a figure, tables, in this order.
+// One file of some 600 lines, as a page holds it whole: places, paths, saving, a figure, tables, in this order.
 "use strict";
 
 const PX_PER_TICK = 90;
 const POINTER_PX = 12;
+
+// Room above the highest value, and below the lowest where the axis is not from zero; of ratios, on both sides.
+const MARGIN = 0.05;
+const LOG_MARGIN = 0.02;
+
+// A picture as PNG has so many pixels for one.
+const PNG_SCALE = 2;
 
 // Digits of what is shown at the pointer: of values, and of half the width of their intervals.
 const VALUE_DIGITS = 4;
@@ -145,6 +152,125 @@ function errorPath(line, points, toValueY, stretch) {
   return points.map(bar).join("");
 }
 
+// The values of a line between two places of the axis, with those on its way in and out; NaN and null are gaps.
+function reach(line, axis, low, high) {
+  const at = line.x.map((x) => (x === null ? NaN : inner(axis, x)));
+  const found = [];
+  at.forEach((x, place) => {
+    const y = line.y[place];
+    if (y === null) return;
+    const error = line.errors[place] ?? 0;
+    if (x >= low && x <= high) found.push(y - error, y, y + error);
+    const [nextX, nextY] = [at[place + 1], line.y[place + 1]];
+    if (nextY === undefined || nextY === null || line.style === "points" || line.style === "bars") return;
+    for (const edge of [low, high].filter((place_) => x < place_ && nextX > place_)) {
+      found.push(line.style === "steps" ? y : y + ((edge - x) / (nextX - x)) * (nextY - y));
+    }
+  });
+  return found;
+}
+
+// The ends of a vertical axis that shows these values, as Rust chooses them: from zero unless most would be empty then.
+function ends(axis, values, foot) {
+  const known = values.filter((value) => Number.isFinite(value) && (axis.kind !== "logarithmic" || value > 0));
+  if (axis.kind === "names" || known.length === 0) return [axis.low, axis.high];
+  const all = (foot ? [0, ...known] : known).map((value) => inner(axis, value));
+  let [low, high] = [Math.min(...all), Math.max(...all)];
+  if (axis.kind === "logarithmic") {
+    return low < high ? [low - LOG_MARGIN * (high - low), high + LOG_MARGIN * (high - low)] : [low - 0.5, high + 0.5];
+  }
+  const margin = (high - low) * MARGIN;
+  if (low >= 0 && (low <= high / 2 || low >= high)) [low, high] = [0, high * (1 + MARGIN) || 1];
+  else if (high <= 0 && (high >= low / 2 || low >= high)) [low, high] = [low * (1 + MARGIN), 0];
+  else [low, high] = [low - margin, high + margin];
+  const [least, most] = (axis.limits ?? []).map((end, place) => end ?? [-Infinity, Infinity][place]);
+  return [Math.max(low, Math.min(least ?? low, ...all)), Math.min(high, Math.max(most ?? high, ...all))];
+}
+
+/* What can be taken from a page: pictures, links, commands. */
+
+function element(parent, name, properties) {
+  return parent.appendChild(Object.assign(document.createElement(name), properties));
+}
+
+function download(blob, name) {
+  const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+// As a file of its own a picture is for paper: dark colours stay on the page.
+function written(svg) {
+  shade(svg, false);
+  const text = new XMLSerializer().serializeToString(svg);
+  shade(svg, isDark());
+  return new Blob([text], { type: "image/svg+xml" });
+}
+
+function savePng(svg, name) {
+  const picture = new Image();
+  const { width, height } = svg.viewBox.baseVal;
+  picture.addEventListener("load", () => {
+    const canvas = Object.assign(document.createElement("canvas"), { width: width * PNG_SCALE, height: height * PNG_SCALE });
+    canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
+    canvas.toBlob((blob) => download(blob, name), "image/png");
+    URL.revokeObjectURL(picture.src);
+  });
+  picture.src = URL.createObjectURL(written(svg));
+}
+
+// Below a figure: what can be done with it, its address, and its picture as a file.
+function addHint(figure, text) {
+  const row = element(figure, "div", { className: "hint" });
+  const svg = figure.querySelector("svg");
+  const name = figure.getAttribute("aria-label").replace(/[^\w.-]+/g, "-") || "figure";
+  if (text) element(row, "span", { textContent: text });
+  element(row, "a", { href: `#${figure.id}`, textContent: "link to this figure" });
+  const save = (words, act) => element(row, "button", { type: "button", textContent: words }).addEventListener("click", act);
+  save("save as SVG", () => download(written(svg), `${name}.svg`));
+  save("save as PNG", () => savePng(svg, `${name}.png`));
+}
+
+async function copy(text, node) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    // A page from disk may have no clipboard: then the selection is copied.
+    getSelection().selectAllChildren(node);
+    document.execCommand("copy");
+  }
+}
+
+function addCopy(command) {
+  const text = command.textContent;
+  const words = Object.assign(document.createElement("code"), { textContent: text });
+  command.replaceChildren(words);
+  const button = element(command, "button", { type: "button", textContent: "copy" });
+  button.addEventListener("click", async () => {
+    await copy(text, words);
+    button.textContent = "copied";
+    setTimeout(() => { button.textContent = "copy"; }, 1500);
+  });
+}
+
+const darkness = () => globalThis.matchMedia?.("(prefers-color-scheme: dark)");
+const isDark = () => darkness()?.matches ?? false;
+
+// Cells of a matrix have the colours of light and dark pages in their attributes.
+function shade(svg, dark) {
+  for (const node of svg.querySelectorAll("[data-dark]")) {
+    node.dataset.light ??= node.getAttribute("fill");
+    node.setAttribute("fill", dark ? node.dataset.dark : node.dataset.light);
+  }
+}
+
+// The figure that the address names is seen, even if it is folded away.
+function reveal() {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  for (let node = target; node; node = node.parentElement) if (node.tagName === "DETAILS") node.open = true;
+  if (target?.tagName === "FIGURE") target.scrollIntoView();
+}
+
 /* A figure. */
 
 class Chart {
@@ -160,6 +286,8 @@ class Chart {
     this.paths = [...this.svg.querySelectorAll("svg path")].map((node) => [node, node.getAttribute("d")]);
     this.ruler = this.svg.querySelector("g.x");
     this.fullRuler = this.ruler.innerHTML;
+    this.scales = this.data.panels.map((_, number) => this.svg.querySelector(`g.y[data-panel="${number}"]`));
+    this.fullScales = this.scales.map((scale) => scale.innerHTML);
     this.values = figure.appendChild(Object.assign(document.createElement("div"), { className: "values", hidden: true }));
     this.cursor = this.svg.appendChild(this.create("path"));
     this.cursor.setAttribute("stroke", "#555");
@@ -167,26 +295,12 @@ class Chart {
     this.area = this.svg.appendChild(this.create("path"));
     this.area.setAttribute("fill", "#0072b2");
     this.area.setAttribute("fill-opacity", ".15");
-    this.hint();
+    addHint(figure, "drag to zoom \u00b7 Ctrl + wheel or + \u2212 zooms \u00b7 \u2190 \u2192 moves \u00b7 double click or 0 shows all");
     this.listen();
   }
 
   create(name) {
     return document.createElementNS(this.svg.namespaceURI, name);
-  }
-
-  hint() {
-    const row = this.figure.appendChild(Object.assign(document.createElement("div"), { className: "hint" }));
-    const text = "drag to zoom \u00b7 Ctrl + wheel or + \u2212 zooms \u00b7 \u2190 \u2192 moves \u00b7 double click or 0 shows all";
-    row.appendChild(Object.assign(document.createElement("span"), { textContent: text }));
-    const button = row.appendChild(Object.assign(document.createElement("button"), { type: "button", textContent: "save as SVG" }));
-    button.addEventListener("click", () => {
-      const link = document.createElement("a");
-      link.href = URL.createObjectURL(new Blob([new XMLSerializer().serializeToString(this.svg)], { type: "image/svg+xml" }));
-      link.download = `${this.figure.getAttribute("aria-label").replace(/[^\w.-]+/g, "-") || "figure"}.svg`;
-      link.click();
-      URL.revokeObjectURL(link.href);
-    });
   }
 
   listen() {
@@ -255,10 +369,29 @@ class Chart {
     if (isFull) {
       for (const [node, original] of this.paths) node.setAttribute("d", original);
       this.ruler.innerHTML = this.fullRuler;
+      this.scales.forEach((scale, number) => { scale.innerHTML = this.fullScales[number]; });
+      this.spans = undefined;
       return;
     }
+    this.spans = this.follow();
     this.data.panels.forEach((panel, number) => this.draw(panel, number));
     this.rule();
+    this.data.panels.forEach((panel, number) => this.scale(panel, number));
+  }
+
+  // The vertical axes of what is seen of the lines now.
+  follow() {
+    return this.data.panels.map(({ y, lines }) => {
+      const values = lines.flatMap((line) => reach(line, this.axis, this.low, this.high));
+      return ends(y, values, lines.some(({ style }) => style === "bars"));
+    });
+  }
+
+  // The axis of a panel as it is drawn now: the whole one, or that of the zoom.
+  vertical(number) {
+    const { y } = this.data.panels[number];
+    const [low, high] = this.spans?.[number] ?? [y.low, y.high];
+    return { ...y, low, high };
   }
 
   toX(value) {
@@ -266,7 +399,8 @@ class Chart {
   }
 
   draw(panel, number) {
-    const { y, height, strip } = panel;
+    const { height, strip } = panel;
+    const y = this.vertical(number);
     const toY = (value) => (1 - (inner(y, value) - y.low) / (y.high - y.low)) * height;
     const within = (value) => (y.kind === "logarithmic" && !(value > 0) ? height : Math.min(height, Math.max(0, toY(value))));
     const stretch = (this.full[1] - this.full[0]) / (this.high - this.low);
@@ -302,6 +436,25 @@ class Chart {
       const text = this.ruler.appendChild(this.create("text"));
       Object.entries({ x, y: bottom + 18, "text-anchor": "middle" }).forEach(([name, value]) => text.setAttribute(name, value));
       text.textContent = label;
+    }
+  }
+
+  // Ticks and lines of a vertical axis, in the place of those that Rust drew.
+  scale(panel, number) {
+    const { left, width } = this.data;
+    const y = this.vertical(number);
+    const group = this.scales[number];
+    group.replaceChildren();
+    const add = (name, attributes) => {
+      const node = group.appendChild(this.create(name));
+      Object.entries(attributes).forEach(([key, value]) => node.setAttribute(key, value));
+      return node;
+    };
+    for (const [at, label] of ticks(y, y.low, y.high, Math.floor(panel.height / 36))) {
+      const place = round(panel.top + (1 - (at - y.low) / (y.high - y.low)) * panel.height);
+      add("path", { d: `M${left} ${place}h${width}`, stroke: "#e4e4e4" });
+      add("path", { d: `M${left} ${place}h-5`, stroke: "#555" });
+      add("text", { x: left - 8, y: place + 4, "text-anchor": "end" }).textContent = label;
     }
   }
 
@@ -351,10 +504,11 @@ class Chart {
     return near.slice(0, 1).map(([, place]) => place);
   }
 
-  // What is shown at an abscissa, and the marks at the pointer: colour, name, value.
+  // What is shown at an abscissa, and the marks at the pointer: colour, name, value. Of several panels, each has its name.
   rows(x, px) {
     const rows = [["", this.axis.label, shown(this.axis, outer(this.axis, x))]];
     for (const { y, lines, marks } of this.data.panels) {
+      const before = rows.length;
       for (const line of lines) {
         const values = this.under(line, x).filter((place) => line.y[place] !== null);
         if (values.length === 0) continue;
@@ -365,6 +519,7 @@ class Chart {
         const near = mark.x.filter((value) => Math.abs(this.toX(value) - px) < POINTER_PX / 3);
         if (near.length > 0) rows.push([mark.colour, mark.label, near.slice(0, 3).map((value) => shown(this.axis, value)).join(", ")]);
       }
+      if (this.data.panels.length > 1 && rows.length > before) rows.splice(before, 0, ["", y.label, ""]);
     }
     return rows;
   }
@@ -383,9 +538,13 @@ class Chart {
 
   tell(rows, event) {
     this.values.replaceChildren(...rows.map(([colour, label, value]) => {
-      const row = document.createElement("div");
+      const row = Object.assign(document.createElement("div"), { className: colour || value ? "" : "panel" });
       const name = row.appendChild(document.createElement("span"));
-      if (colour) name.appendChild(document.createElement("i")).style.background = colour;
+      if (colour) {
+        const sample = name.appendChild(document.createElement("i"));
+        sample.dataset.colour = colour;
+        sample.style.background = colour;
+      }
       name.append(label);
       row.appendChild(document.createElement("b")).textContent = value;
       return row;
@@ -425,6 +584,19 @@ function sortable(table) {
   });
 }
 
+const matrices = [...document.querySelectorAll("figure.matrix")];
+const shadeAll = () => matrices.forEach((figure) => shade(figure.querySelector("svg"), isDark()));
 document.querySelectorAll("figure.chart").forEach((figure) => new Chart(figure));
+matrices.forEach((figure) => addHint(figure, ""));
+document.querySelectorAll("pre.command").forEach(addCopy);
+shadeAll();
+darkness()?.addEventListener("change", shadeAll);
+addEventListener("hashchange", reveal);
+if (globalThis.location?.hash) reveal();
 document.querySelectorAll("table").forEach(sortable);
-addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((group) => { group.open = true; }));
+// Paper is light, and has everything.
+addEventListener("beforeprint", () => {
+  document.querySelectorAll("details").forEach((group) => { group.open = true; });
+  matrices.forEach((figure) => shade(figure.querySelector("svg"), false));
+});
+addEventListener("afterprint", shadeAll);

@@ -16,7 +16,7 @@ const INK: &str = "stroke=\"#555\" fill=\"none\"";
 pub fn horizontal(drawing: &Drawing, out: &mut String) {
     let bottom_px = drawing.axis_top_px;
     let _ = writeln!(out, "<g class=\"x\">");
-    for tick in drawing.x.ticks(8) {
+    for tick in drawing.x_ticks() {
         let x = place(drawing.left_px + tick.share * drawing.plot_width_px);
         let length_px = if tick.label.is_empty() { 3.0 } else { 5.0 };
         for frame in &drawing.panels {
@@ -48,7 +48,8 @@ pub fn horizontal(drawing: &Drawing, out: &mut String) {
 }
 
 /// The axis of one panel, and its frame.
-pub fn vertical(drawing: &Drawing, frame: &Frame, out: &mut String) {
+pub fn vertical(drawing: &Drawing, frame: &Frame, number: usize, out: &mut String) {
+    let _ = writeln!(out, "<g class=\"y\" data-panel=\"{number}\">");
     let (left, right) = (drawing.left_px, drawing.left_px + drawing.plot_width_px);
     for tick in frame.y.ticks((frame.height_px / 36.0) as usize) {
         let y = frame.top_px + (1.0 - tick.share) * frame.height_px;
@@ -69,6 +70,7 @@ pub fn vertical(drawing: &Drawing, frame: &Frame, out: &mut String) {
             escape(&tick.label)
         );
     }
+    out.push_str("</g>\n");
     let (width, height) = (place(drawing.plot_width_px), place(frame.height_px));
     let _ = writeln!(
         out,

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use super::scale::Span;
+use super::scale::{Span, Tick};
 use super::shape::{Bar, Plot};
 use super::text;
 use crate::figure::{Figure, Line, Panel, Point, Scale, Style};
 
-/// Width of all figures: a page's, and twice a column of a paper.
+/// Width of figures where no other is asked for: a page's.
 pub const WIDTH_PX: f64 = 800.0;
 
 /// Size of words and numbers.
@@ -39,6 +39,7 @@ type Colour = (&'static str, bool);
 pub struct Drawing<'a> {
     pub figure: &'a Figure,
     pub x: Span,
+    pub width_px: f64,
     pub left_px: f64,
     pub plot_width_px: f64,
     pub height_px: f64,
@@ -100,6 +101,10 @@ pub enum Sample {
 
 impl<'a> Drawing<'a> {
     pub fn new(figure: &'a Figure) -> Self {
+        Self::of_width(figure, WIDTH_PX)
+    }
+
+    pub fn of_width(figure: &'a Figure, width_px: f64) -> Self {
         let lines = figure.panels.iter().flat_map(|panel| &panel.lines);
         let marks = figure.panels.iter().flat_map(|panel| &panel.marks).map(|mark| mark.x);
         let points = lines.clone().flat_map(|line| &line.points).map(|point| point.x);
@@ -111,19 +116,24 @@ impl<'a> Drawing<'a> {
         let mark_labels = mark_labels(figure);
         let spans: Vec<_> = figure.panels.iter().map(vertical).collect();
         let widest = spans.iter().flat_map(|y| y.ticks(5)).map(|tick| text::width(&tick.label, TEXT_PX));
-        let left_px = (widest.fold(0.0, f64::max) + 40.0).min(260.0);
-        let plot_width_px = WIDTH_PX - left_px - 18.0;
+        let left_px = (widest.fold(0.0, f64::max) + 40.0).min(width_px / 3.0);
+        let plot_width_px = width_px - left_px - 18.0;
         let mut drawing = Self {
             figure,
             is_x_slanted: is_crowded(&x, plot_width_px),
             x,
+            width_px,
             left_px,
             plot_width_px,
             height_px: 0.0,
             panels: Vec::new(),
             axis_top_px: 0.0,
         };
-        let mut top_px = if figure.subtitle.is_empty() { 34.0 } else { 52.0 };
+        let mut top_px = match (figure.title.is_empty(), figure.subtitle.is_empty()) {
+            (true, true) => 8.0,
+            (_, true) => 34.0,
+            _ => 52.0,
+        };
         for (panel, y) in figure.panels.iter().zip(spans) {
             let frame = drawing.frame(panel, y, top_px, (&colours, &mark_labels));
             top_px = frame.top_px + frame.height_px + 12.0;
@@ -134,9 +144,14 @@ impl<'a> Drawing<'a> {
         drawing
     }
 
+    /// Ticks of the horizontal axis, one for about 100 pixels.
+    pub fn x_ticks(&self) -> Vec<Tick> {
+        self.x.ticks((self.width_px / 100.0).round().max(2.0) as usize)
+    }
+
     /// How much further down slanted names reach.
     pub fn slant_px(&self) -> f64 {
-        let widths = self.x.ticks(8).into_iter().map(|tick| text::width(&tick.label, TEXT_PX));
+        let widths = self.x_ticks().into_iter().map(|tick| text::width(&tick.label, TEXT_PX));
         if self.is_x_slanted {
             (widths.fold(0.0, f64::max) * 0.6).min(120.0)
         } else {
@@ -187,7 +202,7 @@ impl<'a> Drawing<'a> {
             legend,
             marks_top_px: legend_end,
             top_px: legend_end + marks.len() as f64 * MARK_ROW_PX,
-            height_px: panel_height_px(self.figure, panel),
+            height_px: panel_height_px(self.figure, panel, self.width_px),
             lines,
             marks,
         }
@@ -236,13 +251,14 @@ fn is_crowded(x: &Span, width_px: f64) -> bool {
 }
 
 /// Few panels are high, many are low; one of names is as high as its names need.
-fn panel_height_px(figure: &Figure, panel: &Panel) -> f64 {
-    let height_px: f64 = match figure.panels.len() {
-        0 | 1 => 320.0,
-        2 => 210.0,
-        3 => 165.0,
-        _ => 135.0,
-    };
+fn panel_height_px(figure: &Figure, panel: &Panel, width_px: f64) -> f64 {
+    let height_px: f64 = (width_px / WIDTH_PX).clamp(0.6, 1.0)
+        * match figure.panels.len() {
+            0 | 1 => 320.0,
+            2 => 210.0,
+            3 => 165.0,
+            _ => 135.0,
+        };
     match &panel.y.scale {
         Scale::Names(names) if figure.panels.len() > 1 => (names.len() as f64 * 20.0).clamp(60.0, height_px * 2.0),
         Scale::Names(names) => height_px.max(names.len() as f64 * 18.0),
@@ -318,7 +334,9 @@ fn legend(
 ) -> Vec<Entry> {
     let lines = || panel.lines.iter().enumerate().filter(|(_, line)| !has_owner(line));
     let is_plain = lines().count() == 1 && lines().all(|(_, it)| it.label == panel.y.label || it.label.is_empty());
-    let lines = lines().filter(|_| !is_plain);
+    // Lines of one label have one colour, and one entry.
+    let is_first = |place: usize| panel.lines[..place].iter().all(|above| above.label != panel.lines[place].label);
+    let lines = lines().filter(|(place, _)| !is_plain && is_first(*place));
     let lines = lines.map(|(place, line)| (line.label.clone(), Sample::Line(place)));
     let marks = marks.iter().enumerate().filter(|(_, kind)| is_new(kind)).map(|(place, kind)| {
         let times = if kind.x.len() == 1 { String::new() } else { format!(" ({}\u{d7})", kind.x.len()) };

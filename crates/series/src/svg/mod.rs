@@ -20,9 +20,10 @@ pub(crate) mod text;
 use std::fmt::Write as _;
 
 use crate::figure::{Figure, Panel, Style};
-use layout::{Kind, Sample, MARK_ROW_PX, SAMPLE_PX, WIDTH_PX};
-use text::{escape, place, with_unit};
+use layout::{Kind, Sample, MARK_ROW_PX, SAMPLE_PX};
+use text::{escape, fitted, place, with_unit};
 
+pub use layout::WIDTH_PX;
 pub(crate) use layout::{Drawing, Frame, Stroke};
 pub use matrix::matrix_svg;
 pub(crate) use reduce::reduce;
@@ -31,20 +32,30 @@ pub(crate) use scale::Span;
 /// More marks of one label than this have no hairline through their panel.
 const HAIRLINES_MAX: usize = 60;
 
+/// Sizes of title and subtitle: as they are, and where they must be small to fit.
+const TITLE_PX: (f64, f64) = (15.0, 10.0);
+const SUBTITLE_PX: (f64, f64) = (12.0, 9.0);
+
 /// Draws a figure, 800 pixels wide and as high as its panels need.
 #[must_use]
 pub fn svg(figure: &Figure) -> String {
-    draw(&Drawing::new(figure))
+    svg_of_width(figure, WIDTH_PX)
+}
+
+/// Draws a figure of this width, at least 200 pixels. 96 pixels are an inch.
+#[must_use]
+pub fn svg_of_width(figure: &Figure, width_px: f64) -> String {
+    draw(&Drawing::of_width(figure, width_px.max(200.0)))
 }
 
 /// Draws a figure whose places are known.
 pub(crate) fn draw(drawing: &Drawing) -> String {
     let figure = drawing.figure;
     let mut out = String::new();
-    open(&mut out, (WIDTH_PX, drawing.height_px), (&figure.title, &figure.subtitle), &describe(figure));
+    open(&mut out, (drawing.width_px, drawing.height_px), (&figure.title, &figure.subtitle), &describe(figure));
     axes::horizontal(drawing, &mut out);
     for (number, frame) in drawing.panels.iter().enumerate() {
-        axes::vertical(drawing, frame, &mut out);
+        axes::vertical(drawing, frame, number, &mut out);
         write_legend(frame, &mut out);
         write_marks(drawing, frame, number, &mut out);
         write_plot(drawing, frame, number, &mut out);
@@ -56,18 +67,22 @@ pub(crate) fn draw(drawing: &Drawing) -> String {
 /// The head of a picture: its size, what it is for those who hear it, its ground, its title.
 fn open(out: &mut String, (width_px, height_px): (f64, f64), (title, subtitle): (&str, &str), description: &str) {
     let (width, height) = (place(width_px), place(height_px));
+    let (words, size) = fitted(title, TITLE_PX, width_px - 24.0);
     let _ = write!(
         out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
          height=\"{height}\" role=\"img\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"12\" fill=\"#222\">\n\
          <title>{}</title>\n<desc>{}</desc>\n<rect width=\"{width}\" height=\"{height}\" fill=\"#fff\"/>\n\
-         <text x=\"12\" y=\"22\" font-size=\"15\" font-weight=\"bold\">{}</text>\n",
+         <text x=\"12\" y=\"22\" font-size=\"{}\" font-weight=\"bold\">{}</text>\n",
         escape(title),
         escape(description),
-        escape(title)
+        place(size),
+        escape(&words)
     );
     if !subtitle.is_empty() {
-        let _ = writeln!(out, "<text x=\"12\" y=\"40\" fill=\"#555\">{}</text>", escape(subtitle));
+        let (words, size) = fitted(subtitle, SUBTITLE_PX, width_px - 24.0);
+        let (size, words) = (place(size), escape(&words));
+        let _ = writeln!(out, "<text x=\"12\" y=\"40\" font-size=\"{size}\" fill=\"#555\">{words}</text>");
     }
 }
 

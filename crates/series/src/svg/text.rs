@@ -31,6 +31,19 @@ pub fn width(text: &str, size: f64) -> f64 {
     text.chars().map(share).sum::<f64>() * size
 }
 
+/// A text and its size so that it has room: smaller if need be, and cut where the least size is too large as well.
+pub fn fitted(text: &str, (size, least): (f64, f64), room_px: f64) -> (String, f64) {
+    let fitting = size * room_px / width(text, size).max(1.0);
+    if fitting >= least {
+        return (text.to_owned(), fitting.min(size));
+    }
+    let mut cut = text.to_owned();
+    while !cut.is_empty() && width(&cut, least) + least > room_px {
+        cut.pop();
+    }
+    (format!("{}\u{2026}", cut.trim_end()), least)
+}
+
 /// A coordinate, to a tenth of a pixel.
 pub fn place(value: f64) -> String {
     let text = format!("{value:.1}");

@@ -81,13 +81,11 @@ impl Ends {
         let sender = connect(&to.to_string(), Some(algorithm), CONNECTING)?;
         let used = algorithm_of(&sender).map_err(step("ask for a socket's algorithm"))?;
         if used != algorithm {
-            return Err(TestbedError::Unexpected(format!("{algorithm} was asked for and {used} was given")));
+            return Err(TestbedError::Unexpected(format!("{algorithm} was requested, but the kernel uses {used}")));
         }
-        SockRef::from(&sender)
-            .set_tcp_notsent_lowat(load.reserve_bytes)
-            .map_err(step("limit what is written ahead"))?;
+        SockRef::from(&sender).set_tcp_notsent_lowat(load.reserve_bytes).map_err(step("limit unsent data"))?;
         let (receiver, _) = listener.accept().map_err(step("accept a connection"))?;
-        receiver.set_read_timeout(Some(READING)).map_err(step("limit how long a reader waits"))?;
+        receiver.set_read_timeout(Some(READING)).map_err(step("set a reader's timeout"))?;
         let worth_reading = i32::try_from(load.reserve_bytes).unwrap_or(i32::MAX);
         setsockopt(&receiver, WorthReading, &worth_reading).map_err(TestbedError::errno("set SO_RCVLOWAT"))?;
         Ok(Self { sender, receiver })
@@ -147,7 +145,7 @@ fn read(mut receiver: TcpStream) -> Result<(), TestbedError> {
             Ok(0) => return Ok(()),
             Ok(bytes) if buffer[..bytes] == *content.at(position, bytes as u64) => position += bytes as u64,
             Ok(bytes) => {
-                let what = format!("of the {bytes} bytes after byte {position} some are not those that were sent");
+                let what = format!("some of the {bytes} bytes after byte {position} differ from those that were sent");
                 return Err(TestbedError::Unexpected(what));
             }
             Err(error) if [ErrorKind::WouldBlock, ErrorKind::Interrupted].contains(&error.kind()) => {}
@@ -188,7 +186,7 @@ mod tests {
         received(&sent).unwrap();
         let mut wrong = sent.clone();
         wrong[120_000] ^= 1;
-        assert!(received(&wrong).unwrap_err().to_string().contains("not those that were sent"));
+        assert!(received(&wrong).unwrap_err().to_string().contains("differ from those that were sent"));
         assert!(received(&[&sent[..70_000], &sent[70_001..]].concat()).is_err());
         assert!(received(&[&sent[..70_001], &sent[70_000..]].concat()).is_err());
     }

@@ -24,7 +24,7 @@ const LOOK: std::ops::RangeInclusive<Duration> = Duration::from_millis(1)..=Dura
 pub(super) fn check(setup: &Setup) -> Result<(), BackendError> {
     let refuse = |what: &str, key: String| Err(BackendError::Unsupported { backend: NAME, what: what.to_owned(), key });
     let [link] = &setup.links[..] else {
-        return refuse("path of several links (a dumbbell has one)", "link".to_owned());
+        return refuse("several links in a row (a dumbbell has one)", "link".to_owned());
     };
     let of_link = |key: &str| format!("link.{}.{key}", link.name);
     if !link.jitter.is_zero() {
@@ -33,23 +33,23 @@ pub(super) fn check(setup: &Setup) -> Result<(), BackendError> {
     if matches!(link.queue, Queue::Codel { .. }) {
         return refuse("CoDel", of_link("queue.kind"));
     }
-    let Some(first) = groups(setup).next() else { return refuse("run without flows", "flows.*.count".to_owned()) };
+    let Some(first) = groups(setup).next() else { return refuse("a run without flows", "flows.*.count".to_owned()) };
     if !PACKET_BYTES.contains(&first.packet_bytes()) {
         return refuse(&format!("packets of {} bytes (576 to 65535)", first.packet_bytes()), "tcp.mss".to_owned());
     }
     for group in groups(setup) {
         let of_group = |key: &str| format!("flows.{}.{key}", group.name);
         if group.reverse && group.tcp.initial_ssthresh_pkts.is_some() {
-            return refuse("first threshold of slow start for reverse flows", of_group("tcp.initial_ssthresh"));
+            return refuse("an initial slow-start threshold for reverse flows", of_group("tcp.initial_ssthresh"));
         }
         if of_all(&group.tcp) != of_all(&first.tcp) {
-            return refuse("settings of TCP for one group that others do not have", of_group("tcp"));
+            return refuse("TCP settings that differ between groups", of_group("tcp"));
         }
         if !group.access_jitter.is_zero() {
-            return refuse("jitter of access links", of_group("access_jitter"));
+            return refuse("jitter on access links", of_group("access_jitter"));
         }
         if !matches!(group.application, Application::Bulk | Application::Transfer { .. }) {
-            return refuse("application but bulk and transfer", of_group("application.kind"));
+            return refuse("other applications than bulk and transfer", of_group("application.kind"));
         }
     }
     check_tcp(&first.tcp, setup).or_else(|(what, key)| refuse(what, format!("tcp.{key}")))
@@ -72,11 +72,11 @@ fn check_tcp(tcp: &TcpSpec, setup: &Setup) -> Result<(), (&'static str, &'static
     let usual = TcpSpec::default();
     let window_pkts = path_spec(setup, 0).in_flight_bytes() / u64::from(tcp.mss_bytes + tcp.header_bytes).max(1);
     let unsupported = [
-        (u64::from(tcp.max_window_pkts) < window_pkts, "window below what path and queue hold", "max_window"),
-        (tcp.ack_every_pkts != usual.ack_every_pkts, "ACK for other than 2 packets", "ack_every"),
-        (tcp.ack_delay != usual.ack_delay, "delay of ACKs other than the kernel's", "ack_delay"),
-        (tcp.quick_acks != usual.quick_acks, "number of quick ACKs other than the kernel's", "quick_acks"),
-        (tcp.pacing && !usual.pacing, "pacing where the algorithm does not ask for it", "pacing"),
+        (u64::from(tcp.max_window_pkts) < window_pkts, "a window below what path and queue hold", "max_window"),
+        (tcp.ack_every_pkts != usual.ack_every_pkts, "other ACK intervals than 2 packets", "ack_every"),
+        (tcp.ack_delay != usual.ack_delay, "an ACK delay other than the kernel's", "ack_delay"),
+        (tcp.quick_acks != usual.quick_acks, "a number of quick ACKs other than the kernel's", "quick_acks"),
+        (tcp.pacing && !usual.pacing, "pacing for algorithms that do not request it", "pacing"),
     ];
     match unsupported.into_iter().find(|(is_asked, ..)| *is_asked) {
         Some((_, what, key)) => Err((what, key)),
@@ -181,7 +181,7 @@ duration = "10 s"
         assert_eq!(senders, [(ms(2), ms(2 + 48)), (ms(5), ms(5 + 48))]);
         assert_eq!((spec.forward.delay, spec.mtu_bytes, spec.seed), (ms(48), 1000, 7));
         assert!(spec.reverse.is_none());
-        assert!(sysctls(&setup).contains(&("net/ipv4/tcp_timestamps", "0")), "40 bytes of headers have no room");
+        assert!(sysctls(&setup).contains(&("net/ipv4/tcp_timestamps", "0")), "40 bytes of headers leave no space");
     }
 
     #[test]
@@ -207,7 +207,7 @@ duration = "10 s"
                 "reverse = true\n[flows.tcp]\ninitial_ssthresh = \"9 packets\"\n[run]",
                 "flows.second.tcp.initial_ssthresh",
             ),
-            ("[run]", "[flows.tcp]\nsack = false\n[run]", "another value of flows.second.tcp"),
+            ("[run]", "[flows.tcp]\nsack = false\n[run]", "change flows.second.tcp"),
             (
                 "[[flows]]\nname = \"first\"",
                 "max_window = \"100 packets\"\n[[flows]]\nname = \"first\"",
@@ -217,7 +217,10 @@ duration = "10 s"
         ] {
             assert!(SCENARIO.contains(from), "{from}");
             let error = check(&setup(&SCENARIO.replacen(from, to, 1))).unwrap_err().to_string();
-            assert!(error.starts_with("the netns backend has no ") && error.contains(what), "{what}: {error}");
+            assert!(
+                error.starts_with("the netns backend does not support ") && error.contains(what),
+                "{what}: {error}"
+            );
         }
     }
 }

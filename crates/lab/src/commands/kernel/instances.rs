@@ -46,7 +46,7 @@ impl Drop for Loaded {
     fn drop(&mut self) {
         if let Err(error) = lock().and_then(|lock| remove(&lock, std::slice::from_ref(&self.name))) {
             // With stderr closed there is nobody to tell; the next run takes it away.
-            let _ = writeln!(std::io::stderr(), "ccctl-lab: {} is left: {}", self.name, cause(&error));
+            let _ = writeln!(std::io::stderr(), "ccctl-lab: cannot remove {}: {}", self.name, cause(&error));
         }
     }
 }
@@ -65,7 +65,7 @@ fn lock() -> anyhow::Result<Lock> {
     let Recovered { lock, left } = recover(LOCK_PATIENCE)?;
     for left in left {
         // With stderr closed there is nobody to tell.
-        let _ = writeln!(std::io::stderr(), "ccctl-lab: left by a ccctl that was killed: {left}");
+        let _ = writeln!(std::io::stderr(), "ccctl-lab: a killed ccctl left this behind: {left}");
     }
     Ok(lock)
 }
@@ -75,7 +75,7 @@ fn free_name() -> anyhow::Result<String> {
     let (taken, pinned, pid) = (available_algorithms()?, Instance::names()?, std::process::id());
     let mut names = (0..MOST).map(|number| format!("{PREFIX}{pid}_{number}"));
     let free = names.find(|name| !taken.contains(name) && !pinned.contains(name));
-    free.ok_or_else(|| anyhow::anyhow!("all names of instances for a run are taken"))
+    free.ok_or_else(|| anyhow::anyhow!("all instance names of a run are in use"))
 }
 
 fn remove(lock: &Lock, names: &[String]) -> anyhow::Result<()> {

@@ -151,8 +151,7 @@ fn wait_for_turn(watch: &Watch<'_>) -> Result<Turn, BackendError> {
             is_told = true;
             let holder = Holder::describe(holder.as_ref());
             // With stderr closed there is nobody to tell.
-            let _ =
-                writeln!(std::io::stderr(), "ccctl-lab: waits for another run on the kernel, or its tests: {holder}");
+            let _ = writeln!(std::io::stderr(), "ccctl-lab: waiting for another run or test on the kernel: {holder}");
         }
     }
 }

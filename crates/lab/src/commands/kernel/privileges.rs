@@ -48,17 +48,20 @@ fn ip() -> Option<Missing> {
     let tried = Command::new("ip").arg("-Version").stdin(Stdio::null()).stdout(Stdio::null()).status();
     match tried {
         Ok(status) if status.success() => None,
-        Ok(status) => Some(missing(format!("the program ip: {status}"), "install iproute2")),
-        Err(error) => Some(missing(format!("the program ip: {error}"), "install iproute2")),
+        Ok(status) => Some(missing(format!("the program ip failed: {status}"), "install iproute2")),
+        Err(error) => Some(missing(format!("the program ip cannot be started: {error}"), "install iproute2")),
     }
 }
 
 fn netem() -> Option<Missing> {
     let error = NetemPath::probe().err()?;
-    Some(missing(format!("netem: {}", error.to_string().replace('\n', " ")), "--path emulator, which needs none"))
+    Some(missing(
+        format!("netem: {}", error.to_string().replace('\n', " ")),
+        "use --path emulator, which does not need netem",
+    ))
 }
 
 fn tun() -> Option<Missing> {
     let error = OpenOptions::new().read(true).write(true).open(TUN).err()?;
-    Some(missing(format!("{TUN}: {error}"), "modprobe tun, or a kernel with CONFIG_TUN"))
+    Some(missing(format!("{TUN}: {error}"), "run modprobe tun, or use a kernel with CONFIG_TUN"))
 }

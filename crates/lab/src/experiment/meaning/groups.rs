@@ -29,7 +29,7 @@ pub(super) fn groups(
         check_name(place, &flows.name, "group")?;
         if groups.iter().any(|known| known.name == *flows.name.get_ref()) {
             let cause = format!("a second group {:?}", flows.name.get_ref());
-            return Err(place.wrong(&flows.name.span(), cause, "another name"));
+            return Err(place.wrong(&flows.name.span(), cause, "use another name"));
         }
         groups.push(group(place, file, flows, ways, duration)?);
     }
@@ -37,8 +37,8 @@ pub(super) fn groups(
         let span = file.flows.first().map_or(0..0, |flows| flows.name.span());
         return Err(place.wrong(
             &span,
-            "there is no flow",
-            "[[flows]] with name, algorithm and path, and a count above 0",
+            "the scenario has no flows",
+            "add [[flows]] with name, algorithm and path, and a count above 0",
         ));
     }
     Ok(groups)
@@ -52,8 +52,8 @@ fn group(
     duration: Duration,
 ) -> Result<Group, ScenarioError> {
     if flows.access_delay.0.max(flows.access_jitter.0) > LONGEST_DELAY {
-        let cause = format!("access_delay or access_jitter of {} is beyond an hour", flows.name.get_ref());
-        return Err(place.wrong(&flows.name.span(), cause, "a shorter one"));
+        let cause = format!("access_delay or access_jitter of {} exceeds an hour", flows.name.get_ref());
+        return Err(place.wrong(&flows.name.span(), cause, "use a shorter delay"));
     }
     let path = path(place, flows, ways)?;
     let one_way: Duration = path.iter().map(|link| ways[*link].delay).sum::<Duration>() + flows.access_delay.0;
@@ -88,7 +88,7 @@ fn path(place: &Place<'_>, flows: &file::Flows, ways: &[Way]) -> Result<Vec<usiz
         };
         if path.contains(&number) {
             let cause = format!("the path crosses link {:?} twice", name.get_ref());
-            return Err(place.wrong(&name.span(), cause, "each link once"));
+            return Err(place.wrong(&name.span(), cause, "name each link once"));
         }
         path.push(number);
     }
@@ -150,7 +150,7 @@ fn schedule(place: &Place<'_>, flows: &file::Flows, duration: Duration) -> Resul
     let together = flows.together.as_ref().map_or(1, |together| *together.get_ref());
     if together == 0 {
         let span = span_of(flows.together.as_ref()).unwrap_or_default();
-        return Err(place.wrong(&span, "0 flows at once never get all started", "together = 1"));
+        return Err(place.wrong(&span, "with 0 flows at once no flow starts", "use together = 1"));
     }
     let start_span = span_of(flows.start.as_ref()).unwrap_or_else(|| flows.name.span());
     let first = flows.start.as_ref().map_or(Duration::ZERO, |start| start.get_ref().0);
@@ -160,23 +160,23 @@ fn schedule(place: &Place<'_>, flows: &file::Flows, duration: Duration) -> Resul
         let start = first + flows.stagger.0 * step;
         if start + flows.start_spread.0 >= duration {
             let cause = format!(
-                "flow {} of {name} begins at {:?}, the run ends at {duration:?}",
+                "flow {} of {name} begins at {:?}, but the run ends at {duration:?}",
                 number + 1,
                 start + flows.start_spread.0
             );
-            return Err(place.wrong(&start_span, cause, "an earlier start, less stagger, or a longer duration"));
+            return Err(place.wrong(&start_span, cause, "use an earlier start, less stagger, or a longer duration"));
         }
         let end = flows.stop.as_ref().map(|stop| stop.get_ref().0.saturating_sub(flows.stop_stagger.0 * step));
         if let Some(end) = end.filter(|end| *end <= start + flows.start_spread.0) {
             let span = span_of(flows.stop.as_ref()).unwrap_or_default();
-            let cause = format!("flow {} of {name} ends at {end:?} and begins at {start:?}", number + 1);
+            let cause = format!("flow {} of {name} ends at {end:?}, but begins at {start:?}", number + 1);
             return Err(place.wrong(&span, cause, "a later stop"));
         }
         schedule.push(Schedule { start, stop: end });
     }
     if flows.stop.is_none() && !flows.stop_stagger.0.is_zero() {
         let cause = format!("{name} has stop_stagger, but no stop");
-        return Err(place.wrong(&flows.name.span(), cause, "stop = when the first one ends"));
+        return Err(place.wrong(&flows.name.span(), cause, "add stop, the time at which the first flow ends"));
     }
     Ok(schedule)
 }
@@ -193,7 +193,7 @@ fn application(
         ApplicationKind::Transfer => "a transfer",
         ApplicationKind::Limited => "a limited application",
         ApplicationKind::OnOff => "an on-off application",
-        ApplicationKind::Web => "a user of the web",
+        ApplicationKind::Web => "a web user",
     };
     let keys = Keys { place, what: what.to_owned(), span: spanned.span() };
     refuse_others(&keys, kind, it)?;
@@ -203,7 +203,7 @@ fn application(
             0 => {
                 return Err(place.wrong(
                     &span_of(it.size.as_ref()).unwrap_or_default(),
-                    "a transfer of nothing",
+                    "a transfer of 0 bytes",
                     "size = \"10 MB\"",
                 ))
             }

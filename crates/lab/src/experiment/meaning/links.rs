@@ -33,19 +33,19 @@ pub(super) fn ways(context: &Context<'_>, links: &[file::Link]) -> Result<Vec<Wa
         check_name(place, &link.name, "link")?;
         let name = link.name.get_ref().clone();
         if ways.iter().any(|known| known.name == name) {
-            return Err(place.wrong(&link.name.span(), format!("a second link {name:?}"), "another name"));
+            return Err(place.wrong(&link.name.span(), format!("two links are named {name:?}"), "use another name"));
         }
         if link.delay.0.max(link.jitter.0) > LONGEST_DELAY {
             return Err(place.wrong(
                 &link.name.span(),
-                format!("the delay of link {name:?} is beyond an hour"),
-                "a shorter one",
+                format!("the delay of link {name:?} exceeds an hour"),
+                "use a shorter delay",
             ));
         }
         ways.push(Way { rate: rate(context, link)?, delay: link.delay.0, name });
     }
     if ways.is_empty() {
-        return Err(place.wrong(&(0..0), "there is no link", "[[link]] with name, rate and queue"));
+        return Err(place.wrong(&(0..0), "the scenario has no links", "add [[link]] with name, rate and queue"));
     }
     Ok(ways)
 }
@@ -55,10 +55,12 @@ fn rate(context: &Context<'_>, link: &file::Link) -> Result<LinkRate, ScenarioEr
     match (&link.rate, &link.trace) {
         (Some(rate), None) => Ok(LinkRate::Constant(rate.get_ref().0)),
         (None, Some(trace)) => read_trace(context, trace),
-        (Some(_), Some(trace)) => Err(place.wrong(&trace.span(), "both a rate and a trace", "one of them")),
+        (Some(_), Some(trace)) => {
+            Err(place.wrong(&trace.span(), "the link has both a rate and a trace", "remove one of them"))
+        }
         (None, None) => {
             let cause = format!("link {:?} has no rate", link.name.get_ref());
-            Err(place.wrong(&link.name.span(), cause, "rate = \"100 Mbit/s\", or trace = \"FILE\""))
+            Err(place.wrong(&link.name.span(), cause, "add rate = \"100 Mbit/s\", or trace = \"FILE\""))
         }
     }
 }
@@ -68,14 +70,18 @@ fn read_trace(context: &Context<'_>, name: &Spanned<String>) -> Result<LinkRate,
     let is_inside =
         std::path::Path::new(&file).components().all(|part| matches!(part, std::path::Component::Normal(_)));
     if !is_inside {
-        let cause = format!("{file:?} is no file beside the scenario or below");
-        return Err(place.wrong(&name.span(), cause, "trace = \"traces/FILE\""));
+        let cause = format!("{file:?} is not in the scenario's folder or below");
+        return Err(place.wrong(&name.span(), cause, "write trace = \"traces/FILE\""));
     }
     let text = read_regular_text(&context.folder.join(&file), TRACE_BYTES_MAX).map_err(|error| {
-        place.wrong(&name.span(), format!("cannot read {file:?}: {error}"), "a path relative to the scenario")
+        place.wrong(&name.span(), format!("cannot read {file:?}: {error}"), "use a path relative to the scenario")
     })?;
     let trace = RateTrace::parse(&text).map_err(|error| {
-        place.wrong(&name.span(), format!("{file:?}: {error}"), "one time in milliseconds a line, as mahimahi has it")
+        place.wrong(
+            &name.span(),
+            format!("{file:?}: {error}"),
+            "write one time in milliseconds per line, as mahimahi does",
+        )
     })?;
     Ok(LinkRate::Trace { file, trace: Arc::new(trace) })
 }
@@ -107,10 +113,10 @@ pub(super) fn links(
     for (spec, group) in file.flows.iter().zip(groups).filter(|(_, group)| group.reverse) {
         if let Some(number) = group.path.iter().find(|number| !links[**number].back_is_link) {
             let cause = format!(
-                "{} sends data back over link {:?}, whose way back is a delay",
+                "{} sends data back over link {:?}, whose reverse path is only a delay",
                 group.name, links[*number].name
             );
-            return Err(place.wrong(&spec.name.span(), cause, "back = \"link\" or \"auto\""));
+            return Err(place.wrong(&spec.name.span(), cause, "use back = \"link\" or \"auto\""));
         }
     }
     Ok(links)
@@ -130,9 +136,11 @@ fn bdp_rtt(place: &Place<'_>, link: &file::Link, user: Option<&Group>) -> Result
         Some(rtt) if !rtt.is_zero() || !needs_it => Ok(rtt),
         None if !needs_it => Ok(Duration::ZERO),
         _ => {
-            let cause =
-                format!("link {:?}: a share of a BDP, but no group that crosses it has an RTT", link.name.get_ref());
-            Err(place.wrong(&queue.size.span(), cause, "delays, bdp_rtt = \"100 ms\", or a size in packets"))
+            let cause = format!(
+                "link {:?}: a share of the BDP needs an RTT, but no group that crosses the link has one",
+                link.name.get_ref()
+            );
+            Err(place.wrong(&queue.size.span(), cause, "add delays or bdp_rtt = \"100 ms\", or use a size in packets"))
         }
     }
 }
@@ -199,7 +207,7 @@ impl QueueReader<'_> {
         let max_threshold_pkts = self.pkts(queue.max_threshold.as_ref())?.unwrap_or_default();
         if min_threshold_pkts >= max_threshold_pkts {
             let cause = format!("min_threshold is {min_threshold_pkts} packets, max_threshold {max_threshold_pkts}");
-            return Err(self.place.wrong(&max_span.unwrap_or_default(), cause, "a larger max_threshold"));
+            return Err(self.place.wrong(&max_span.unwrap_or_default(), cause, "use a larger max_threshold"));
         }
         let weight_shift = queue.weight_shift.as_ref().map_or(9, |shift| *shift.get_ref());
         if !(1..=30).contains(&weight_shift) {
@@ -222,7 +230,7 @@ impl QueueReader<'_> {
         let time = |time: &Option<Spanned<Time>>, default_ms: u64| match time {
             None => Ok(Duration::from_millis(default_ms)),
             Some(time) if time.get_ref().0.is_zero() => {
-                Err(self.place.wrong(&time.span(), "a time of 0", "more than 0; the defaults are 5 ms and 100 ms"))
+                Err(self.place.wrong(&time.span(), "a time of 0", "use more than 0; the defaults are 5 ms and 100 ms"))
             }
             Some(time) => Ok(time.get_ref().0),
         };
@@ -243,8 +251,9 @@ impl QueueReader<'_> {
         match *size.get_ref() {
             Amount::Bytes(bytes) if bytes >= u64::from(self.packet_bytes) => Ok(Size::Bytes(bytes)),
             Amount::Bytes(bytes) => {
-                let cause = format!("a queue of {bytes} bytes has no room for a packet of {}", self.packet_bytes);
-                Err(self.place.wrong(&size.span(), cause, "a larger size"))
+                let cause =
+                    format!("a queue of {bytes} bytes is too small for a packet of {} bytes", self.packet_bytes);
+                Err(self.place.wrong(&size.span(), cause, "use a larger size"))
             }
             _ => self.limit_pkts().map(Size::Packets),
         }

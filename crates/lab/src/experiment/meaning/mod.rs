@@ -48,8 +48,8 @@ fn check_name(place: &Place<'_>, name: &Spanned<String>, what: &str) -> Result<(
     if is_word {
         return Ok(());
     }
-    let cause = format!("{text:?} is no name of a {what}");
-    Err(place.wrong(&name.span(), cause, "letters, digits, - and _"))
+    let cause = format!("{text:?} is not a valid name of a {what}");
+    Err(place.wrong(&name.span(), cause, "use letters, digits, - and _"))
 }
 
 /// Of a table that has a kind: which key belongs to which, and which are needed.

@@ -18,7 +18,7 @@ pub(super) fn tcp(place: &Place<'_>, own: &Tcp, all: &Tcp) -> Result<TcpSpec, Sc
     };
     let ack_every = match own.ack_every.as_ref().or(all.ack_every.as_ref()) {
         Some(count) if *count.get_ref() == 0 => {
-            return Err(place.wrong(&count.span(), "no ACKs at all", "ack_every = 2"));
+            return Err(place.wrong(&count.span(), "the receiver would send no ACKs", "use ack_every = 2"));
         }
         Some(count) => *count.get_ref(),
         None => ack_every,
@@ -34,7 +34,7 @@ pub(super) fn tcp(place: &Place<'_>, own: &Tcp, all: &Tcp) -> Result<TcpSpec, Sc
     let min_timeout = match own.min_rto.as_ref().or(all.min_rto.as_ref()) {
         None => default.min_timeout,
         Some(time) if time.get_ref().0.is_zero() || time.get_ref().0.as_secs() > 60 => {
-            return Err(place.wrong(&time.span(), "min_rto is out of range", "more than 0 and up to 60 s"));
+            return Err(place.wrong(&time.span(), "min_rto is out of range", "use more than 0 and up to 60 s"));
         }
         Some(time) => time.get_ref().0,
     };
@@ -63,7 +63,7 @@ fn bytes(place: &Place<'_>, value: Option<&Spanned<Bytes>>, default: u16) -> Res
     let Some(value) = value else { return Ok(default) };
     match u16::try_from(value.get_ref().0) {
         Ok(bytes) if bytes > 0 => Ok(bytes),
-        _ => Err(place.wrong(&value.span(), "a size out of range", "1 to 65535 bytes")),
+        _ => Err(place.wrong(&value.span(), "the size is out of range", "use 1 to 65535 bytes")),
     }
 }
 

@@ -23,10 +23,10 @@ pub(super) struct Times {
 pub(super) fn times(place: &Place<'_>, run: &Run) -> Result<Times, ScenarioError> {
     let duration = run.duration.get_ref().0;
     if duration.is_zero() {
-        return Err(place.wrong(&run.duration.span(), "a run of no length", "duration = \"60 s\""));
+        return Err(place.wrong(&run.duration.span(), "the duration is 0", "use duration = \"60 s\""));
     }
     if *run.repeats.get_ref() == 0 {
-        return Err(place.wrong(&run.repeats.span(), "nothing is run 0 times", "repeats = 1"));
+        return Err(place.wrong(&run.repeats.span(), "repeats is 0", "use repeats = 1"));
     }
     let window = window(place, run, duration)?;
     let length = window.1.saturating_sub(window.0);
@@ -36,7 +36,7 @@ pub(super) fn times(place: &Place<'_>, run: &Run) -> Result<Times, ScenarioError
     let rate_interval = rate_interval.unwrap_or(sample_interval * 10).min(length);
     if rate_interval < sample_interval {
         let span = run.rate_interval.as_ref().map_or(0..0, Spanned::span);
-        return Err(place.wrong(&span, "rate_interval is shorter than sample_interval", "at least as long"));
+        return Err(place.wrong(&span, "rate_interval is shorter than sample_interval", "make it at least as long"));
     }
     Ok(Times { duration, window, sample_interval, rate_interval })
 }
@@ -50,17 +50,17 @@ pub(super) fn check_memory(place: &Place<'_>, file: &File, times: &Times, flows:
     }
     let samples = each.saturating_mul(flows as u64);
     let cause = format!(
-        "a run would need about {} MB of memory, for {samples} samples of {flows} flows; up to {} MB are allowed",
+        "a run would need about {} MB of memory, for {samples} samples of {flows} flows; the limit is {} MB",
         bytes >> 20,
         RUN_BYTES_MAX >> 20
     );
     let without_samples = run_bytes(flows as u64, file.link.len() as u64, 0);
     let most = file.flows.iter().max_by_key(|it| it.count.get_ref());
     let (span, remedy) = match most {
-        Some(group) if without_samples > RUN_BYTES_MAX / 2 => (group.count.span(), "a smaller count"),
+        Some(group) if without_samples > RUN_BYTES_MAX / 2 => (group.count.span(), "use a smaller count"),
         _ => (
             file.run.sample_interval.as_ref().map_or(file.run.duration.span(), Spanned::span),
-            "a longer sample_interval",
+            "use a longer sample_interval",
         ),
     };
     Err(place.wrong(&span, cause, remedy))
@@ -68,12 +68,14 @@ pub(super) fn check_memory(place: &Place<'_>, file: &File, times: &Times, flows:
 
 fn window(place: &Place<'_>, run: &Run, duration: Duration) -> Result<(Duration, Duration), ScenarioError> {
     match (&run.warm_up, &run.window) {
-        (Some(warm_up), Some(_)) => {
-            Err(place.wrong(&warm_up.span(), "both warm_up and window", "window = [\"FROM\", \"TO\"] alone"))
-        }
+        (Some(warm_up), Some(_)) => Err(place.wrong(
+            &warm_up.span(),
+            "the run has both warm_up and window",
+            "window = [\"FROM\", \"TO\"] alone",
+        )),
         (Some(warm_up), None) if warm_up.get_ref().0 >= duration => {
-            let cause = format!("warm_up ends at {:?}, the run at {duration:?}", warm_up.get_ref().0);
-            Err(place.wrong(&warm_up.span(), cause, "a shorter warm_up or a longer duration"))
+            let cause = format!("warm_up ends at {:?}, but the run at {duration:?}", warm_up.get_ref().0);
+            Err(place.wrong(&warm_up.span(), cause, "use a shorter warm_up or a longer duration"))
         }
         (Some(warm_up), None) => Ok((warm_up.get_ref().0, duration)),
         (None, None) => Ok((Duration::ZERO, duration)),
@@ -84,8 +86,8 @@ fn window(place: &Place<'_>, run: &Run, duration: Duration) -> Result<(Duration,
                 return Err(place.wrong(&window.span(), cause, "[\"FROM\", \"TO\"], FROM before TO"));
             }
             if to.get_ref().0 > duration {
-                let cause = format!("the window ends at {:?}, the run at {duration:?}", to.get_ref().0);
-                return Err(place.wrong(&to.span(), cause, "a window inside the duration"));
+                let cause = format!("the window ends at {:?}, but the run at {duration:?}", to.get_ref().0);
+                return Err(place.wrong(&to.span(), cause, "use a window inside the duration"));
             }
             Ok((from.get_ref().0, to.get_ref().0))
         }
@@ -101,7 +103,7 @@ fn interval(
     let length = interval.get_ref().0;
     if length.is_zero() || length > longest {
         let cause = format!("an interval of {length:?} in a window of {longest:?}");
-        return Err(place.wrong(&interval.span(), cause, "more than 0 and at most the window"));
+        return Err(place.wrong(&interval.span(), cause, "use more than 0 and at most the window"));
     }
     Ok(Some(length))
 }

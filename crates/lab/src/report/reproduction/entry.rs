@@ -80,7 +80,7 @@ fn by_name(all: Vec<Loaded>) -> BTreeMap<String, Vec<Loaded>> {
 
 fn only(sims: Vec<Loaded>) -> Result<Option<Loaded>, RunError> {
     match sims.get(1) {
-        Some(second) => Err(second.wrong("a second result of NAME in the simulator; one folder of each scenario")),
+        Some(second) => Err(second.wrong("a second result of NAME in the simulator; give one folder per scenario")),
         None => Ok(sims.into_iter().next()),
     }
 }
@@ -90,13 +90,13 @@ fn all_kernel_results(kernels: &[Loaded], sim: Option<&Scenario>) -> Result<Vec<
     let mut found: Vec<Results> = Vec::new();
     for kernel in kernels {
         let Some(sim) = sim else {
-            return Err(kernel.wrong("a result of NAME on the kernel and none of the simulator; its folder, too"));
+            return Err(
+                kernel.wrong("a result of NAME on the kernel, but none of the simulator; add the simulator's folder")
+            );
         };
         let results = kernel_results(kernel, sim)?;
         if found.iter().any(|known| known.changes == results.changes) {
-            return Err(
-                kernel.wrong("a second result of NAME on the kernel; one folder of each scenario and its --set")
-            );
+            return Err(kernel.wrong("a second result of NAME on the kernel; give one folder per scenario and --set"));
         }
         found.push(results);
     }
@@ -120,7 +120,7 @@ fn kernel_results(kernel: &Loaded, sim: &Scenario) -> Result<Results, RunError> 
     let is_same = |(own, sim): (&Axis, &Axis)| own.name == sim.name && own.values == sim.values;
     let (own, axes) = (&kernel.scenario.axes, &sim.axes);
     if own.len() != axes.len() || !own.iter().zip(axes).all(is_same) {
-        return Err(kernel.wrong("runs of NAME over other values than the simulator's; runs of the same scenario"));
+        return Err(kernel.wrong("runs of NAME over other values than the simulator's; give runs of the same scenario"));
     }
     let scenario = Scenario { repeats: sim.repeats.max(kernel.scenario.repeats), ..sim.clone() };
     Ok(Results { summary: summarise(&kernel.folder, &scenario)?, changes })

@@ -18,7 +18,7 @@ pub(super) fn description(summary: &Summary) -> String {
         "{} runs at {points} of {} points, {}, ccctl {}",
         summary.runs_done,
         summary.points.len(),
-        summary.versions.host.as_deref().unwrap_or("a kernel that was not noted"),
+        summary.versions.host.as_deref().unwrap_or("an unrecorded kernel"),
         summary.versions.ccctl
     );
     // Writing to a text cannot fail.

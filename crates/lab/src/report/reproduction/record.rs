@@ -20,7 +20,7 @@ use crate::run::{PaperRow, RunError, Summary};
 const RECORD_BYTES_MAX: u64 = 1 << 26;
 
 /// What is asked for where the file is not what it should be.
-const REMEDY: &str = "a file that `ccctl lab reproduction --record` has written, or none";
+const REMEDY: &str = "give a file that `ccctl lab reproduction --record` has written, or no --record";
 
 /// Of every scenario, by name: what papers say, and what came out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
