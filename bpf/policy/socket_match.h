@@ -20,13 +20,14 @@ struct {
 	__type(value, u8);
 } selected SEC(".maps");
 
-static bool addresses_equal(const u8 *address, const volatile u8 *wanted)
+/* Without a branch for each byte, which the verifier would have to follow. */
+static bool is_in_prefix(const u8 *address, const volatile u8 *prefix, const volatile u8 *mask)
 {
-	for (int i = 0; i < 16; i++) {
-		if (address[i] != wanted[i])
-			return false;
-	}
-	return true;
+	u8 difference = 0;
+
+	for (int i = 0; i < 16; i++)
+		difference |= (address[i] ^ prefix[i]) & mask[i];
+	return !difference;
 }
 
 static void map_v4(u8 *address, const u32 *v4)
@@ -88,9 +89,9 @@ static bool ports_match(const struct socket_record *record)
 
 static bool addresses_match(const struct socket_record *record)
 {
-	if (query.by_source && !addresses_equal(record->source, query.source))
+	if (!is_in_prefix(record->source, query.source, query.source_mask))
 		return false;
-	return !query.by_destination || addresses_equal(record->destination, query.destination);
+	return is_in_prefix(record->destination, query.destination, query.destination_mask);
 }
 
 static bool owner_matches(struct tcp_sock *tp, u64 cookie)

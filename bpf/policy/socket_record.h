@@ -11,6 +11,8 @@ struct socket_query {
 	char to[TCP_CA_NAME_MAX]; /* move them to this one; empty: only report */
 	unsigned char source[16]; /* network order; IPv4 as ::ffff:a.b.c.d */
 	unsigned char destination[16];
+	unsigned char source_mask[16]; /* bits of the address that must be the same */
+	unsigned char destination_mask[16];
 	unsigned long long cookie;
 	unsigned long long cgroup_id; /* the subtree of this cgroup */
 	unsigned int pid; /* sockets that this process has open */
@@ -18,8 +20,7 @@ struct socket_query {
 	unsigned short port; /* of either end; ports are in host order */
 	unsigned short source_port;
 	unsigned short destination_port;
-	unsigned char by_source; /* compare the address */
-	unsigned char by_destination;
+	unsigned char reserved[2];
 };
 
 /* The short answer: one for each TCP socket that matches. */
@@ -109,13 +110,13 @@ struct socket_counted {
 /* What the sockets of one program did since the last look, and how they are. */
 struct socket_rates {
 	unsigned long long sockets; /* all, listening ones included */
-	unsigned long long connections; /* without those */
-	unsigned long long acked_bytes; /* since the last look, like the next two */
+	unsigned long long acked_bytes; /* since the last look, like the next five */
 	unsigned long long data_segments;
 	unsigned long long retransmits_pkts;
-	unsigned long long cwnd_pkts; /* of all connections together, now */
-	unsigned long long measured; /* connections with an RTT */
-	unsigned long long srtt_us; /* of these together, now */
+	unsigned long long senders; /* connections with data of theirs acknowledged */
+	unsigned long long acked_pkts; /* by these */
+	unsigned long long acked_cwnd; /* windows of these now, each times its acked_pkts */
+	unsigned long long acked_srtt_us; /* smoothed RTTs of these now, likewise */
 	unsigned long long impossible; /* connections with a window or threshold that no algorithm can mean */
 };
 

@@ -10,7 +10,8 @@
  * opens the iterator decides the namespace: its own.
  *
  * A seventh, `owners`, goes over the open files of all processes; an eighth, `samples`, over the sockets that `follow` has
- * met, in all namespaces: its cost is that of these few, however many others there are.
+ * met, in all namespaces: its cost is that of these few, however many others there are. `samples_among_all` looks for the
+ * same among all sockets of a namespace, where a kernel refuses the eighth.
  */
 #include "socket_match.h"
 #include "rule_record.h"
@@ -166,23 +167,40 @@ static void read_sample(struct socket_sample *sample, struct tcp_sock *tp)
 	}
 }
 
+static void write_sample(struct seq_file *seq, struct sock *sk, struct tcp_sock *tp)
+{
+	struct socket_sample sample = {};
+
+	sample.time_ns = bpf_ktime_get_ns();
+	sample.detail.socket.cookie = bpf_get_socket_cookie(tp);
+	sample.detail.socket.state = ((struct sock_common *)sk)->skc_state;
+	read_sample(&sample, tp);
+	bpf_seq_write(seq, &sample, sizeof(sample));
+}
+
 SEC("?iter/bpf_sk_storage_map")
 int samples(struct bpf_iter__bpf_sk_storage_map *ctx)
 {
 	struct sock *sk = ctx->sk;
-	struct socket_sample sample = {};
 	struct tcp_sock *tp;
 
 	if (!sk)
 		return 0;
 	tp = bpf_skc_to_tcp_sock(sk);
-	if (!tp)
-		return 0;
-	sample.time_ns = bpf_ktime_get_ns();
-	sample.detail.socket.cookie = bpf_get_socket_cookie(tp);
-	sample.detail.socket.state = ((struct sock_common *)sk)->skc_state;
-	read_sample(&sample, tp);
-	bpf_seq_write(ctx->meta->seq, &sample, sizeof(sample));
+	if (tp)
+		write_sample(ctx->meta->seq, sk, tp);
+	return 0;
+}
+
+/* For kernels whose policy refuses the iterator above: goes over all sockets of a namespace for the few that are followed. */
+SEC("?iter/tcp")
+int samples_among_all(struct bpf_iter__tcp *ctx)
+{
+	struct sock_common *skc = ctx->sk_common;
+	struct tcp_sock *tp = full_socket(skc);
+
+	if (tp && bpf_sk_storage_get(&followed, tp, NULL, 0))
+		write_sample(ctx->meta->seq, (struct sock *)skc, tp);
 	return 0;
 }
 
@@ -340,6 +358,24 @@ static struct socket_rates *rates_of(const struct socket_record *record)
 	return bpf_map_lookup_elem(&rated, &key);
 }
 
+/*
+ * A mean is of those that send, each with the weight of what was acknowledged: who is idle or only receives has a window
+ * and an RTT of its handshake. SYN and FIN count as acknowledged bytes, also of who has never sent data. In 64 bits are
+ * 2^35 packets, an hour at 100 Gbit/s, times a window of 2^28 or an RTT of 2^28 us.
+ */
+static void add_sender(struct socket_rates *rates, const struct tcp_sock *tp, u64 acked_bytes)
+{
+	u32 mss_bytes = tp->mss_cache ? tp->mss_cache : 1;
+	u64 acked_pkts = (acked_bytes + mss_bytes - 1) / mss_bytes;
+
+	if (!acked_bytes || !tp->data_segs_out)
+		return;
+	rates->senders++;
+	rates->acked_pkts += acked_pkts;
+	rates->acked_cwnd += acked_pkts * tp->snd_cwnd;
+	rates->acked_srtt_us += acked_pkts * (tp->srtt_us >> 3);
+}
+
 /* The counters of 32 bits wrap; so do their differences, and are right. */
 static void add_rates(struct socket_rates *rates, const struct tcp_sock *tp, struct socket_counted *before)
 {
@@ -352,6 +388,7 @@ static void add_rates(struct socket_rates *rates, const struct tcp_sock *tp, str
 	segments = now.data_segments - before->data_segments;
 	retransmits = now.retransmits_pkts - before->retransmits_pkts;
 	rates->acked_bytes += now.acked_bytes - before->acked_bytes;
+	add_sender(rates, tp, now.acked_bytes - before->acked_bytes);
 	rates->data_segments += segments;
 	rates->retransmits_pkts += retransmits;
 	*before = now;
@@ -375,10 +412,6 @@ int rates(struct bpf_iter__tcp *ctx)
 	sum->sockets++;
 	if (record.state == TCP_LISTEN)
 		return 0;
-	sum->connections++;
-	sum->cwnd_pkts += tp->snd_cwnd;
-	sum->measured += tp->srtt_us > 0;
-	sum->srtt_us += tp->srtt_us >> 3;
 	sum->impossible += is_impossible(tp);
 	before = bpf_sk_storage_get(&counted, tp, NULL, BPF_SK_STORAGE_GET_F_CREATE);
 	if (before)

@@ -106,8 +106,8 @@ fn migrations(plan: &Plan) -> f64 {
     let [mut moving, mut counting, mut listing] = [(); 3].map(|()| Sample::default());
     for round in 0..plan.migrations {
         let (from, to) = if round % 2 == 0 { ("bpf_cubic", "bpf_reno") } else { ("bpf_reno", "bpf_cubic") };
-        counting.add_ms(time(&["migrate", "--from", from, "--to", to, "--dry-run"]));
-        moving.add_ms(time(&["migrate", "--from", from, "--to", to, "--json"]));
+        counting.add_ms(time(&["migrate", "--instance", from, "--to", to, "--dry-run"]));
+        moving.add_ms(time(&["migrate", "--instance", from, "--to", to, "--json"]));
         let used = connections.algorithms().unwrap();
         assert_eq!(used.get(to), Some(&connections.count()), "{used:?}");
         assert_eq!(support::established(&network.server, to), connections.count(), "{to} at the server");

@@ -108,7 +108,7 @@ fn migrations(plan: &Plan, namespace: &Namespace) -> f64 {
     let [mut moving, mut counting, mut by_port] = [(); 3].map(|()| Sample::default());
     for round in 0..plan.rounds {
         let (from, to) = if round % 2 == 0 { ("reno", "bpf_cubic") } else { ("bpf_cubic", "reno") };
-        let words = [support::CCCTL, "migrate", "--netns", namespace.name(), "--from", from, "--to", to];
+        let words = [support::CCCTL, "migrate", "--netns", namespace.name(), "--instance", from, "--to", to];
         counting.add_ms(time(None, &[&words[..], &["--dry-run"]].concat()));
         by_port.add_ms(time(None, &[&words[..], &["--port", "1"]].concat()));
         moving.add_ms(time(None, &words));

@@ -7,25 +7,49 @@ mod top;
 mod trace;
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use ccctl_console::arguments::{time, Output};
-use ccctl_console::EXIT_CODES;
+use ccctl_console::arguments::{time, Color, Output};
+use ccctl_core::operations;
 use clap::{Args, Parser, Subcommand};
 
 pub use guard::{Guard, GuardCommand};
-pub use sockets::{Migrate, Sockets};
+pub use sockets::Sockets;
 pub use top::Top;
 pub use trace::{Plot, Trace};
 
 /// Load, tune, swap and inspect TCP congestion control algorithms at run time.
 #[derive(Debug, Parser)]
-#[command(name = "ccctl", version, about, after_help = EXIT_CODES, disable_help_subcommand = true)]
+#[command(name = "ccctl", version = crate::VERSION, about, arg_required_else_help = true)]
 pub struct Arguments {
+    /// Act in this network namespace: a name in /run/netns or the path of a namespace file
+    #[arg(long, global = true, value_name = "NAME|PATH", display_order = 100)]
+    pub netns: Option<String>,
+    /// Use colours
+    #[arg(
+        long,
+        global = true,
+        value_name = "auto|always|never",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true,
+        display_order = 101
+    )]
+    pub color: Color,
+    /// How to print.
+    #[command(flatten)]
+    pub output: GlobalOutput,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// `--json` before the command, too.
+#[derive(Debug, Args)]
+pub struct GlobalOutput {
+    /// Print JSON
+    #[arg(long, global = true)]
+    pub json: bool,
 }
 
 /// Everything that ccctl does.
@@ -36,31 +60,31 @@ pub enum Command {
     /// Show an algorithm (law, source, parameters) or a running instance (parameters, programs, sockets)
     Show(Show),
     /// Ask the kernel whether it accepts an algorithm or object file, without registering it
-    Check(Check),
+    Check(Asked<operations::Check>),
     /// Register an algorithm with the kernel
-    Load(Load),
+    Load(Asked<operations::Load>),
     /// List instances, built-in algorithms, the default, and the sockets of each
-    List(Output),
+    List(Viewed),
     /// Change parameters of a running instance, live
-    Tune(Tune),
+    Tune(Asked<operations::Tune>),
     /// Replace the program behind a kernel name, atomically
-    Swap(Swap),
+    Swap(Asked<operations::Swap>),
     /// List TCP sockets: algorithm, cgroup, process, window, RTT, rate, and the algorithm's state
     Sockets(Sockets),
     /// Move live connections to another algorithm
-    Migrate(Migrate),
+    Migrate(Asked<operations::Migrate>),
     /// Unload instances
-    Unload(Unload),
+    Unload(Asked<operations::Unload>),
     /// Show or set the default algorithm of this network namespace
-    Default(Default),
+    Default(Asked<operations::Default>),
     /// Choose the algorithms of a cgroup's connections
-    Assign(Assign),
+    Assign(Asked<operations::Assign>),
     /// Remove a rule
-    Unassign(Unassign),
+    Unassign(Asked<operations::Unassign>),
     /// List the rules
-    Rules(Output),
+    Rules(Viewed),
     /// Explain why a socket uses its algorithm
-    Why(Why),
+    Why(Asked<operations::Why>),
     /// Measure the ACK clock: arrival, waiting, processing and drops of ACKs, per algorithm
     Acks(Acks),
     /// Show algorithms, their sockets and one socket live
@@ -79,255 +103,81 @@ pub enum Command {
     /// Apply a configuration file
     Apply(Apply),
     /// Show the daemon's status, configuration and errors
-    Status(Output),
+    Status(Viewed),
     /// Show what the guard watches and has disabled, or enable an instance again
     Guard(Guard),
     /// Undo everything ccctl has done on this host and stop the daemon
-    Down(Output),
+    Down(Asked<operations::Down>),
     /// Apply a configuration file, correct drift, and serve the API
     Daemon(Daemon),
+    /// Print the completion script of a shell: source <(ccctl completions bash)
+    Completions(Completions),
+    /// Write the manual pages into a folder
+    Man(Man),
+    /// Print the JSON Schema of a command's answer, or of ccctl.toml
+    Schema(Schema),
+    /// Print the version of ccctl, and of the daemon
+    Version(Output),
     /// Look at the object file on stdin
     #[command(name = ccctl_core::object_scan::COMMAND, hide = true)]
     Look(Look),
 }
 
+/// How to print what is printed again and again on request.
+#[derive(Debug, Args)]
+pub struct Viewed {
+    /// Print again at this interval until Ctrl-C [default: 2s]
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "2s", value_parser = time)]
+    pub watch: Option<std::time::Duration>,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `ccctl completions`
+#[derive(Debug, Args)]
+pub struct Completions {
+    /// The shell: bash, zsh, fish, elvish or powershell
+    pub shell: String,
+}
+
+/// `ccctl man`
+#[derive(Debug, Args)]
+pub struct Man {
+    /// Folder, which is made if it does not exist
+    pub folder: PathBuf,
+}
+
+/// `ccctl schema`
+#[derive(Debug, Args)]
+pub struct Schema {
+    /// A command, or ccctl.toml [default: list the schemas]
+    pub name: Option<String>,
+}
+
+/// A request of the core, and how to print its answer.
+#[derive(Debug, Args)]
+pub struct Asked<O: Args> {
+    /// What is asked for.
+    #[command(flatten)]
+    pub request: O,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
+}
+
 /// `ccctl show`
 #[derive(Debug, Args)]
 pub struct Show {
-    /// An algorithm (cubic) or a running instance (`bpf_cubic`)
-    pub name: String,
+    /// What is asked for.
+    #[command(flatten)]
+    pub request: operations::Show,
     /// Also list the parameters that only comparisons need, such as those that count as Linux's modules do
     #[arg(long)]
     pub all: bool,
     /// How to print.
     #[command(flatten)]
     pub output: Output,
-}
-
-/// `ccctl check`
-#[derive(Debug, Args)]
-pub struct Check {
-    /// An algorithm, or an object file (a path, or a name that ends in .o)
-    pub algorithm: String,
-    /// Accept an object file that others than root can write
-    #[arg(long)]
-    pub trust_writable: bool,
-    /// How to print.
-    #[command(flatten)]
-    pub output: Output,
-}
-
-/// Where parameters come from: defaults, then the profile, then single values.
-#[derive(Debug, Args)]
-pub struct Parameters {
-    /// Use the parameters of this profile
-    #[arg(long, value_name = "PROFILE")]
-    pub profile: Option<String>,
-    /// Set one parameter, such as beta=0.8; may be repeated
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub set: Vec<String>,
-}
-
-/// `ccctl load`
-#[derive(Debug, Args)]
-pub struct Load {
-    /// An algorithm, or an object file (a path, or a name that ends in .o)
-    pub algorithm: String,
-    /// Kernel name, up to 15 characters [default: `bpf_ALGORITHM`, shortened if that is longer]
-    #[arg(long = "as", alias = "name", value_name = "NAME")]
-    pub name: Option<String>,
-    /// Parameters.
-    #[command(flatten)]
-    pub parameters: Parameters,
-    /// Make it the default of this network namespace; unloading restores the previous one
-    #[arg(long)]
-    pub default: bool,
-    /// Accept an object file that others than root can write
-    #[arg(long)]
-    pub trust_writable: bool,
-    /// How to print.
-    #[command(flatten)]
-    pub output: Output,
-}
-
-/// `ccctl tune`
-#[derive(Debug, Args)]
-pub struct Tune {
-    /// Running instance
-    pub name: String,
-    /// Parameters to change, such as beta=0.8: all of them or none
-    #[arg(required = true, value_name = "KEY=VALUE")]
-    pub changes: Vec<String>,
-    /// How to print.
-    #[command(flatten)]
-    pub output: Output,
-}
-
-/// `ccctl swap`
-#[derive(Debug, Args)]
-pub struct Swap {
-    /// Running instance
-    pub name: String,
-    /// The algorithm or object file to put behind the name [default: the same algorithm, as this ccctl contains it]
-    #[arg(long, value_name = "ALGORITHM")]
-    pub with: Option<String>,
-    /// Parameters.
-    #[command(flatten)]
-    pub parameters: Parameters,
-    /// Accept an object file that others than root can write
-    #[arg(long)]
-    pub trust_writable: bool,
-    /// How to print.
-    #[command(flatten)]
-    pub output: Output,
-}
-
-/// `ccctl unload`
-#[derive(Debug, Args)]
-pub struct Unload {
-    /// Running instances
-    #[arg(required_unless_present = "all", conflicts_with = "all", value_name = "NAME")]
-    pub names: Vec<String>,
-    /// All instances
-    #[arg(long)]
-    pub all: bool,
-    /// Move their sockets to this algorithm first
-    #[arg(long, value_name = "NAME")]
-    pub migrate_to: Option<String>,
-    /// Unload although sockets use it; they keep the program until they close
-    #[arg(long)]
-    pub force: bool,
-    /// How to print.
-    #[command(flatten)]
-    pub output: Output,
-}
-
-/// `ccctl default`
-#[derive(Debug, Args)]
-pub struct Default {
-    /// Algorithm to make the default: an instance or a built-in one
-    pub name: Option<String>,
-    /// How to print.
-    #[command(flatten)]
-    pub output: Output,
-}
-
-/// A cgroup by one of its names.
-#[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
-pub struct Place {
-    /// Path of the cgroup from the root of the tree, or name of a systemd unit
-    #[arg(long, value_name = "PATH|UNIT")]
-    pub cgroup: Option<String>,
-    /// The cgroup of this systemd unit
-    #[arg(long, value_name = "UNIT")]
-    pub unit: Option<String>,
-    /// The cgroup that contains this process
-    #[arg(long, value_name = "PID")]
-    pub pid: Option<u32>,
-}
-
-/// `ccctl assign`
-#[derive(Debug, Args)]
-pub struct Assign {
-    /// Which cgroup.
-    #[command(flatten)]
-    pub place: Place,
-    /// Only connections with peers in this prefix
-    #[arg(long, value_name = "CIDR")]
-    pub to: Option<String>,
-    /// Only this service port: remote port for outgoing connections, local port for accepted ones
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub to_port: Option<u16>,
-    /// What they get: NAME, NAME|NAME... (the first that the kernel has), or NAME=WEIGHT,NAME=WEIGHT... (drawn for each)
-    #[arg(value_name = "TARGETS")]
-    pub targets: String,
-    /// Also move live connections
-    #[arg(long)]
-    pub existing: bool,
-    /// Accept a cgroup that does not exist yet
-    #[arg(long)]
-    pub absent_ok: bool,
-    /// How to print.
-    #[command(flatten)]
-    pub output: Output,
-}
-
-/// A rule by one of its names.
-#[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
-pub struct WhichRule {
-    /// The rule with this id
-    #[arg(long)]
-    pub id: Option<u32>,
-    /// All rules
-    #[arg(long)]
-    pub all: bool,
-    /// The rule for this cgroup: its path, or the name of a systemd unit
-    #[arg(long, value_name = "PATH|UNIT")]
-    pub cgroup: Option<String>,
-    /// The rule for the cgroup of this systemd unit
-    #[arg(long, value_name = "UNIT")]
-    pub unit: Option<String>,
-    /// The rule for the cgroup that contains this process
-    #[arg(long, value_name = "PID")]
-    pub pid: Option<u32>,
-}
-
-/// `ccctl unassign`
-#[derive(Debug, Args)]
-pub struct Unassign {
-    /// Which rule.
-    #[command(flatten)]
-    pub which: WhichRule,
-    /// The rule's prefix
-    #[arg(long, value_name = "CIDR", conflicts_with_all = ["id", "all"])]
-    pub to: Option<String>,
-    /// The rule's port
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), conflicts_with_all = ["id", "all"])]
-    pub to_port: Option<u16>,
-    /// Also give live connections that met the rule what they match now, or what they had before
-    #[arg(long)]
-    pub existing: bool,
-    /// How to print.
-    #[command(flatten)]
-    pub output: Output,
-}
-
-/// Sockets by one of their names.
-#[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
-pub struct WhichSocket {
-    /// The socket with this cookie, in decimal, or in hex with 0x (ss -e shows it in hex, after sk:)
-    #[arg(long, value_name = "COOKIE", value_parser = cookie)]
-    pub cookie: Option<u64>,
-    /// Sockets with this local address and port
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    pub src: Option<SocketAddr>,
-    /// All TCP sockets of this process
-    #[arg(long, value_name = "PID")]
-    pub pid: Option<u32>,
-}
-
-/// `ccctl why`
-#[derive(Debug, Args)]
-pub struct Why {
-    /// Which sockets.
-    #[command(flatten)]
-    pub which: WhichSocket,
-    /// Only with this peer
-    #[arg(long, value_name = "ADDRESS:PORT", requires = "src")]
-    pub dst: Option<SocketAddr>,
-    /// How to print.
-    #[command(flatten)]
-    pub output: Output,
-}
-
-fn cookie(text: &str) -> Result<u64, std::num::ParseIntError> {
-    match text.strip_prefix("0x") {
-        Some(hex) => u64::from_str_radix(hex, 16),
-        None => text.parse(),
-    }
 }
 
 /// `ccctl apply`
@@ -422,7 +272,7 @@ pub struct Lab {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::*;
+    use ccctl_console::EXIT_CODES;
 
     /// The meanings of the exit codes in the help, from 0 on.
     fn meanings() -> Vec<String> {

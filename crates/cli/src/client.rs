@@ -82,7 +82,7 @@ pub fn connect() -> Found {
     let Some(path) = address().filter(|path| path.exists()) else { return Found::None };
     match greet(&path) {
         Ok(found) => found,
-        Err(error) => Found::Unusable(format!("the daemon at {} does not answer: {error:#}", path.display())),
+        Err(error) => Found::Unusable(format!("the daemon at {} is not responding: {error:#}", path.display())),
     }
 }
 
@@ -100,7 +100,7 @@ fn queue(path: &Path) -> anyhow::Result<Option<std::os::unix::net::UnixStream>> 
 
 fn busy(path: &Path, why: &str) -> Found {
     let cause = format!("the daemon at {} is busy: {why}", path.display());
-    let remedy = format!("again later; its log says who asks so much, and {SOCKET_VARIABLE}= does without it");
+    let remedy = format!("try again later (its log names the clients), or set {SOCKET_VARIABLE}= to run without it");
     Found::Busy(Fault::new(Exit::Locked, cause, remedy))
 }
 
@@ -109,7 +109,7 @@ fn greet(path: &Path) -> anyhow::Result<Found> {
         Ok(Some(stream)) => stream,
         Ok(None) => return Ok(Found::None),
         Err(error) if error.downcast_ref() == Some(&Errno::EAGAIN) => {
-            return Ok(busy(path, &format!("it has taken no connection for {} s", QUEUE.as_secs())));
+            return Ok(busy(path, &format!("it has accepted no connection for {} s", QUEUE.as_secs())));
         }
         Err(error) => return Err(error),
     };
@@ -120,7 +120,7 @@ fn greet(path: &Path) -> anyhow::Result<Found> {
         UnixStream::from_std(stream)?
     };
     if stream.peer_cred()?.uid() != 0 {
-        return Ok(Found::Unusable(format!("{} is not root's: it is not asked", path.display())));
+        return Ok(Found::Unusable(format!("{} is not owned by root and is ignored", path.display())));
     }
     let mut client = runtime
         .block_on(async {
@@ -138,7 +138,7 @@ fn greet(path: &Path) -> anyhow::Result<Found> {
     }
     let daemon: Daemon = serde_json::from_slice(&body).context("it is not a ccctl daemon")?;
     if daemon.version != VERSION {
-        return Ok(Found::Unusable(format!("the daemon is ccctl {}, this is {VERSION}", daemon.version)));
+        return Ok(Found::Unusable(format!("the daemon is ccctl {}, but this is {VERSION}", daemon.version)));
     }
     Ok(Found::Daemon(client))
 }
@@ -149,7 +149,7 @@ impl Client {
         let body = serde_json::to_vec(operation)?;
         let (status, body) = self.send(Method::POST, O::NAME, body, ANSWER)?;
         if status == StatusCode::OK {
-            return serde_json::from_slice(&body).context("the daemon's answer is not understood");
+            return serde_json::from_slice(&body).context("the daemon's answer is invalid");
         }
         let answer: ErrorAnswer = serde_json::from_slice(&body)
             .with_context(|| format!("the daemon answers {status}: {}", String::from_utf8_lossy(&body)))?;
@@ -175,7 +175,7 @@ impl Client {
             };
             let answer =
                 timeout(limit, exchange).await.with_context(|| format!("nothing for {} s", limit.as_secs()))?;
-            answer.context("ask the daemon")
+            answer.context("send the request to the daemon")
         })
     }
 }

@@ -9,7 +9,7 @@ use clap::CommandFactory as _;
 
 use crate::api::{operations, ErrorAnswer};
 use crate::arguments::Arguments;
-use crate::commands::{metrics, plot, top};
+use crate::commands::{metrics, plot, top, version};
 
 fn answers() -> Answers {
     let mut answers = Answers::new();
@@ -23,6 +23,7 @@ fn answers() -> Answers {
     answers.add::<plot::Answer>("plot");
     answers.add::<top::Answer>("top");
     answers.add::<metrics::Answer>("metrics");
+    answers.add::<version::Answer>("version");
     answers
 }
 

@@ -113,7 +113,8 @@ impl Written {
     /// What was not written.
     fn left_out(self) -> Vec<String> {
         let again = self.messages.into_iter().filter(|(_, again)| *again > 0);
-        let mut told: Vec<String> = again.map(|(message, again)| format!("{again} times more: {message}")).collect();
+        let mut told: Vec<String> =
+            again.map(|(message, again)| format!("repeated {again} times: {message}")).collect();
         let users = self.users.into_iter().filter(|(_, of_user)| of_user.left_out > 0);
         told.extend(users.map(|(user, of_user)| format!("{} more refusals of user {user}", of_user.left_out)));
         told.sort();
@@ -261,7 +262,7 @@ mod tests {
     fn the_same_again_is_counted() {
         let mut written = Written::new(Instant::now());
         assert!(written.admit(&own("a")) && !written.admit(&own("a")) && !written.admit(&own("a")));
-        assert_eq!(written.left_out(), ["2 times more: a"]);
+        assert_eq!(written.left_out(), ["repeated 2 times: a"]);
     }
 
     #[test]

@@ -5,7 +5,9 @@ mod api;
 mod arguments;
 mod client;
 mod commands;
+mod completion;
 mod daemon;
+mod help;
 mod http;
 #[cfg(test)]
 mod json_keys;
@@ -14,36 +16,74 @@ mod metrics;
 
 use std::process::ExitCode;
 
-use ccctl_console::{cause, is_broken_pipe, output, raise_file_limit, usage, Exit};
-use clap::Parser as _;
+use ccctl_console::{cause, is_broken_pipe, output, raise_file_limit, usage, Exit, Fault};
+use clap::FromArgMatches as _;
 
+use api::fault::ErrorAnswer;
 use arguments::{Arguments, Command};
+
+/// Version, and the commit that it was built from.
+pub const VERSION: &str = env!("CCCTL_VERSION");
 
 fn main() -> ExitCode {
     raise_file_limit();
-    let arguments = match Arguments::try_parse() {
+    completion::answer();
+    let matches = match help::command().try_get_matches() {
+        Ok(matches) => matches,
+        Err(error) => return usage("ccctl", &error),
+    };
+    let arguments = match Arguments::from_arg_matches(&matches) {
         Ok(arguments) => arguments,
         Err(error) => return usage("ccctl", &error),
     };
-    match run(&arguments.command) {
+    output::set_colour(arguments.color.into());
+    match run(&arguments) {
         Ok(exit) => exit.into(),
         // A reader that has seen enough, such as head, is no failure.
         Err(error) if is_broken_pipe(&error) => Exit::Done.into(),
-        Err(error) => {
-            let ending = ccctl_core::error::ending(&error);
-            output::failure("ccctl", &cause(&error), ending.remedy.as_deref());
-            ending.exit.into()
-        }
+        Err(error) => failure(&error, arguments.output.json),
     }
 }
 
-fn run(command: &Command) -> anyhow::Result<Exit> {
+/// One line and a remedy on stderr; with `--json` also an object on stdout, as the API answers.
+fn failure(error: &anyhow::Error, as_json: bool) -> ExitCode {
+    let ending = ccctl_core::error::ending(error);
+    let cause = cause(error);
+    output::failure("ccctl", &cause, ending.remedy.as_deref());
+    if as_json {
+        // With stdout closed there is stderr.
+        let _ = output::json(&ErrorAnswer { error: Fault { cause, remedy: ending.remedy, exit: ending.exit as u8 } });
+    }
+    ending.exit.into()
+}
+
+fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let command = &arguments.command;
+    if let Some(name) = arguments.netns.as_ref().filter(|_| !selects_by_namespace(command)) {
+        ccctl_loader::Namespace::named(name)?.enter()?;
+    }
+    match command {
+        Command::List(viewed) => commands::watch::repeat(viewed.watch, || commands::list::run(viewed)),
+        Command::Rules(viewed) => commands::watch::repeat(viewed.watch, || commands::rules::run(viewed)),
+        Command::Status(viewed) => commands::watch::repeat(viewed.watch, || commands::status::run(viewed)),
+        Command::Sockets(sockets) => commands::watch::repeat(sockets.view.watch, || commands::sockets::run(sockets)),
+        other => run_once(other),
+    }
+}
+
+/// Does `--netns` of this command choose sockets or an interface's namespace, and not the namespace to act in?
+fn selects_by_namespace(command: &Command) -> bool {
+    use Command::{Acks, Lab, Migrate, Sockets, Top, Trace};
+    matches!(command, Acks(_) | Lab(_) | Migrate(_) | Sockets(_) | Top(_) | Trace(_))
+}
+
+fn run_once(command: &Command) -> anyhow::Result<Exit> {
     match command {
         Command::Algorithms(output) => commands::algorithms::run(output),
         Command::Show(show) => commands::show::run(show),
         Command::Check(check) => commands::check::run(check),
         Command::Load(load) => commands::load::run(load),
-        Command::List(output) => commands::list::run(output),
+        Command::List(viewed) => commands::list::run(viewed),
         Command::Tune(tune) => commands::tune::run(tune),
         Command::Swap(swap) => commands::swap::run(swap),
         Command::Migrate(migrate) => commands::migrate::run(migrate),
@@ -51,13 +91,13 @@ fn run(command: &Command) -> anyhow::Result<Exit> {
         Command::Unload(unload) => commands::unload::run(unload),
         Command::Default(default) => commands::default::run(default),
         Command::Apply(apply) => commands::apply::run(apply),
-        Command::Status(output) => commands::status::run(output),
+        Command::Status(viewed) => commands::status::run(viewed),
         Command::Guard(guard) => commands::guard::run(guard),
-        Command::Down(output) => commands::down::run(output),
+        Command::Down(down) => commands::down::run(down),
         Command::Daemon(daemon) => commands::daemon::run(daemon),
         Command::Assign(assign) => commands::assign::run(assign),
         Command::Unassign(unassign) => commands::unassign::run(unassign),
-        Command::Rules(output) => commands::rules::run(output),
+        Command::Rules(viewed) => commands::rules::run(viewed),
         Command::Why(why) => commands::why::run(why),
         Command::Acks(acks) => commands::acks::run(acks),
         Command::Top(top) => commands::top::run(top),
@@ -66,6 +106,10 @@ fn run(command: &Command) -> anyhow::Result<Exit> {
         Command::Plot(plot) => commands::plot::run(plot),
         Command::Lab(lab) => commands::lab::run(lab).map(|never| match never {}),
         Command::Doctor(output) => commands::doctor::run(output),
+        Command::Completions(completions) => commands::completions::run(completions),
+        Command::Man(man) => commands::man::run(man),
+        Command::Schema(schema) => commands::schema::run(schema),
+        Command::Version(output) => commands::version::run(output),
         Command::Look(look) => Ok(ccctl_core::object_scan::run(look.parent)),
     }
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use clap::Args;
+use anstream::ColorChoice;
+use clap::{Args, ValueEnum};
 
 use crate::UsageError;
 
@@ -17,11 +18,39 @@ pub struct Output {
     pub json: bool,
 }
 
+/// When colours are used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless `NO_COLOR` is set
+    #[default]
+    Auto,
+    /// Also in files and pipes
+    Always,
+    /// Not at all
+    Never,
+}
+
+impl From<Color> for ColorChoice {
+    fn from(color: Color) -> Self {
+        match color {
+            Color::Auto => Self::Auto,
+            Color::Always => Self::AlwaysAnsi,
+            Color::Never => Self::Never,
+        }
+    }
+}
+
+/// The words of the command line behind the program's name, as they can be shown: names of files need not be text.
+#[must_use]
+pub fn words() -> Vec<String> {
+    std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
 /// Splits `KEY=VALUE`.
 fn key_value(word: &str) -> Result<(String, String), UsageError> {
     match word.split_once('=') {
         Some((key, value)) if !key.is_empty() && !value.is_empty() => Ok((key.to_owned(), value.to_owned())),
-        _ => Err(UsageError::new(format!("{word:?} is not KEY=VALUE"), "for example beta=0.7")),
+        _ => Err(UsageError::new(format!("{word:?} is not KEY=VALUE"), "write it like beta=0.7")),
     }
 }
 
@@ -34,7 +63,7 @@ pub fn key_values(words: &[String]) -> Result<BTreeMap<String, String>, UsageErr
     for word in words {
         let (key, value) = key_value(word)?;
         if values.contains_key(&key) {
-            return Err(UsageError::new(format!("{key} is set twice"), format!("{key}=VALUE once")));
+            return Err(UsageError::new(format!("{key} is set twice"), format!("write {key}=VALUE once")));
         }
         values.insert(key, value);
     }

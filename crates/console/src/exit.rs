@@ -4,8 +4,10 @@
 use std::io;
 use std::process::ExitCode;
 
-use crate::output;
-use crate::{Fault, UsageError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{arguments, output, Fault, UsageError};
 
 /// Exit codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +69,14 @@ impl Ending {
     }
 }
 
+/// What a command that fails prints with `--json`.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ErrorAnswer")]
+pub struct Failure {
+    /// What went wrong.
+    pub error: Fault,
+}
+
 /// The error on one line.
 #[must_use]
 pub fn cause(error: &anyhow::Error) -> String {
@@ -81,18 +91,28 @@ pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     io.or(json) == Some(io::ErrorKind::BrokenPipe)
 }
 
-/// Help and version go to stdout; a wrong command line of `program` gets one line and the usage of the command.
+/// Help and version go to stdout, help also without any command; a wrong command line of `program` gets one line and the
+/// usage of the command, and with `--json` the same as an object on stdout.
 #[must_use]
 pub fn usage(program: &str, error: &clap::Error) -> ExitCode {
-    if !error.use_stderr() {
+    if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         // Nothing can be said where stdout is closed.
+        let _ = output::lines(&error.to_string());
+        return Exit::Done.into();
+    }
+    if !error.use_stderr() {
         let _ = error.print();
         return Exit::Done.into();
     }
     let text = error.to_string();
     let after = |head: &str| text.lines().find_map(|line| line.trim().strip_prefix(head)).map(str::trim);
     let remedy = after("tip:").or_else(|| after("Usage:")).map_or_else(|| format!("{program} --help"), str::to_owned);
-    output::failure(program, &cause_of_usage(error), Some(&remedy));
+    let cause = cause_of_usage(error);
+    output::failure(program, &cause, Some(&remedy));
+    // The command line was not understood: what it asks for can only be looked for in it.
+    if arguments::words().iter().any(|word| word == "--json") {
+        let _ = output::json(&Failure { error: Fault::new(Exit::Usage, cause, remedy) });
+    }
     Exit::Usage.into()
 }
 

@@ -18,6 +18,12 @@ impl UsageError {
     pub fn new(cause: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { cause: cause.into(), remedy: remedy.into() }
     }
+
+    /// What to type instead.
+    #[must_use]
+    pub fn remedy(&self) -> &str {
+        &self.remedy
+    }
 }
 
 impl std::fmt::Display for UsageError {

@@ -5,6 +5,7 @@
 
 mod fit;
 mod printable;
+mod tone;
 
 use std::io::{self, Write as _};
 use std::time::SystemTime;
@@ -14,14 +15,31 @@ use serde::Serialize;
 
 pub use fit::{cut, narrow, terminal_columns};
 pub use printable::{printable, JsonWriter};
+pub use tone::{set_colour, Tone};
+
+use tone::painted;
 
 /// Columns between those of a table.
 pub const GAP: usize = 2;
 
-/// Prints a value as JSON.
-pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
+/// Version of the JSON documents. Within it keys keep their meaning, and none goes; it is raised before that changes.
+pub const JSON_VERSION: u32 = 1;
+
+/// What is printed, and the version of its form.
+#[derive(Serialize)]
+struct Document<'a, T> {
+    json_version: u32,
+    #[serde(flatten)]
+    answer: &'a T,
+}
+
+/// Prints an answer as a JSON object.
+///
+/// # Errors
+/// Where stdout cannot be written, or the answer is not an object.
+pub fn json(answer: &impl Serialize) -> anyhow::Result<()> {
     let mut stdout = JsonWriter(io::stdout().lock());
-    serde_json::to_writer_pretty(&mut stdout, value)?;
+    serde_json::to_writer_pretty(&mut stdout, &Document { json_version: JSON_VERSION, answer })?;
     writeln!(stdout)?;
     Ok(())
 }
@@ -32,6 +50,12 @@ pub fn line(text: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Prints one line that begins with a word in colour.
+pub fn toned_line(word: &str, tone: Tone, text: &str) -> anyhow::Result<()> {
+    writeln!(io::stdout().lock(), "{}{}", painted(word, tone), printable(text))?;
+    Ok(())
+}
+
 /// Prints a text of several lines, none of which ends inside a name.
 pub fn lines(text: &str) -> anyhow::Result<()> {
     text.lines().try_for_each(line)
@@ -39,10 +63,11 @@ pub fn lines(text: &str) -> anyhow::Result<()> {
 
 /// Writes to stderr what went wrong in this program and what to try. With stderr closed nothing is written.
 pub fn failure(program: &str, cause: &str, remedy: Option<&str>) {
-    let mut stderr = io::stderr().lock();
-    let _ = writeln!(stderr, "{program}: {}", printable(cause));
+    let stderr = io::stderr();
+    let paint = |text: &str, tone| tone::painted_for(&stderr, text, tone).into_owned();
+    let _ = writeln!(stderr.lock(), "{} {}", paint(&format!("{program}:"), Tone::Bad), printable(cause));
     if let Some(remedy) = remedy {
-        let _ = writeln!(stderr, "  try: {}", printable(remedy));
+        let _ = writeln!(stderr.lock(), "  {} {}", paint("try:", Tone::Good), printable(remedy));
     }
 }
 

@@ -42,9 +42,9 @@ pub struct Counters {
     pub unmigrated_sockets: Counter,
     /// Bad windows of the guard.
     pub guard_bad_windows: Counter,
-    /// Instances taken out of use.
+    /// Times the guard disabled an instance.
     pub guard_trips: Counter,
-    /// Instances armed again.
+    /// Times a disabled instance was enabled again.
     pub guard_rearms: Counter,
 }
 

@@ -36,17 +36,17 @@ pub fn look(label: &str, object: &[u8]) -> anyhow::Result<()> {
         let cause = format!("{label} is damaged: reading it {how}");
         Err(UsageError::new(cause, "compile it again").into())
     };
-    match ended(start(object).context("look at an object file")?)? {
+    match ended(start(object).context("inspect an object file")?)? {
         None => {
             let cause = format!(
-                "{label} is damaged, or has an endless loop: reading it takes longer than {} s",
+                "{label} is damaged or has an endless loop: reading it takes longer than {} s",
                 LONGEST.as_secs()
             );
             Err(UsageError::new(cause, "give each loop a constant bound, or compile it again").into())
         }
         Some(status) if status.code().is_none() => damaged("crashes"),
         Some(status) if status.code() == Some((Exit::NotLooked as u8).into()) => {
-            anyhow::bail!("{label} cannot be looked at: the process that does it cannot limit itself")
+            anyhow::bail!("{label} cannot be inspected: the inspecting process cannot limit itself")
         }
         Some(_) => Ok(()),
     }

@@ -21,10 +21,10 @@ pub fn lock() -> anyhow::Result<Lock> {
     let Recovered { lock, left } = recover(LOCK_PATIENCE)?;
     for left in left {
         if tracing::dispatcher::has_been_set() {
-            tracing::warn!("left by a ccctl that was killed: {left}");
+            tracing::warn!("a killed ccctl left this behind: {left}");
         } else {
             // With stderr closed there is nobody to tell.
-            let _ = writeln!(std::io::stderr(), "ccctl: left by a ccctl that was killed: {left}");
+            let _ = writeln!(std::io::stderr(), "ccctl: a killed ccctl left this behind: {left}");
         }
     }
     Ok(lock)
@@ -33,6 +33,14 @@ pub fn lock() -> anyhow::Result<Lock> {
 /// Takes it for what must work whatever others have left, because it is what one tries then.
 pub fn lock_as_it_is() -> anyhow::Result<Lock> {
     Ok(recover_rules(LOCK_PATIENCE)?.lock)
+}
+
+/// An algorithm as it is written, an object file by its absolute path: the process that reads it may work in another folder.
+pub fn algorithm_word(word: &str) -> Result<String, std::io::Error> {
+    if !Program::is_file(word) {
+        return Ok(word.to_owned());
+    }
+    Ok(std::path::absolute(word)?.to_string_lossy().into_owned())
 }
 
 /// Largest object file. Those that are built in have 16 to 40 kB.
@@ -64,7 +72,7 @@ pub fn parameters(
             .and_then(|profile| profile.apply(&program.algorithm, &mut set))
             .map_err(ccctl_loader::Error::from)?;
     }
-    for (key, value) in values {
+    for (key, value) in &values.0 {
         set.set(key, &value.to_string()).map_err(ccctl_loader::Error::from)?;
     }
     Ok(set)

@@ -14,20 +14,24 @@ pub struct RuleTarget<'a> {
     /// A process in it.
     pub pid: Option<u32>,
     /// Prefix of the peer's address.
-    pub to: Option<&'a str>,
+    pub dst: Option<&'a str>,
     /// Port of the service.
-    pub to_port: Option<u16>,
+    pub port: Option<u16>,
 }
 
 impl RuleTarget<'_> {
     /// The selector. A path must lead to a cgroup unless `absent_ok`: a mistyped one would match nothing, and nobody
     /// would be told. A unit's cgroup may come later: systemd knows the unit.
     pub fn selector(&self, absent_ok: bool) -> anyhow::Result<Selector> {
-        let to = self.to.map(str::parse::<Prefix>).transpose()?;
-        if self.to_port == Some(0) {
-            return Err(UsageError::new("no service has port 0", "a port of 1 to 65535, or none for all").into());
+        let to = self.dst.map(str::parse::<Prefix>).transpose()?;
+        if self.port == Some(0) {
+            return Err(UsageError::new(
+                "port 0 is not a service",
+                "use a port of 1 to 65535, or leave it out for all ports",
+            )
+            .into());
         }
-        Ok(Selector { cgroup: self.cgroup(absent_ok)?, to, to_port: self.to_port })
+        Ok(Selector { cgroup: self.cgroup(absent_ok)?, to, to_port: self.port })
     }
 
     fn cgroup(&self, absent_ok: bool) -> anyhow::Result<CgroupPath> {
@@ -43,7 +47,11 @@ impl RuleTarget<'_> {
             }
             (None, Some(unit), None) => Ok(cgroup_of_unit(&tree, unit)?),
             (None, None, Some(pid)) => of_process(pid),
-            _ => Err(UsageError::new("one of cgroup, unit and pid", "--cgroup PATH, --unit UNIT or --pid PID").into()),
+            _ => Err(UsageError::new(
+                "a rule needs exactly one of cgroup, unit and pid",
+                "use --cgroup PATH, --unit UNIT or --pid PID",
+            )
+            .into()),
         }
     }
 }
@@ -51,8 +59,8 @@ impl RuleTarget<'_> {
 fn of_process(pid: u32) -> anyhow::Result<CgroupPath> {
     let path = CgroupTree::of_process(pid)?;
     if path == CgroupPath::root() {
-        let cause = format!("process {pid} is in the root cgroup, which is the whole host");
-        return Err(UsageError::new(cause, "--cgroup / if that is meant").into());
+        let cause = format!("process {pid} is in the root cgroup, which contains the whole host");
+        return Err(UsageError::new(cause, "use --cgroup / if you mean the whole host").into());
     }
     Ok(path)
 }

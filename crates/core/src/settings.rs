@@ -6,17 +6,67 @@ use std::collections::BTreeMap;
 pub use ccctl_catalog::Setting;
 use ccctl_catalog::{Parameter, ParameterSet};
 use ccctl_console::arguments::key_values;
+use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Parameters by name.
-pub type Settings = BTreeMap<String, Setting>;
+/// Parameters by name: `--set KEY=VALUE`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Settings(pub BTreeMap<String, Setting>);
 
-/// Settings out of words of the form `KEY=VALUE`.
-pub fn settings(words: &[String]) -> anyhow::Result<Settings> {
-    let values = key_values(words)?;
+/// Parameters by name that are given without an option: `KEY=VALUE ...`
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Changes(pub BTreeMap<String, Setting>);
+
+const SET: &str = "set";
+
+fn setting_arg() -> Arg {
+    Arg::new(SET).value_name("KEY=VALUE").action(ArgAction::Append)
+}
+
+/// The settings of words of the form `KEY=VALUE`.
+fn settings(matches: &ArgMatches) -> Result<BTreeMap<String, Setting>, clap::Error> {
+    let words: Vec<String> = matches.get_many::<String>(SET).unwrap_or_default().cloned().collect();
+    let values = key_values(&words).map_err(|error| {
+        clap::Error::raw(ErrorKind::ValueValidation, format!("{error}\n\n  tip: {}\n", error.remedy()))
+    })?;
     Ok(values.into_iter().map(|(key, value)| (key, Setting::Text(value))).collect())
 }
+
+/// Tells clap how to read a type whose words [`settings`] reads.
+macro_rules! read_as_settings {
+    ($type:ident, $argument:expr) => {
+        impl FromArgMatches for $type {
+            fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+                settings(matches).map(Self)
+            }
+
+            fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+                self.0.extend(settings(matches)?);
+                Ok(())
+            }
+        }
+
+        impl Args for $type {
+            fn augment_args(command: clap::Command) -> clap::Command {
+                command.arg($argument)
+            }
+
+            fn augment_args_for_update(command: clap::Command) -> clap::Command {
+                Self::augment_args(command)
+            }
+        }
+    };
+}
+
+read_as_settings!(Settings, setting_arg().long(SET).help("Set one parameter, such as beta=0.8; may be repeated"));
+read_as_settings!(
+    Changes,
+    setting_arg().required(true).help("Parameters to change, such as beta=0.8: all of them or none")
+);
 
 /// A parameter: what its C file declares, and its value where an instance has one. Numbers are in `unit`; what ends in
 /// `_text` is as people write it, and as `set` takes it.

@@ -57,7 +57,7 @@ pub fn read(path: &Path, most_bytes: u64, trust: Trust) -> Result<Vec<u8>, Unrea
         return Err(Unread::Failed(io::ErrorKind::IsADirectory.into()));
     }
     if !found.is_file() {
-        return refused(Exit::Usage, format!("{} is not a regular file", path.display()), "copy it to one");
+        return refused(Exit::Usage, format!("{} is not a regular file", path.display()), "copy it to a regular file");
     }
     if trust == Trust::Checked {
         require_trusted(path, &found)?;
@@ -67,7 +67,7 @@ pub fn read(path: &Path, most_bytes: u64, trust: Trust) -> Result<Vec<u8>, Unrea
     file.take(most_bytes + 1).read_to_end(&mut bytes).map_err(Unread::Failed)?;
     if bytes.len() as u64 > most_bytes {
         let cause = format!("{} is larger than {} MB", path.display(), most_bytes >> 20);
-        return refused(Exit::Usage, cause, "name the file that was meant");
+        return refused(Exit::Usage, cause, "check the file's name");
     }
     Ok(bytes)
 }
@@ -87,8 +87,12 @@ pub fn require_own_folder(folder: &Path) -> io::Result<Option<Fault>> {
     let open = open.or_else(|| Some(end).filter(|(_, stat)| is_shared(stat)));
     Ok(open.map(|(place, stat)| {
         let above = if place == folder { String::new() } else { format!(", above {}", folder.display()) };
-        let remedy = format!("chmod 0755 {}, or another [api] socket: /run/ccctl/ccctl.sock", place.display());
-        Fault::new(Exit::Refused, format!("{}{above}: no socket is made there", open_text(&place, &stat)), remedy)
+        let remedy = format!("chmod 0755 {}, or set another [api] socket: /run/ccctl/ccctl.sock", place.display());
+        Fault::new(
+            Exit::Refused,
+            format!("{}{above}: ccctl does not create a socket there", open_text(&place, &stat)),
+            remedy,
+        )
     }))
 }
 
@@ -97,11 +101,16 @@ fn require_trusted(path: &Path, found: &Metadata) -> Result<(), Unread> {
     let (open, (_, end)) = first_open(path).map_err(Unread::Failed)?;
     if let Some((place, stat)) = open {
         let above = if place == path { String::new() } else { format!(", above {}", path.display()) };
-        let remedy = "copy the file to where only root can write (install -m644 FILE /etc/ccctl/), or --trust-writable";
+        let remedy =
+            "copy the file to where only root can write (install -m644 FILE /etc/ccctl/), or use --trust-writable";
         return refused(Exit::Refused, format!("{}{above}", open_text(&place, &stat)), remedy);
     }
     if (end.dev(), end.ino()) != (found.dev(), found.ino()) {
-        return refused(Exit::Refused, format!("{} was exchanged while it was read", path.display()), "again");
+        return refused(
+            Exit::Refused,
+            format!("{} was replaced while it was read", path.display()),
+            "run the command again",
+        );
     }
     Ok(())
 }
@@ -157,7 +166,7 @@ fn is_own(stat: &Metadata) -> bool {
 
 fn open_text(place: &Path, stat: &Metadata) -> String {
     let (owner, mode) = (stat.uid(), stat.mode() & 0o7777);
-    format!("others than root can write {} (owner {owner}, mode {mode:04o})", place.display())
+    format!("other users than root can write {} (owner {owner}, mode {mode:04o})", place.display())
 }
 
 #[cfg(test)]

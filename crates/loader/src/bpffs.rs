@@ -122,7 +122,7 @@ fn require_mount() -> Result<()> {
     }
     let (owner, mode) = (found.uid(), found.mode() & 0o7777);
     Err(Error::Host {
-        cause: format!("others may exchange what is in {BPFFS} (owner {owner}, mode {mode:04o})"),
+        cause: format!("other users can replace the contents of {BPFFS} (owner {owner}, mode {mode:04o})"),
         remedy: format!("umount {BPFFS} && {MOUNT}"),
     })
 }
@@ -142,8 +142,8 @@ fn is_private(folder: &Path) -> Result<bool> {
         () => return Ok(true),
     };
     Err(Error::Host {
-        cause: format!("{} {what}: what is in it need not be ccctl's", folder.display()),
-        remedy: format!("rm -r {}, once you know whose it is, and chmod 0700 {BPFFS}", folder.display()),
+        cause: format!("{} {what}: its contents may not be ccctl's", folder.display()),
+        remedy: format!("find out whose it is, then rm -r {}, and chmod 0700 {BPFFS}", folder.display()),
     })
 }
 

@@ -91,8 +91,8 @@ fn look_up_in(namespace: &Namespace, names: &[String]) -> Result<()> {
     match namespace.run(|| set_default(&name)) {
         Err(Error::Kernel { answer, .. }) if answer.kind() == io::ErrorKind::NotFound => Ok(()), // no such name any more
         Err(Error::Host { .. }) => Err(Error::Host {
-            cause: format!("its default {name} stays on the program from before: only the first namespace may have it"),
-            remedy: format!("load {name} from an object whose flags have TCP_CONG_NON_RESTRICTED"),
+            cause: format!("its default {name} keeps the previous program: only the first namespace may use it"),
+            remedy: format!("load {name} from an object with the flag TCP_CONG_NON_RESTRICTED"),
         }),
         result => result,
     }
@@ -157,8 +157,8 @@ fn open_table() -> Result<Option<MapHandle>> {
         .map_err(|error| Error::libbpf(format!("open {}", path.display()), &error))?;
     if (map.map_type(), map.key_size(), map.value_size()) != (MapType::Hash, KEY_BYTES, NAME_BYTES as u32) {
         return Err(Error::Host {
-            cause: format!("{} is not the table of defaults of this ccctl", path.display()),
-            remedy: format!("rm {}, once you know whose it is", path.display()),
+            cause: format!("{} is not a table of defaults that this ccctl can read", path.display()),
+            remedy: format!("find out whose it is, then rm {}", path.display()),
         });
     }
     Ok(Some(map))
@@ -178,7 +178,7 @@ fn make_table() -> Result<MapHandle> {
         sz: size_of::<libbpf_rs::libbpf_sys::bpf_map_create_opts>() as u64,
         ..Default::default()
     };
-    let failed = |error: libbpf_rs::Error| Error::libbpf("make the table of defaults", &error);
+    let failed = |error: libbpf_rs::Error| Error::libbpf("create the table of defaults", &error);
     let map = MapHandle::create(
         MapType::Hash,
         Some("ccctl_defaults"),
@@ -198,7 +198,7 @@ fn remember(namespace: &Namespace, name: &str) -> Result<()> {
     value[..name.len().min(NAME_BYTES)].copy_from_slice(&name.as_bytes()[..name.len().min(NAME_BYTES)]);
     make_table()?
         .update(&namespace.cookie()?.to_le_bytes(), &value, MapFlags::ANY)
-        .map_err(|error| Error::libbpf(format!("remember that {name} was the default"), &error))
+        .map_err(|error| Error::libbpf(format!("save the previous default {name}"), &error))
 }
 
 fn remembered(namespace: &Namespace) -> Result<Option<String>> {

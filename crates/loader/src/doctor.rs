@@ -31,7 +31,7 @@ fn kernel() -> Check {
         (5, _) | (6, 0..=3) => Status::Warn,
         _ => Status::Ok,
     };
-    Check::new("kernel", status, release, "Linux 6.4 or newer does all; 5.15 to 6.3 all but swap")
+    Check::new("kernel", status, release, "use Linux 6.4 or newer; 5.15 to 6.3 lack only swap")
 }
 
 fn btf() -> Check {
@@ -42,7 +42,7 @@ fn btf() -> Check {
 }
 
 fn struct_ops() -> Check {
-    let remedy = "a kernel with CONFIG_BPF_SYSCALL, CONFIG_BPF_JIT and CONFIG_DEBUG_INFO_BTF";
+    let remedy = "use a kernel with CONFIG_BPF_SYSCALL, CONFIG_BPF_JIT and CONFIG_DEBUG_INFO_BTF";
     match KernelOps::get() {
         Ok(ops) => {
             let hooks = ops.members.values().filter(|member| member.is_hook).count();
@@ -55,7 +55,7 @@ fn struct_ops() -> Check {
 fn links() -> Check {
     match KernelOps::get() {
         Ok(ops) if ops.has_links => Check::new("struct_ops links", Status::Ok, "swap is atomic", ""),
-        _ => Check::new("struct_ops links", Status::Warn, "none: no swap", "Linux 6.4"),
+        _ => Check::new("struct_ops links", Status::Warn, "not supported: no swap", "Linux 6.4"),
     }
 }
 
@@ -91,7 +91,7 @@ fn capabilities() -> Check {
         .map(|(_, name, purpose)| format!("{name} ({purpose})"))
         .collect();
     if missing.is_empty() {
-        return Check::new("capabilities", Status::Ok, "all that are needed", "");
+        return Check::new("capabilities", Status::Ok, "all required ones", "");
     }
     Check::new("capabilities", Status::Fail, format!("missing: {}", missing.join(", ")), "run as root")
 }
@@ -118,7 +118,7 @@ fn bpffs_check() -> Check {
         return Check::new(NAME, Status::Fail, error.to_string(), &error.remedy().unwrap_or_default());
     }
     if bpffs::is_open_to_others() {
-        let detail = format!("every user may make files in {}", bpffs::BPFFS);
+        let detail = format!("every user can create files in {}", bpffs::BPFFS);
         return Check::new(NAME, Status::Warn, detail, "chmod 0700 /sys/fs/bpf, and mount it with -o mode=0700");
     }
     Check::new(NAME, Status::Ok, bpffs::BPFFS, "")
@@ -148,7 +148,7 @@ fn pacing() -> Check {
         Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
             Check::new(NAME, Status::Ok, "not shown without privileges", "")
         }
-        Err(error) => Check::new(NAME, Status::Warn, format!("the verifier cannot be asked: {error}"), &remedy),
+        Err(error) => Check::new(NAME, Status::Warn, format!("the verifier does not answer: {error}"), &remedy),
     }
 }
 
@@ -165,7 +165,7 @@ fn fq() -> Check {
 
 fn tx_start() -> Check {
     let own_hook = KernelOps::get().is_ok_and(|ops| ops.members.contains_key("cwnd_event_tx_start"));
-    let detail = if own_hook { "a hook of its own (7.1)" } else { "an event of cwnd_event (up to 7.0)" };
+    let detail = if own_hook { "a separate hook (7.1)" } else { "an event of cwnd_event (up to 7.0)" };
     Check::new("TX_START", Status::Ok, detail, "")
 }
 
@@ -186,7 +186,7 @@ fn registration() -> Check {
     const NAME: &str = REGISTRATION;
     let remedy = "reboot: a crash in the kernel has left the list of TCP algorithms locked";
     if let Some(process) = stuck_process() {
-        return Check::new(NAME, Status::Fail, format!("process {process} hangs in it"), remedy);
+        return Check::new(NAME, Status::Fail, format!("process {process} hangs in the kernel"), remedy);
     }
     let taint = fs::read_to_string("/proc/sys/kernel/tainted").unwrap_or_default();
     let has_crashed = taint.trim().parse::<u64>().is_ok_and(|bits| bits & TAINT_DIE != 0);

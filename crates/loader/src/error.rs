@@ -119,7 +119,7 @@ pub enum Error {
         remedy: String,
     },
     /// A network namespace has gone since it was found.
-    #[error("the network namespace {namespace} is gone")]
+    #[error("the network namespace {namespace} no longer exists")]
     Gone {
         /// How it was called.
         namespace: String,
@@ -172,8 +172,7 @@ impl Error {
         match answer.kind() {
             NotFound | IsADirectory | NotADirectory => Self::Request {
                 cause: format!("read {path}: {answer}"),
-                remedy: "the path of an object file, or the name of an algorithm: ccctl algorithms lists them"
-                    .to_owned(),
+                remedy: "name an algorithm (ccctl algorithms lists them) or an object file".to_owned(),
             },
             _ => Self::kernel(format!("read {path}"), answer),
         }
@@ -200,9 +199,9 @@ impl Error {
             Self::InUse { name, .. } => {
                 Some(format!("ccctl unload {name} --migrate-to OTHER, or --force to leave them on the old program"))
             }
-            Self::Unwritable { since: Some(version), .. } => Some(format!("Linux {version} or newer")),
+            Self::Unwritable { since: Some(version), .. } => Some(format!("use Linux {version} or newer")),
             Self::Unwritable { field, since: None, .. } => {
-                Some(format!("leave {field} alone: bpf/include/kernel/tcp.h marks with W what may be written"))
+                Some(format!("do not write {field}: bpf/include/kernel/tcp.h marks the writable fields with W"))
             }
             Self::Parameter(error) => Some(error.remedy().map_or_else(
                 || "ccctl show ALGORITHM --all lists its parameters and their ranges".to_owned(),
@@ -210,7 +209,7 @@ impl Error {
             )),
             Self::Object { error, .. } => Some(error.remedy()),
             Self::Refused { remedy, .. } | Self::MissingHook { remedy, .. } => Some(remedy.clone()),
-            Self::BadName { name } => Some(format!("another name, such as {}", possible_name(name))),
+            Self::BadName { name } => Some(format!("use another name, such as {}", possible_name(name))),
             Self::Profile(error) => Some(error.remedy()),
             Self::Kernel { answer, .. } => ccctl_runfiles::remedy_of(answer),
             _ => None,

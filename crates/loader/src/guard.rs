@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Taking an instance out of use without taking it out of the kernel: its connections, its rules and its places as a
-//! default go to a fallback, and a [`Mark`] says so for as long as it is to hold.
+//! Disabling an instance without unloading it: its connections, its rules and the defaults that name it go to a fallback,
+//! and a [`Mark`] records that until the instance is enabled again.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -14,12 +14,12 @@ use crate::netns::NamespaceScan;
 use crate::rules;
 use crate::sockets::SocketFilter;
 
-/// An instance that is out of use.
+/// A disabled instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trip {
     /// Its kernel name.
     pub name: String,
-    /// What is used instead.
+    /// What connections get instead.
     pub fallback: String,
     /// Since when, to the second.
     pub since: SystemTime,
@@ -53,7 +53,7 @@ impl Trip {
     }
 }
 
-/// Those that are out of use, by name.
+/// The disabled instances, by name.
 pub fn trips() -> Result<Vec<Trip>> {
     let marks = marks::all()?;
     let of_mark = |(mark, memo): (&Mark, &Memo)| match mark {
@@ -63,7 +63,7 @@ pub fn trips() -> Result<Vec<Trip>> {
     Ok(marks.iter().filter_map(of_mark).collect())
 }
 
-/// Marks an instance as out of use. Comes before [`divert`], so that a kill in between is made good by the next who looks.
+/// Records that an instance is disabled. Comes before [`divert`], so that the next poll repairs what a kill in between left.
 pub fn set(lock: &Lock, trip: &Trip) -> Result<()> {
     require_available(&trip.fallback)?;
     marks::set(lock, &Mark::Tripped(trip.name.clone()), &trip.memo())
@@ -94,7 +94,7 @@ pub fn divert(lock: &Lock, trip: &Trip) -> Result<Diverted> {
 }
 
 /// Ends it: defaults that no file had set are as they were. Those of a file, and its rules, are for who keeps the file;
-/// connections stay where they are. True where it was out of use. An error in one network namespace does not keep it from
+/// connections stay where they are. True where it was disabled. An error in one network namespace does not keep it from
 /// the others ([`Error::Partly`]).
 pub fn rearm(lock: &Lock, name: &str) -> Result<bool> {
     let marks = marks::all()?;

@@ -84,7 +84,7 @@ fn guest_a_load_that_was_cut_short_is_no_instance() {
     leave_behind();
     assert!(names().is_empty());
     let error = Instance::named(NAME).expect_err("it is not registered");
-    assert!(error.remedy().is_some_and(|remedy| remedy.contains("cut short")));
+    assert!(error.remedy().is_some_and(|remedy| remedy.contains("was interrupted")));
     assert_eq!(unload_it(), [NAME]);
     assert!(!bpffs::instance_names().expect("it can be read").contains(&NAME.to_owned()));
 

@@ -83,10 +83,10 @@ impl Instance {
         }
         let hint = match closest(name, names.iter().map(String::as_str)) {
             _ if names.iter().any(|known| known == name) => {
-                format!("a load or unload of it was cut short: ccctl unload {name} takes away what is left")
+                format!("a load or unload of it was interrupted: ccctl unload {name} removes the rest")
             }
             Some(similar) => format!("did you mean {similar}?"),
-            None if names.is_empty() => "nothing is loaded: ccctl load ALGORITHM".to_owned(),
+            None if names.is_empty() => "nothing is loaded; load an algorithm with ccctl load ALGORITHM".to_owned(),
             None => format!("there are {}", names.join(", ")),
         };
         Err(Error::Unknown { kind: "instance", name: name.to_owned(), hint })
@@ -171,7 +171,7 @@ fn open_anchor(name: &str) -> Result<(Anchor, OwnedFd, u32)> {
     let failed = |error| Error::kernel(format!("open {}", path.display()), error);
     let foreign = |what: &str| Error::Host {
         cause: format!("{} is {what}, not the TCP algorithm {name} of ccctl", path.display()),
-        remedy: format!("rm {}, once you know whose it is", path.display()),
+        remedy: format!("find out whose it is, then rm {}", path.display()),
     };
     let fd = sys::open_pinned(&path).map_err(failed)?;
     let (anchor, map) = match sys::pinned_kind(fd.as_fd()).map_err(failed)? {

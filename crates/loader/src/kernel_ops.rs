@@ -63,7 +63,7 @@ impl KernelOps {
     }
 
     fn read() -> std::result::Result<Self, String> {
-        let btf = Btf::from_vmlinux().map_err(|error| format!("the kernel offers no BTF ({error})"))?;
+        let btf = Btf::from_vmlinux().map_err(|error| format!("the kernel has no BTF ({error})"))?;
         let value: Composite<'_> = btf
             .type_by_name(&format!("bpf_struct_ops_{OPS}"))
             .ok_or("the kernel has no struct_ops for TCP congestion control")?;

@@ -21,8 +21,7 @@ use crate::kernel_ops::KernelOps;
 use crate::sys;
 
 const NAME: &str = "hooks called";
-const REMEDY: &str =
-    "measure on another kernel: windows and counts of BPF algorithms are not to be trusted on this one";
+const REMEDY: &str = "use another kernel: windows and counts of BPF algorithms are not reliable on this one";
 /// Name of the algorithm in `bpf/policy/left_out.bpf.c`.
 const ALGORITHM: &str = "ccctl_doctor";
 const COUNTS_MAP: &str = ".data.counts";
@@ -56,7 +55,7 @@ pub fn check_calls() -> Check {
 
 fn probe() -> Check {
     let unknown =
-        |detail: String| Check::new(NAME, Status::Unknown, detail, "ccctl doctor as root, on Linux 6.4 or newer");
+        |detail: String| Check::new(NAME, Status::Unknown, detail, "run ccctl doctor as root, on Linux 6.4 or newer");
     if !KernelOps::get().is_ok_and(|ops| ops.has_links) {
         return unknown("not counted: this kernel has no struct_ops links".to_owned());
     }
@@ -74,7 +73,7 @@ fn judge(counts: Counts) -> Check {
     if calls < LEAST_CALLS {
         let detail =
             format!("not counted: only {calls} calls on connections without a loss came in {} ms", TIME.as_millis());
-        return Check::new(NAME, Status::Unknown, detail, "ccctl doctor again, on a quieter host");
+        return Check::new(NAME, Status::Unknown, detail, "run ccctl doctor again when the host is less busy");
     }
     let left_out = delivered_pkts.saturating_sub(told_pkts);
     if left_out == 0 {
@@ -82,7 +81,7 @@ fn judge(counts: Counts) -> Check {
     }
     let share = (left_out * 100_000).div_ceil(delivered_pkts);
     let detail = format!(
-        "this kernel leaves BPF hooks out: {share} of 100,000 ({left_out} of {delivered_pkts} packets were not told); \
+        "this kernel leaves BPF hooks out: {share} of 100,000 ({left_out} of {delivered_pkts} packets did not reach a hook); \
          a window may be wild until the next ACK"
     );
     Check::new(NAME, Status::Warn, detail, REMEDY)
@@ -123,7 +122,7 @@ fn register() -> libbpf_rs::Result<(Object, Link)> {
 fn of_libbpf(error: &libbpf_rs::Error) -> io::Error {
     match error.kind() {
         libbpf_rs::ErrorKind::PermissionDenied => ErrorKind::PermissionDenied.into(),
-        libbpf_rs::ErrorKind::AlreadyExists => io::Error::other("another ccctl doctor counts at this moment"),
+        libbpf_rs::ErrorKind::AlreadyExists => io::Error::other("another ccctl doctor is counting at the moment"),
         _ => io::Error::other(error.to_string()),
     }
 }

@@ -55,7 +55,7 @@ pub use identity::Identity;
 pub use instance::{other_bpf_algorithms, Instance, OtherAlgorithm, ProgramInfo};
 pub use kernel::{available_algorithms, check_name, current_default, require_available};
 pub use left_out::check_calls;
-pub use load::{check, load, LoadRequest, Loaded};
+pub use load::{check, load, preview_load, LoadRequest, Loaded};
 pub use lock::Lock;
 pub use migrate::{migrate, Migration, NamespaceCount};
 pub use netns::{Namespace, NamespaceScan};
@@ -63,19 +63,19 @@ pub use object::Program;
 pub use recover::{recover, recover_rules, Recovered};
 pub use retire::retire;
 pub use rules::{
-    assign, cgroup_of_unit, change_rules, consider, format_choices, is_unit_name, parse_targets, read_rules,
-    remove_all, rename as rename_in_rules, rename_choices, rule_usage, set_rules, unassign, why, AssignRequest,
-    Assigned, CgroupPath, CgroupTree, Choice, Event, Explanation, Finding, Flow, Met, Moved, Now, Prefix, Rule,
-    RuleTable, Selector, SocketQuery, Verdict, MOST_RULES,
+    assign, cgroup_of_unit, change_rules, consider, format_choices, is_unit_name, parse_targets, preview_assign,
+    preview_unassign, read_rules, remove_all, rename as rename_in_rules, rename_choices, rule_usage, set_rules,
+    unassign, why, AssignRequest, Assigned, CgroupPath, CgroupTree, Choice, Event, Explanation, Finding, Flow, Met,
+    Moved, Now, Prefix, Rule, RuleTable, Selector, SocketQuery, Verdict, MOST_RULES,
 };
 pub use sockets::{
     count as count_sockets, delivery_rate, totals as socket_totals, AlgorithmRates, AlgorithmTotals, CgroupPaths,
     Failure, Owner, Owners, ProgramLayouts, Recovery, SocketCounts, SocketFilter, SocketFollower, SocketProgram,
     SocketRates, SocketReader, SocketRecord, SocketSample, SocketState, Transport, Usage,
 };
-pub use swap::{swap, SwapRequest, Swapped};
-pub use tune::{tune, Tuned};
-pub use unload::{unload, UnloadOptions, Unloaded};
+pub use swap::{preview_swap, swap, SwapRequest, Swapped};
+pub use tune::{preview_tune, tune, Tuned};
+pub use unload::{preview_unload, unload, UnloadOptions, Unloaded};
 pub use verifier_log::keep_none as keep_no_verifier_logs;
 pub use watch::{look, Seen};
 pub use windows::{AlgorithmWindow, SocketWindow, SocketWindows};

@@ -56,21 +56,40 @@ pub fn load(lock: &Lock, request: &LoadRequest<'_>) -> Result<Loaded> {
     result
 }
 
+/// Makes the checks of [`load`], the verifier's among them, and registers nothing. None: `load` would register it; otherwise
+/// the same program runs already with the same parameters.
+pub fn preview_load(request: &LoadRequest<'_>) -> Result<Option<Instance>> {
+    check_name(request.name)?;
+    kernel_ops::require_struct_ops()?;
+    if Instance::exists(request.name)? {
+        return Ok(Some(already_loaded(request)?.instance));
+    }
+    require_free(request.name)?;
+    load_object(request.program, request.name, request.profile, request.parameters)?.verified_instructions()?;
+    Ok(None)
+}
+
 fn load_checked(request: &LoadRequest<'_>) -> Result<Loaded> {
     let name = request.name;
     if Instance::exists(name)? {
         return already_loaded(request);
     }
-    if available_algorithms()?.iter().any(|known| known == name) {
-        return Err(Error::Taken {
-            name: name.to_owned(),
-            by: "the kernel has an algorithm of this name".to_owned(),
-            hint: "--as ANOTHER_NAME".to_owned(),
-        });
-    }
+    require_free(name)?;
     let object = load_object(request.program, name, request.profile, request.parameters)?;
     register(name, &object)?;
     Ok(Loaded { instance: Instance::named(name)?, changed: true })
+}
+
+/// The kernel has no algorithm of this name.
+fn require_free(name: &str) -> Result<()> {
+    if available_algorithms()?.iter().any(|known| known == name) {
+        return Err(Error::Taken {
+            name: name.to_owned(),
+            by: "the kernel has an algorithm with this name".to_owned(),
+            hint: "--instance ANOTHER_NAME".to_owned(),
+        });
+    }
+    Ok(())
 }
 
 fn already_loaded(request: &LoadRequest<'_>) -> Result<Loaded> {
@@ -81,10 +100,10 @@ fn already_loaded(request: &LoadRequest<'_>) -> Result<Loaded> {
     }
     let (by, hint) = if same_program {
         let by = format!("{} runs under it with other parameters", instance.identity.algorithm);
-        (by, format!("ccctl tune {} KEY=VALUE..., or --as ANOTHER_NAME", request.name))
+        (by, format!("use ccctl tune {} KEY=VALUE..., or --instance ANOTHER_NAME", request.name))
     } else {
         let by = format!("{} runs under it", instance.identity.algorithm);
-        (by, format!("ccctl swap {} --with {}, or --as ANOTHER_NAME", request.name, request.program.label))
+        (by, format!("use ccctl swap {} --with {}, or --instance ANOTHER_NAME", request.name, request.program.label))
     };
     Err(Error::Taken { name: request.name.to_owned(), by, hint })
 }

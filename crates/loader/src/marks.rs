@@ -79,7 +79,8 @@ pub fn all() -> Result<BTreeMap<Mark, Memo>> {
     let Some(table) = open()? else { return Ok(BTreeMap::new()) };
     let mut found = BTreeMap::new();
     for key in table.keys() {
-        let value = table.lookup(&key, MapFlags::ANY).map_err(|error| Error::libbpf("read the marks", &error))?;
+        let value =
+            table.lookup(&key, MapFlags::ANY).map_err(|error| Error::libbpf("read the owner records", &error))?;
         if let (Some(mark), Some(value)) = (Mark::of_key(&key), value) {
             found.insert(mark, Memo(text(&value)));
         }
@@ -118,8 +119,8 @@ fn open() -> Result<Option<MapHandle>> {
         .map_err(|error| Error::libbpf(format!("open {}", path.display()), &error))?;
     if (map.map_type(), map.key_size()) != (MapType::Hash, KEY_BYTES as u32) {
         return Err(Error::Host {
-            cause: format!("{} is not the table of marks of this ccctl", path.display()),
-            remedy: format!("rm {}, once you know whose it is", path.display()),
+            cause: format!("{} is not a table of owner records that this ccctl can read", path.display()),
+            remedy: format!("find out whose it is, then rm {}", path.display()),
         });
     }
     Ok(Some(map))
@@ -139,8 +140,8 @@ fn make() -> Result<MapHandle> {
     };
     let (key, value) = (KEY_BYTES as u32, VALUE_BYTES as u32);
     let map = MapHandle::create(MapType::Hash, Some("ccctl_marks"), key, value, MOST, &options)
-        .map_err(|error| Error::libbpf("make the table of marks", &error))?;
-    sys::pin(map.as_fd(), &folder.marks()).map_err(|error| Error::kernel("pin the table of marks", error))?;
+        .map_err(|error| Error::libbpf("create the table of owner records", &error))?;
+    sys::pin(map.as_fd(), &folder.marks()).map_err(|error| Error::kernel("pin the table of owner records", error))?;
     Ok(map)
 }
 

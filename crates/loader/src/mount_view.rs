@@ -18,8 +18,8 @@ pub(crate) fn require_lasting() -> Result<()> {
     match hidden_by() {
         None => Ok(()),
         Some(name) => Err(Error::Host {
-            cause: format!("ip netns exec {name} hides the BPF file system, and with it all instances"),
-            remedy: format!("nsenter --net={NAMES}/{name} ccctl ..."),
+            cause: format!("ip netns exec {name} hides the BPF file system and all instances"),
+            remedy: format!("use nsenter --net={NAMES}/{name} ccctl ..."),
         }),
     }
 }

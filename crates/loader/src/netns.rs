@@ -64,14 +64,14 @@ impl Namespace {
             return Err(Error::Unknown {
                 kind: "network namespace",
                 name: name.to_owned(),
-                hint: "ip netns list shows the named ones; /proc/PID/ns/net is that of a process".to_owned(),
+                hint: "ip netns list shows the named ones; /proc/PID/ns/net is the one of a process".to_owned(),
             });
         }
         let found = open(&path).map_err(|error| Error::kernel(format!("open {}", path.display()), error))?;
         let (_, inode) = found.ok_or_else(|| Error::Unknown {
             kind: "network namespace",
             name: path.display().to_string(),
-            hint: "the file is something else; ip netns list shows the named ones".to_owned(),
+            hint: "it is not a network namespace; ip netns list shows the named ones".to_owned(),
         })?;
         Ok(Self { label: name.to_owned(), inode, places: vec![path] })
     }
@@ -145,7 +145,10 @@ impl NamespaceScan {
         let start = Instant::now();
         for (label, path) in candidates() {
             if start.elapsed() > PATIENCE {
-                let cause = format!("processes from {label} on: looking for namespaces took {} s", PATIENCE.as_secs());
+                let cause = format!(
+                    "processes from {label} on: the search for namespaces stopped after {} s",
+                    PATIENCE.as_secs()
+                );
                 scan.unreadable.push(cause);
                 break;
             }

@@ -54,8 +54,8 @@ pub(crate) fn missing_hook(ops: &[u8], own: &[(String, Member)], programs: &[Str
 /// cc.h has hooks that are as in Reno.
 fn remedy_of_missing(hook: &str) -> String {
     match hook {
-        "ssthresh" => "add .ssthresh = CC_FN(tcp_reno_ssthresh) to CC_ALGORITHM, or a hook of its own".to_owned(),
-        "undo_cwnd" => "add .undo_cwnd = CC_FN(tcp_reno_undo_cwnd) to CC_ALGORITHM, or a hook of its own".to_owned(),
+        "ssthresh" => "add .ssthresh = CC_FN(tcp_reno_ssthresh) to CC_ALGORITHM, or write its own hook".to_owned(),
+        "undo_cwnd" => "add .undo_cwnd = CC_FN(tcp_reno_undo_cwnd) to CC_ALGORITHM, or write its own hook".to_owned(),
         _ => format!("write CC_HOOK(NAME_{hook}, ...) and add .{hook} = CC_FN(NAME_{hook}) to CC_ALGORITHM"),
     }
 }
@@ -68,7 +68,7 @@ pub(crate) fn unopened(log: &str) -> LayoutError {
     }
     let (cause, remedy) = match between(last, "prog ", " is not struct_ops BPF program") {
         Some(function) => (
-            format!("{function} is named as a hook and is not one: it is written without CC_HOOK"),
+            format!("{function} is registered as a hook, but written without CC_HOOK"),
             format!("write it as CC_HOOK({function}, ...), with its arguments"),
         ),
         None if last.contains("is not a valid eBPF object file") => {
@@ -98,7 +98,7 @@ pub(crate) fn unloaded(object: &[u8], log: &str, otherwise: &str) -> Refusal {
     let remedy = if cause.contains("bounds check") || cause.contains("invalid access to map value") {
         "bound the index before it is used: i & (SIZE - 1), or if (i < SIZE)"
     } else {
-        "look at the end of the log: it has the instruction, and what the verifier knew of the registers"
+        "read the end of the log: it has the instruction and the state of the registers"
     };
     Refusal { cause, remedy: remedy.to_owned() }
 }
@@ -210,7 +210,9 @@ mod tests {
     #[test]
     fn what_libbpf_says_of_a_function_without_cc_hook() {
         let log = "libbpf: struct_ops reloc aimd: prog aimd_ssthresh is not struct_ops BPF program\n";
-        assert!(unopened(log).to_string().starts_with("aimd_ssthresh is named as a hook and is not one"));
+        assert!(unopened(log)
+            .to_string()
+            .starts_with("aimd_ssthresh is registered as a hook, but written without CC_HOOK"));
         assert!(unopened(log).remedy().contains("CC_HOOK(aimd_ssthresh"));
         assert!(matches!(unopened("libbpf: BTF is required, but is missing or corrupted.\n"), LayoutError::NoBtf(_)));
         assert!(matches!(unopened(""), LayoutError::Unreadable { .. }));

@@ -40,19 +40,32 @@ pub struct Swapped {
 /// Namespaces whose default is this name follow at once.
 pub fn swap(lock: &Lock, request: &SwapRequest<'_>) -> Result<Swapped> {
     let before = Instance::named(request.name)?;
-    let Anchor::Link(link, _) = &before.anchor else {
-        return Err(Error::Host {
-            cause: "swap needs struct_ops links, which this kernel does not have (Linux 6.4)".to_owned(),
-            remedy: format!(
-                "ccctl load {} --as OTHER, ccctl migrate --from {} --to OTHER, ccctl unload {}",
-                request.program.label, request.name, request.name
-            ),
-        });
-    };
+    let Anchor::Link(link, _) = &before.anchor else { return Err(no_links(request)) };
     let object = load_object(request.program, request.name, request.profile, request.parameters)?;
     let map = object.ops_map()?;
     let failed = |error| Error::kernel(format!("swap {}", request.name), error);
     sys::write_value(map.as_fd(), &object.value).map_err(failed)?;
     let not_followed = recover::settle_after(lock, || sys::update_link(link.as_fd(), map.as_fd()).map_err(failed))?;
     Ok(Swapped { instance: Instance::named(request.name)?, map_id_before: before.map_id, not_followed })
+}
+
+/// Makes the checks of [`swap`], the verifier's among them, and changes nothing; returns the id of the map in force.
+pub fn preview_swap(request: &SwapRequest<'_>) -> Result<u32> {
+    let before = Instance::named(request.name)?;
+    if !matches!(before.anchor, Anchor::Link(..)) {
+        return Err(no_links(request));
+    }
+    load_object(request.program, request.name, request.profile, request.parameters)?.verified_instructions()?;
+    Ok(before.map_id)
+}
+
+fn no_links(request: &SwapRequest<'_>) -> Error {
+    let SwapRequest { name, program, .. } = request;
+    Error::Host {
+        cause: "swap needs struct_ops links, which this kernel does not have (Linux 6.4)".to_owned(),
+        remedy: format!(
+            "use ccctl load {} --instance OTHER, ccctl migrate --instance {name} --to OTHER, ccctl unload {name}",
+            program.label
+        ),
+    }
 }

@@ -152,7 +152,7 @@ fn value_bytes(map: BorrowedFd<'_>) -> io::Result<usize> {
     let info = map_info(map)?;
     if !SINGLE_VALUE.contains(&info.type_) || info.key_size as usize != size_of::<u32>() {
         let found = format!("a map of type {} with keys of {} bytes", info.type_, info.key_size);
-        return Err(io::Error::other(format!("{found} is not one of ccctl's")));
+        return Err(io::Error::other(format!("{found} is not a map of ccctl")));
     }
     Ok(info.value_size as usize)
 }

@@ -21,15 +21,26 @@ pub struct Tuned {
 
 /// Changes parameters of a running instance: all of `changes` or none, and for each hook call all or none too.
 pub fn tune(_lock: &Lock, name: &str, changes: &[(String, String)]) -> Result<Tuned> {
-    let instance = Instance::named(name)?;
-    let mut wanted = instance.parameters.clone();
-    for (key, value) in changes {
-        wanted.set(key, value)?;
-    }
+    let (instance, wanted) = wanted(name, changes)?;
     if wanted == instance.parameters {
         return Ok(Tuned { before: wanted.clone(), after: wanted });
     }
     let map = instance.map(PARAMS_MAP)?;
     publish(map.as_fd(), &wanted.to_bytes())?;
     Ok(Tuned { before: instance.parameters, after: Instance::named(name)?.parameters })
+}
+
+/// What [`tune`] would do.
+pub fn preview_tune(name: &str, changes: &[(String, String)]) -> Result<Tuned> {
+    let (instance, wanted) = wanted(name, changes)?;
+    Ok(Tuned { before: instance.parameters, after: wanted })
+}
+
+fn wanted(name: &str, changes: &[(String, String)]) -> Result<(Instance, ParameterSet)> {
+    let instance = Instance::named(name)?;
+    let mut wanted = instance.parameters.clone();
+    for (key, value) in changes {
+        wanted.set(key, value)?;
+    }
+    Ok((instance, wanted))
 }

@@ -53,6 +53,9 @@ pub struct Unloaded {
     /// Network namespaces in which something could not be put back, and why.
     #[serde(default)]
     pub not_restored: Vec<String>,
+    /// Was it only printed, and nothing changed?
+    #[serde(default)]
+    pub dry_run: bool,
 }
 
 impl Unloaded {
@@ -73,12 +76,7 @@ pub fn unload(lock: &Lock, names: &[String], options: &UnloadOptions) -> Result<
             instances.push(Instance::named(name)?);
         }
     }
-    if let Some(target) = &options.migrate_to {
-        require_available(target)?;
-        if names.contains(target) {
-            return Err(Error::InUse { name: target.clone(), users: "this very command, as --migrate-to".to_owned() });
-        }
-    }
+    check_target(names, options)?;
     let mut result = Unloaded::default();
     let scan = NamespaceScan::all()?;
     for name in names {
@@ -109,6 +107,37 @@ pub fn unload(lock: &Lock, names: &[String], options: &UnloadOptions) -> Result<
     Ok(result)
 }
 
+fn check_target(names: &[String], options: &UnloadOptions) -> Result<()> {
+    let Some(target) = &options.migrate_to else { return Ok(()) };
+    require_available(target)?;
+    if names.contains(target) {
+        return Err(Error::InUse { name: target.clone(), users: "this command, with --migrate-to".to_owned() });
+    }
+    Ok(())
+}
+
+/// What [`unload`] would do: refuses what it would refuse, and changes nothing.
+pub fn preview_unload(names: &[String], options: &UnloadOptions) -> Result<Unloaded> {
+    check_target(names, options)?;
+    let mut result = Unloaded { unloaded: names.to_vec(), dry_run: true, ..Unloaded::default() };
+    for name in names {
+        if bpffs::is_leftover(name)? {
+            continue;
+        }
+        Instance::named(name)?;
+        let (rules, sockets) = (rules::rules_using(name)?, count(name)?.of(name).sockets);
+        if options.migrate_to.is_some() {
+            result.rules_changed += rules;
+            result.migrated += sockets;
+        } else {
+            require_unused(name, rules, sockets, options)?;
+            result.rules_left += rules;
+            result.left += sockets;
+        }
+    }
+    Ok(result)
+}
+
 /// Moves rules and sockets away, or refuses, or counts those that stay. Rules first: what they give out is not counted.
 fn clear_users(lock: &Lock, instance: &Instance, options: &UnloadOptions, result: &mut Unloaded) -> Result<()> {
     let name = &instance.name;
@@ -118,9 +147,14 @@ fn clear_users(lock: &Lock, instance: &Instance, options: &UnloadOptions, result
         result.migrated += moved.moved;
     }
     let (rules, sockets) = (rules::rules_using(name)?, count(name)?.of(name).sockets);
+    require_unused(name, rules, sockets, options)?;
+    result.rules_left += rules;
+    result.left += sockets;
+    Ok(())
+}
+
+fn require_unused(name: &str, rules: usize, sockets: usize, options: &UnloadOptions) -> Result<()> {
     if rules + sockets == 0 || options.force {
-        result.rules_left += rules;
-        result.left += sockets;
         return Ok(());
     }
     let users = [(rules, "rule"), (sockets, "socket")];
@@ -128,7 +162,7 @@ fn clear_users(lock: &Lock, instance: &Instance, options: &UnloadOptions, result
         1 => format!("1 {noun}"),
         _ => format!("{number} {noun}s"),
     });
-    Err(Error::InUse { name: name.clone(), users: users.collect::<Vec<_>>().join(" and ") })
+    Err(Error::InUse { name: name.to_owned(), users: users.collect::<Vec<_>>().join(" and ") })
 }
 
 fn remove(instance: Instance, unloaded: &mut Vec<String>) -> Result<()> {
@@ -143,8 +177,9 @@ fn remove(instance: Instance, unloaded: &mut Vec<String>) -> Result<()> {
     while available_algorithms()?.contains(&name) {
         if start.elapsed() > DEREGISTRATION_PATIENCE {
             return Err(Error::Host {
-                cause: format!("{name} is unpinned, but the kernel has not taken it down within 5 s"),
-                remedy: "something else may hold its link (bpftool link), or the kernel hangs: ccctl doctor".to_owned(),
+                cause: format!("{name} is unpinned, but the kernel has not removed it within 5 s"),
+                remedy: "another program may hold its link (bpftool link), or the kernel hangs (ccctl doctor)"
+                    .to_owned(),
             });
         }
         std::thread::sleep(POLL);

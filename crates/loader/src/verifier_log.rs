@@ -30,7 +30,7 @@ pub fn keep_none() {
 /// Writes the log of a refused load, and removes those that are too many. Gives its path.
 pub(crate) fn write_log(algorithm: &str, log: &str) -> LogFile {
     if KEEPS_NONE.load(Ordering::Relaxed) {
-        return Err("this process keeps none".to_owned());
+        return Err("this process keeps no logs".to_owned());
     }
     ccctl_runfiles::make_folder().map_err(|error| error.to_string())?;
     write_to(Path::new(FOLDER), algorithm, log).map_err(|error| format!("{FOLDER}: {error}"))

@@ -39,7 +39,7 @@ pub fn look(before: &Seen) -> Result<Seen> {
 }
 
 fn look_at(name: &str, before: Option<&SeenInstance>) -> Result<SeenInstance> {
-    let failed = |error| Error::kernel(format!("look at {name}"), error);
+    let failed = |error| Error::kernel(format!("read {name}"), error);
     let (link_id, map_id) = anchor_ids(name)?;
     let params_map_id = match before.filter(|before| before.map_id == map_id) {
         Some(before) => before.params_map_id,

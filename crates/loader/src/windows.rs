@@ -129,7 +129,7 @@ impl SocketWindows {
             return Ok(());
         }
         let seen = self.iterator.map(SEEN)?;
-        let seen = MapHandle::try_from(&seen).map_err(|error| Error::libbpf("keep what was seen", &error))?;
+        let seen = MapHandle::try_from(&seen).map_err(|error| Error::libbpf("store the samples", &error))?;
         self.iterator = load(rules.as_ref(), Some(&seen))?;
         self.rules = id;
         Ok(())
@@ -144,14 +144,14 @@ fn load(rules: Option<&MapHandle>, seen: Option<&MapHandle>) -> Result<SocketIte
 
 fn id_of(map: Option<&MapHandle>) -> Result<Option<u32>> {
     let id = map.map(|map| map.info().map(|info| info.info.id)).transpose();
-    id.map_err(|error| Error::libbpf("look at what sockets remember of rules", &error))
+    id.map_err(|error| Error::libbpf("read the rules' socket storage", &error))
 }
 
 /// Takes everything out.
 fn drain(map: &impl MapCore, mut tell: impl FnMut(&socket_window_key, socket_window)) -> Result<()> {
     let keys: Vec<Vec<u8>> = map.keys().collect();
     for key in keys {
-        let failed = |error: libbpf_rs::Error| Error::libbpf("read what sockets did", &error);
+        let failed = |error: libbpf_rs::Error| Error::libbpf("read the sockets' counters", &error);
         let value = map.lookup(&key, MapFlags::ANY).map_err(failed)?;
         map.delete(&key).map_err(failed)?;
         let value = value.as_deref().and_then(first_of::<socket_window>);

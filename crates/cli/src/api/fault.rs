@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! An error as HTTP says it, and as the command that asked prints it.
 
-use ccctl_console::{Exit, Fault};
+use ccctl_console::Exit;
 use hyper::StatusCode;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use ccctl_core::error;
 
 /// The body of every answer that is no success.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct ErrorAnswer {
-    /// What went wrong.
-    pub error: Fault,
-}
+pub use ccctl_console::Failure as ErrorAnswer;
 
 /// The status that HTTP has for what an operation failed with.
 pub fn status(error: &anyhow::Error) -> StatusCode {

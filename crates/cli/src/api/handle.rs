@@ -89,8 +89,8 @@ impl LongAnswers {
         drop(body);
         ccctl_core::sys::return_memory();
         let (all, of_user) = LONG_ANSWERS;
-        let cause = format!("{all} answers over 1 MB, at most {of_user} of one user, are being sent");
-        let remedy = "read those that you have asked for, or ask for less: limit=1000";
+        let cause = format!("{all} answers over 1 MB, at most {of_user} of one user, are in transfer");
+        let remedy = "read the answers to earlier requests first, or request less: limit=1000";
         refuse(StatusCode::SERVICE_UNAVAILABLE, Exit::Locked, cause, remedy)
     }
 }
@@ -122,14 +122,14 @@ async fn metrics(request: &Request<Incoming>) -> Answer {
     if let Some(answer) = metrics::scrape(Format::accepted(accept)).await {
         return answer;
     }
-    let remedy = "enabled = true below [metrics] in the daemon's file";
+    let remedy = "set enabled = true below [metrics] in the daemon's file";
     failed(StatusCode::NOT_FOUND, Fault::new(Exit::Usage, "the metrics are off", remedy))
 }
 
 async fn answer(context: &Context, peer: &Arc<Peer>, request: Request<Incoming>) -> Result<Bytes, Refusal> {
     if peer.role == Role::Nothing {
-        let remedy = "ask as root, or as a member of the group that [api] read_group names";
-        return refuse(StatusCode::FORBIDDEN, Exit::Host, format!("user {} may not ask ccctl", peer.uid), remedy);
+        let remedy = "use root, or a member of the group that [api] read_group names";
+        return refuse(StatusCode::FORBIDDEN, Exit::Host, format!("permission denied for user {}", peer.uid), remedy);
     }
     let path = request.uri().path().to_owned();
     let name = path.strip_prefix("/v1/").unwrap_or_default();
@@ -159,14 +159,16 @@ async fn of_body(entry: &Entry, request: Request<Incoming>) -> Result<Box<dyn As
     let limited = Limited::new(request.into_body(), BODY_BYTES);
     let bytes = match timeout(PATIENCE, limited.collect()).await {
         Err(_) => {
-            let cause = format!("the body did not come within {} s", PATIENCE.as_secs());
-            return refuse(StatusCode::REQUEST_TIMEOUT, Exit::Usage, cause, "send it at once");
+            let cause = format!("the body did not arrive within {} s", PATIENCE.as_secs());
+            return refuse(StatusCode::REQUEST_TIMEOUT, Exit::Usage, cause, "send it without pauses");
         }
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            let cause = format!("the body is longer than {BODY_BYTES} bytes");
+            let cause = format!("the body is too long: the limit is {BODY_BYTES} bytes");
             return refuse(StatusCode::PAYLOAD_TOO_LARGE, Exit::Usage, cause, "several requests");
         }
-        Ok(Err(error)) => return refuse(StatusCode::BAD_REQUEST, Exit::Usage, error.to_string(), "send it whole"),
+        Ok(Err(error)) => {
+            return refuse(StatusCode::BAD_REQUEST, Exit::Usage, error.to_string(), "send the complete body")
+        }
         Ok(Ok(body)) => body.to_bytes(),
     };
     request::of_json(entry, &bytes)

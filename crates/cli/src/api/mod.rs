@@ -10,6 +10,7 @@ mod query;
 mod registry;
 mod request;
 mod room;
+pub mod schemas;
 mod server;
 mod thread;
 

@@ -31,7 +31,7 @@ pub fn document() -> Value {
             "version": VERSION,
             "description": "TCP congestion control as loadable BPF. HTTP over a unix socket; root changes, the \
                             configured group reads. A request that changes nothing may be a GET or a POST; one that \
-                            changes something is a POST. Requests speak of the network namespace of the process that \
+                            changes something is a POST. Requests apply to the network namespace of the process that \
                             has connected.",
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
@@ -89,9 +89,9 @@ fn responses(answer: &Schema) -> Value {
     json!({
         "200": { "description": "done", "content": { "application/json": { "schema": answer } } },
         "default": {
-            "description": "not done: 400 no JSON, 403 not allowed, 404 no such name or path, 405 method, 408 too slow, \
+            "description": "not done: 400 invalid JSON, 403 permission denied, 404 no such name or path, 405 method, 408 too slow, \
                             409 in use or taken, 413 too large, 422 wrong field or value, or refused by the verifier, \
-                            500 unexpected, 501 the host cannot, 503 busy",
+                            500 unexpected, 501 not supported on this host, 503 busy",
             "content": { "application/json": { "schema": { "$ref": "#/components/schemas/ErrorAnswer" } } },
         },
     })

@@ -62,8 +62,8 @@ impl Peer {
                 .and_then(|file| setns(file, CloneFlags::CLONE_NEWNET).map_err(std::io::Error::from)),
         };
         entered.map_err(|error| {
-            let cause = format!("cannot enter the network namespace of process {}, which asks: {error}", self.pid);
-            Fault::new(Exit::Host, cause, "stay connected, and alive, until the answer comes")
+            let cause = format!("cannot enter the network namespace of the client, process {}: {error}", self.pid);
+            Fault::new(Exit::Host, cause, "keep the client running and connected until the answer arrives")
         })
     }
 

@@ -12,7 +12,7 @@ pub fn to_json(query: &str, schema: &Value) -> Result<Value, String> {
             None => put(&mut fields, &name, &text, schema)?,
             Some((outer, inner)) => {
                 let within = fields.entry(outer).or_insert_with(|| json!({}));
-                let within = within.as_object_mut().ok_or_else(|| format!("{outer} is given in two ways"))?;
+                let within = within.as_object_mut().ok_or_else(|| format!("{outer} is given in two forms"))?;
                 put(within, inner, &text, &schema["properties"][outer])?;
             }
         }
@@ -25,7 +25,7 @@ fn put(fields: &mut Map<String, Value>, name: &str, text: &str, schema: &Value) 
     if has_type(kind, "array") {
         let item = value(text, kind.and_then(|kind| kind.get("items")));
         let items = fields.entry(name).or_insert_with(|| json!([]));
-        items.as_array_mut().ok_or_else(|| format!("{name} is given in two ways"))?.push(item);
+        items.as_array_mut().ok_or_else(|| format!("{name} is given in two forms"))?.push(item);
         return Ok(());
     }
     match fields.insert(name.to_owned(), value(text, kind)) {

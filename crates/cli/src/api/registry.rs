@@ -2,7 +2,7 @@
 //! The operations by name: the one list of them.
 
 use schemars::generate::SchemaSettings;
-use schemars::{Schema, SchemaGenerator};
+use schemars::{schema_for, Schema, SchemaGenerator};
 use serde_json::Value;
 
 use ccctl_core::{operations, Operation};
@@ -54,6 +54,8 @@ pub struct Entry {
     pub body: fn(&mut SchemaGenerator) -> Schema,
     /// Reference to the schema of the answer.
     pub answer: fn(&mut SchemaGenerator) -> Schema,
+    /// Schema of the answer, complete in itself.
+    pub answer_alone: fn() -> Schema,
     /// Reads a request.
     pub parse: fn(Value) -> serde_json::Result<Box<dyn Asked>>,
 }
@@ -70,6 +72,7 @@ impl Entry {
             },
             body: |generator| generator.subschema_for::<O>(),
             answer: |generator| generator.subschema_for::<O::Answer>(),
+            answer_alone: || schema_for!(O::Answer),
             parse: |value| Ok(Box::new(serde_json::from_value::<O>(value)?)),
         }
     }
@@ -108,7 +111,6 @@ pub const OPERATIONS: &[Entry] = &[
 ];
 
 /// Each of them.
-#[cfg(test)]
 pub fn operations() -> impl Iterator<Item = &'static Entry> {
     OPERATIONS.iter()
 }

@@ -39,7 +39,7 @@ pub fn only(method: &Method, path: &str, methods: &[Method]) -> Result<(), Refus
         return Ok(());
     }
     let allowed = methods.iter().map(Method::as_str).collect::<Vec<_>>().join(", ");
-    refuse(StatusCode::METHOD_NOT_ALLOWED, Exit::Usage, format!("{path} takes no {method}"), allowed)
+    refuse(StatusCode::METHOD_NOT_ALLOWED, Exit::Usage, format!("{path} does not support {method}"), allowed)
 }
 
 /// The operation of a path below `/v1`.
@@ -64,7 +64,7 @@ fn hint(name: &str) -> String {
 pub fn of_query(entry: &Entry, query: &str) -> Result<Box<dyn Asked>, Refusal> {
     let schema = (entry.request)();
     let value = query::to_json(query, schema.as_value());
-    let value = value.or_else(|cause| refuse(StatusCode::BAD_REQUEST, Exit::Usage, cause, "each field once"))?;
+    let value = value.or_else(|cause| refuse(StatusCode::BAD_REQUEST, Exit::Usage, cause, "write each field once"))?;
     parse(entry, value)
 }
 
@@ -72,7 +72,7 @@ pub fn of_query(entry: &Entry, query: &str) -> Result<Box<dyn Asked>, Refusal> {
 pub fn of_json(entry: &Entry, body: &[u8]) -> Result<Box<dyn Asked>, Refusal> {
     let text: &[u8] = if body.is_empty() { b"{}" } else { body };
     let value = serde_json::from_slice(text).or_else(|error| {
-        refuse(StatusCode::BAD_REQUEST, Exit::Usage, format!("the body is no JSON: {error}"), "a JSON object")
+        refuse(StatusCode::BAD_REQUEST, Exit::Usage, format!("invalid JSON in the body: {error}"), "a JSON object")
     })?;
     parse(entry, value)
 }
@@ -80,7 +80,7 @@ pub fn of_json(entry: &Entry, body: &[u8]) -> Result<Box<dyn Asked>, Refusal> {
 fn parse(entry: &Entry, value: Value) -> Result<Box<dyn Asked>, Refusal> {
     // A sequence would be read as the fields in their order, which the document does not say.
     if !value.is_object() {
-        return refuse(StatusCode::UNPROCESSABLE_ENTITY, Exit::Usage, "the request is no JSON object", "{...}");
+        return refuse(StatusCode::UNPROCESSABLE_ENTITY, Exit::Usage, "the request is not a JSON object", "{...}");
     }
     (entry.parse)(value).or_else(|error| {
         let remedy = format!("GET /v1/openapi.json describes /v1/{}", entry.name);
@@ -91,19 +91,19 @@ fn parse(entry: &Entry, value: Value) -> Result<Box<dyn Asked>, Refusal> {
 /// What changes something is for root, and never a GET. Who asks is a user and what that user may do.
 pub fn allow(entry: &Entry, (uid, role): (u32, Role), asked: &dyn Asked, is_get: bool) -> Result<(), Refusal> {
     if asked.opens_paths() && role != Role::Change {
-        let cause = format!("user {uid} may read, and {} of a path is for root", entry.name);
-        return refuse(StatusCode::FORBIDDEN, Exit::Host, cause, "a name that ip netns list shows, or netns_pid");
+        let cause = format!("user {uid} may read, but only root may use {} with a path", entry.name);
+        return refuse(StatusCode::FORBIDDEN, Exit::Host, cause, "use a name that ip netns list shows, or netns_pid");
     }
     if !asked.changes() {
         return Ok(());
     }
     if is_get {
-        let cause = format!("this {} changes something: that takes a POST", entry.name);
+        let cause = format!("this {} changes something: use POST", entry.name);
         return refuse(StatusCode::METHOD_NOT_ALLOWED, Exit::Usage, cause, "POST");
     }
     if role != Role::Change {
-        let cause = format!("user {uid} may read, and {} is for root", entry.name);
-        return refuse(StatusCode::FORBIDDEN, Exit::Host, cause, "ask as root");
+        let cause = format!("user {uid} may read, but only root may use {}", entry.name);
+        return refuse(StatusCode::FORBIDDEN, Exit::Host, cause, "use root");
     }
     Ok(())
 }

@@ -97,7 +97,7 @@ impl Limits {
 pub async fn serve(listener: &UnixListener, context: Arc<Context>, shutdown: impl Future<Output = ()>) {
     let limits = Limits::new();
     if let Err(errno) = Backlog::new(BACKLOG).and_then(|backlog| listen(listener, backlog)) {
-        tracing::warn!("the queue of connections stays as it is: {}", errno.desc());
+        tracing::warn!("cannot set the length of the connection queue: {}", errno.desc());
     }
     let mut shutdown = pin!(shutdown);
     loop {
@@ -131,7 +131,7 @@ fn admit(stream: UnixStream, context: &Arc<Context>, limits: &Limits) {
         });
         return;
     }
-    tracing::warn!(target: log::OF_USER, user = peer.uid, "too many connections: {peer} is turned away");
+    tracing::warn!(target: log::OF_USER, user = peer.uid, "too many connections: {peer} is refused");
     if let Some(place) = limits.farewell(&peer) {
         tokio::spawn(async move {
             say(stream, StatusCode::SERVICE_UNAVAILABLE, "too many connections", "again later").await;
@@ -161,8 +161,8 @@ async fn connection(stream: UnixStream, context: Arc<Context>, peer: Arc<Peer>, 
     let stream = connection.into_parts().io.into_inner().into_inner();
     match ended {
         Err(error) if error.is_timeout() => {
-            let cause = format!("the request did not come within {} s", PATIENCE.as_secs());
-            say(stream, StatusCode::REQUEST_TIMEOUT, &cause, "send it at once").await;
+            let cause = format!("the request did not arrive within {} s", PATIENCE.as_secs());
+            say(stream, StatusCode::REQUEST_TIMEOUT, &cause, "send it without pauses").await;
         }
         Err(error) => tracing::debug!(target: log::OF_USER, user = peer.uid, "connection of {peer}: {error}"),
         Ok(()) => {}

@@ -125,8 +125,12 @@ impl Slot {
             tokio::time::sleep(long).await;
             let (Some(slot), seconds) = (slot.upgrade(), long.as_secs()) else { return };
             let left = overdue.try_acquire_owned().map(|permit| slot.replace(permit)).is_ok();
-            let what = if left { "its slot is free for others" } else { "too many do, so it keeps its slot" };
-            tracing::warn!(target: log::OF_USER, user, "{label} runs for {seconds} s now: {what}");
+            let what = if left {
+                "its slot is given to others"
+            } else {
+                "too many requests take this long, so it keeps its slot"
+            };
+            tracing::warn!(target: log::OF_USER, user, "{label} has run for {seconds} s: {what}");
         });
         let _ = self.watcher.set(watcher.abort_handle()); // it is set once
     }

@@ -6,8 +6,13 @@ use std::time::Duration;
 use ccctl_console::arguments::{time, Output};
 use clap::Args;
 
+/// What its numbers mean.
+const MEANINGS: &str = "SRTT and CWND are means over senders: connections that had data acknowledged, each with the \
+weight of the packets acknowledged. Idle sockets and receivers do not count. Press ? for the keys.";
+
 /// `ccctl top`
 #[derive(Debug, Args)]
+#[command(after_help = MEANINGS)]
 pub struct Top {
     /// Time between two samples
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time)]

@@ -16,7 +16,7 @@ pub fn run(arguments: &Apply) -> anyhow::Result<Exit> {
     let text =
         configuration::read(&path, Trust::of_option(arguments.trust_writable)).map_err(|unread| match unread {
             Unread::Failed(error) => {
-                UsageError::new(format!("read {file}: {error}"), "docs/guide/daemon.md says what is in one").into()
+                UsageError::new(format!("read {file}: {error}"), "docs/guide/daemon.md describes the file").into()
             }
             Unread::Refused(fault) => anyhow::Error::from(fault),
         })?;
@@ -28,7 +28,8 @@ pub fn run(arguments: &Apply) -> anyhow::Result<Exit> {
         print(&applied)?;
     }
     let failed = applied.steps.iter().any(|step| step.error.is_some());
-    Ok(if failed { Exit::Partly } else { Exit::Done })
+    let differs = applied.dry_run && !applied.steps.is_empty();
+    Ok(if failed || differs { Exit::Partly } else { Exit::Done })
 }
 
 fn print(applied: &Applied) -> anyhow::Result<()> {
@@ -46,10 +47,10 @@ fn print(applied: &Applied) -> anyhow::Result<()> {
     }
     let steps = output::count(applied.steps.len(), "step");
     match (applied.steps.is_empty(), applied.dry_run, applied.kept_by) {
-        (true, _, None) => output::line("the host is as the file has it"),
+        (true, _, None) => output::line("the host matches the file"),
         (false, true, _) => output::line(&format!("{steps} to do; nothing was changed")),
-        (true, true, Some(_)) => output::line("the host is as the file has it; nothing to do"),
-        (_, false, Some(pid)) => output::line(&format!("the daemon (pid {pid}) keeps it so")),
+        (true, true, Some(_)) => output::line("the host matches the file; nothing to do"),
+        (_, false, Some(pid)) => output::line(&format!("the daemon (pid {pid}) keeps it that way")),
         (false, false, None) => Ok(()),
     }
 }

@@ -4,26 +4,16 @@
 use ccctl_console::{output, Exit};
 use ccctl_loader::Moved;
 
-use crate::arguments::Assign;
-use ccctl_core::operations::{self, Assigned, RuleInfo};
+use crate::arguments::Asked;
+use ccctl_core::operations::{Assign, Assigned, RuleInfo};
 
 use crate::client;
 
 /// More failures than this are counted, not listed, for people; JSON has all.
 const LISTED_FAILURES: usize = 10;
 
-pub fn run(arguments: &Assign) -> anyhow::Result<Exit> {
-    let place = &arguments.place;
-    let assigned = client::ask(&operations::Assign {
-        cgroup: place.cgroup.clone(),
-        unit: place.unit.clone(),
-        pid: place.pid,
-        to: arguments.to.clone(),
-        to_port: arguments.to_port,
-        targets: arguments.targets.clone(),
-        existing: arguments.existing,
-        absent_ok: arguments.absent_ok,
-    })?;
+pub fn run(arguments: &Asked<Assign>) -> anyhow::Result<Exit> {
+    let assigned = client::ask(&arguments.request)?;
     if arguments.output.json {
         output::json(&assigned)?;
     } else {
@@ -35,25 +25,35 @@ pub fn run(arguments: &Assign) -> anyhow::Result<Exit> {
 fn print(assigned: &Assigned) -> anyhow::Result<()> {
     let Assigned { rule, targets_before, .. } = assigned;
     output::line(&match targets_before {
+        _ if assigned.dry_run && assigned.changed => {
+            let before = targets_before.as_ref().map(|before| format!(" (was {before})")).unwrap_or_default();
+            format!("rule {}: {} would get {}{before}", rule.id, selector(rule), rule.targets)
+        }
         None => format!("rule {}: {} gets {}", rule.id, selector(rule), rule.targets),
         Some(_) if !assigned.changed => {
-            format!("rule {}: {} gets {} already: nothing to do", rule.id, selector(rule), rule.targets)
+            format!("rule {}: {} already gets {}: nothing to do", rule.id, selector(rule), rule.targets)
         }
         Some(before) => format!("rule {}: {} gets {} (was {before})", rule.id, selector(rule), rule.targets),
     })?;
     if !assigned.absent.is_empty() {
-        output::line(&format!("not in the kernel now: {}", assigned.absent.join(", ")))?;
+        output::line(&format!("not in the kernel at the moment: {}", assigned.absent.join(", ")))?;
     }
     if !assigned.cgroup_exists {
-        output::line(&format!("cgroup {} does not exist now", rule.cgroup))?;
+        output::line(&format!("cgroup {} does not exist at the moment", rule.cgroup))?;
     }
-    assigned.existing.as_ref().map_or(Ok(()), print_moved)
+    match &assigned.existing {
+        None => Ok(()),
+        Some(moved) if assigned.dry_run => {
+            output::line(&format!("at most {} would be moved", output::count(moved.found, "live socket")))
+        }
+        Some(moved) => print_moved(moved),
+    }
 }
 
 /// For whom a rule is, in words.
 pub fn selector(rule: &RuleInfo) -> String {
-    let to = rule.to.as_ref().map(|to| format!(" to {to}")).unwrap_or_default();
-    let port = rule.to_port.map(|port| format!(" port {port}")).unwrap_or_default();
+    let to = rule.dst.as_ref().map(|to| format!(" to {to}")).unwrap_or_default();
+    let port = rule.port.map(|port| format!(" port {port}")).unwrap_or_default();
     format!("cgroup {}{to}{port}", rule.cgroup)
 }
 
@@ -67,7 +67,7 @@ pub fn print_moved(moved: &Moved) -> anyhow::Result<()> {
         output::line(&format!("and {} more that were not moved", moved.failed.len() - LISTED_FAILURES))?;
     }
     for reason in &moved.unreadable {
-        output::line(&format!("not looked at: {reason}"))?;
+        output::line(&format!("not examined: {reason}"))?;
     }
     Ok(())
 }

@@ -3,15 +3,13 @@
 
 use ccctl_console::{output, Exit};
 
-use super::file::absolute;
-use crate::arguments::Check;
-use ccctl_core::operations;
+use crate::arguments::Asked;
+use ccctl_core::operations::Check;
 
 use crate::client;
 
-pub fn run(arguments: &Check) -> anyhow::Result<Exit> {
-    let algorithm = absolute(&arguments.algorithm)?;
-    let checked = client::ask(&operations::Check { algorithm, trust_writable: arguments.trust_writable })?;
+pub fn run(arguments: &Asked<Check>) -> anyhow::Result<Exit> {
+    let checked = client::ask(&arguments.request)?;
     if arguments.output.json {
         output::json(&checked)?;
         return Ok(Exit::Done);

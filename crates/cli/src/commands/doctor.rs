@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ccctl doctor`
 
-use ccctl_console::{arguments::Output, output, Exit};
+use ccctl_console::output::{self, Tone};
+use ccctl_console::{arguments::Output, Exit};
 use ccctl_loader::Status;
 
 use ccctl_core::operations;
@@ -16,13 +17,13 @@ pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
         return Ok(exit);
     }
     for check in &diagnosis.checks {
-        let mark = match check.status {
-            Status::Ok => "ok",
-            Status::Warn => "warn",
-            Status::Fail => "FAIL",
-            Status::Unknown => "?",
+        let (mark, tone) = match check.status {
+            Status::Ok => ("ok", Tone::Good),
+            Status::Warn => ("warn", Tone::Warning),
+            Status::Fail => ("FAIL", Tone::Bad),
+            Status::Unknown => ("?", Tone::Warning),
         };
-        output::line(&format!("{mark:<5}{:<18}{}", check.name, check.detail))?;
+        output::toned_line(&format!("{mark:<5}"), tone, &format!("{:<18}{}", check.name, check.detail))?;
         if let Some(remedy) = &check.remedy {
             output::line(&format!("       try: {remedy}"))?;
         }

@@ -25,8 +25,12 @@ pub fn run(arguments: &Guard) -> anyhow::Result<Exit> {
 fn print(answer: &GuardAnswer) -> anyhow::Result<()> {
     if let Some(name) = &answer.rearmed {
         let watched = answer.guard.is_some();
-        let rest = if watched { "used and watched again" } else { "used again where a file says so: ccctl apply" };
-        output::line(&format!("{name} is {rest}; connections that were moved stay where they are"))?;
+        let rest = if watched {
+            "enabled and watched again"
+        } else {
+            "enabled again; ccctl apply gives it its rules and defaults back"
+        };
+        output::line(&format!("{name} is {rest}; connections that were moved stay on the fallback"))?;
         return Ok(());
     }
     match &answer.guard {
@@ -39,10 +43,10 @@ fn print(answer: &GuardAnswer) -> anyhow::Result<()> {
 fn print_guard(guard: &GuardReport) -> anyhow::Result<()> {
     let limits = &guard.limits;
     output::line(&format!(
-        "out of use after {} of {} with at least {} active connections each, and one of: stalled {} %, \
-         retransmissions {} %, timeouts {} %, impossible windows {} %, also {} times what {} has; counted is what rules \
-         and defaults gave",
-        output::count(limits.windows as usize, "bad window"),
+        "an instance is disabled after {} of {} with at least {} active connections each, and one of: stalled {} %, \
+         retransmissions {} %, timeouts {} %, impossible windows {} %, also {} times what {} has; only connections that got \
+         their algorithm from a rule or default count",
+        output::count(limits.windows as usize, "bad interval"),
         output::span(limits.every()),
         limits.min_connections,
         limits.stalled_pct,
@@ -94,8 +98,8 @@ fn row(name: &str, window: &WindowInfo, state: String) -> Vec<String> {
 /// Also for `ccctl status`.
 pub fn print_tripped(tripped: &[Tripped]) -> anyhow::Result<()> {
     for Tripped { name, fallback, since, why } in tripped {
-        output::line(&format!("{name} is out of use for {}, {fallback} in its place: {why}", output::age(since)))?;
-        output::line(&format!("          ccctl guard rearm {name} uses and watches it again"))?;
+        output::line(&format!("{name} is disabled for {}, failed over to {fallback}: {why}", output::age(since)))?;
+        output::line(&format!("          ccctl guard rearm {name} enables it again"))?;
     }
     Ok(())
 }

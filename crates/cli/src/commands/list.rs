@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ccctl list`
 
-use ccctl_console::{arguments::Output, output, Exit};
+use ccctl_console::{output, Exit};
 
 use ccctl_core::operations::{self, Listing};
 use ccctl_core::settings::changed;
 
+use crate::arguments::Viewed;
 use crate::client;
 
-pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
+pub fn run(arguments: &Viewed) -> anyhow::Result<Exit> {
     let listing = client::ask(&operations::List {})?;
-    if arguments.json {
+    if arguments.output.json {
         output::json(&listing)?;
     } else {
         print(&listing)?;

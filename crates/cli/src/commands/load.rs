@@ -3,22 +3,14 @@
 
 use ccctl_console::{output, Exit};
 
-use super::file::absolute;
-use crate::arguments::Load;
-use ccctl_core::operations;
-use ccctl_core::settings::{changed_exactly, settings};
+use crate::arguments::Asked;
+use ccctl_core::operations::Load;
+use ccctl_core::settings::changed_exactly;
 
 use crate::client;
 
-pub fn run(arguments: &Load) -> anyhow::Result<Exit> {
-    let loaded = client::ask(&operations::Load {
-        algorithm: absolute(&arguments.algorithm)?,
-        name: arguments.name.clone(),
-        profile: arguments.parameters.profile.clone(),
-        set: settings(&arguments.parameters.set)?,
-        default: arguments.default,
-        trust_writable: arguments.trust_writable,
-    })?;
+pub fn run(arguments: &Asked<Load>) -> anyhow::Result<Exit> {
+    let loaded = client::ask(&arguments.request)?;
     if arguments.output.json {
         output::json(&loaded)?;
         return Ok(Exit::Done);
@@ -27,12 +19,14 @@ pub fn run(arguments: &Load) -> anyhow::Result<Exit> {
     let with = changed_exactly(&loaded.parameters);
     let with = if with.is_empty() { String::new() } else { format!(" with {with}") };
     if loaded.changed {
-        output::line(&format!("loaded {} as {name}{with}", loaded.algorithm))?;
+        let done = if loaded.dry_run { "would load" } else { "loaded" };
+        output::line(&format!("{done} {} as {name}{with}", loaded.algorithm))?;
     } else {
         output::line(&format!("{name} already runs this program{with}: nothing to do"))?;
     }
     if let Some(before) = loaded.congestion_control_before.filter(|before| before != name) {
-        output::line(&format!("{name} is the default of this network namespace (was {before})"))?;
+        let is = if loaded.dry_run { "would be" } else { "is" };
+        output::line(&format!("{name} {is} the default of this network namespace (was {before})"))?;
     }
     Ok(Exit::Done)
 }

@@ -3,21 +3,17 @@
 
 use ccctl_console::{output, Exit};
 
-use crate::arguments::Migrate;
-use ccctl_core::operations::{self, Migrated};
+use crate::arguments::Asked;
+use ccctl_core::operations::{Migrate, Migrated};
 
 use crate::client;
 
 /// More failures than this are counted, not listed, for people; JSON has all.
 const LISTED_FAILURES: usize = 10;
 
-pub fn run(arguments: &Migrate) -> anyhow::Result<Exit> {
-    let migrated = client::ask(&operations::Migrate {
-        filter: arguments.selection.filter(arguments.from.as_deref()),
-        all: arguments.all,
-        to: arguments.to.clone(),
-        dry_run: arguments.dry_run,
-    })?;
+pub fn run(arguments: &Asked<Migrate>) -> anyhow::Result<Exit> {
+    let filter = arguments.request.filter.with_process();
+    let migrated = client::ask(&Migrate { filter, ..arguments.request.clone() })?;
     if arguments.output.json {
         output::json(&migrated)?;
     } else {
@@ -39,7 +35,7 @@ fn print(migrated: &Migrated) -> anyhow::Result<()> {
     }
     if !migrated.is_settled {
         output::line(&format!(
-            "the last of {} passes still found sockets to move: they come faster than they are moved",
+            "the last of {} passes still found sockets to move: new ones appear faster than they are moved",
             migrated.passes
         ))?;
     } else if migrated.moved > 0 {
@@ -52,7 +48,7 @@ fn print(migrated: &Migrated) -> anyhow::Result<()> {
         output::line(&format!("and {} more that were not moved", migrated.failed.len() - LISTED_FAILURES))?;
     }
     for reason in &migrated.unreadable {
-        output::line(&format!("not looked at: {reason}"))?;
+        output::line(&format!("not examined: {reason}"))?;
     }
     Ok(())
 }

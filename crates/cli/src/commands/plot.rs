@@ -2,68 +2,116 @@
 //! `ccctl plot`
 
 use std::fs::OpenOptions;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use ccctl_console::{output, Exit, UsageError};
+use ccctl_console::{output, Exit, Fault, UsageError};
 use ccctl_series::{FileError, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::lab;
 use crate::arguments::Plot as Arguments;
-use ccctl_core::operations::plot::{figure, Choice, Drawn};
+use ccctl_core::operations::plot::{check, figure, traced_sockets, Choice, Drawn, TracedSocket};
 
-/// What was drawn.
+/// Formats of pictures. All but the first are made of it by `ccctl-lab`, which has what that needs.
+const FORMATS: [&str; 3] = ["svg", "png", "pdf"];
+
+/// What was drawn, or with `--list` could be.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Answer {
     file: String,
-    plot: String,
+    /// None with `--list`.
+    plot: Option<String>,
     rows: usize,
     lost_events: Option<u64>,
     #[serde(flatten)]
     drawn: Drawn,
 }
 
+/// How a picture is written.
+pub struct Picture<'a> {
+    pub path: &'a Path,
+    pub width_px: f64,
+    /// Replaces a file that shows something else.
+    pub force: bool,
+}
+
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let picture = arguments.output.clone().unwrap_or_else(|| arguments.file.with_extension("svg"));
-    check_picture(&picture)?;
+    let path = arguments.output.clone().unwrap_or_else(|| arguments.file.with_extension("svg"));
+    if !arguments.list {
+        check_picture(&path)?;
+    }
     let table = read(&arguments.file)?;
-    let choice =
-        Choice { socket: arguments.socket.clone(), fields: arguments.fields.clone(), backlog: arguments.backlog };
-    let drawn = draw(&table, &choice, &picture)?;
-    let lost_events = table.facts.get("lost_events").and_then(|lost| lost.parse().ok());
+    let drawn = if arguments.list {
+        check(&table)?;
+        Drawn { traced_sockets: traced_sockets(&table), ..Drawn::default() }
+    } else {
+        let picture = Picture { path: &path, width_px: arguments.width.px, force: arguments.force };
+        draw(&table, &arguments.choice(), &picture)?
+    };
     if arguments.print.json {
-        let (file, plot) = (shown(&arguments.file), shown(&picture));
-        output::json(&Answer { file, plot, rows: table.rows(), lost_events, drawn })?;
-        return Ok(Exit::Done);
+        let lost_events = table.facts.get("lost_events").and_then(|lost| lost.parse().ok());
+        let plot = (!arguments.list).then(|| shown(&path));
+        output::json(&Answer { file: shown(&arguments.file), plot, rows: table.rows(), lost_events, drawn })?;
+    } else if arguments.list {
+        list(drawn.traced_sockets)?;
+    } else {
+        report(&drawn, &path)?;
     }
-    if drawn.socket_count > 1 {
-        output::line(&format!(
-            "{}: socket {} of {}; --socket NUMBER draws another",
-            drawn.connection, drawn.socket_number, drawn.socket_count
-        ))?;
-    }
-    if !drawn.left_out.is_empty() {
-        output::line(&format!(
-            "not drawn (they do not change, or are clocks or sequence numbers): {}",
-            drawn.left_out.join(", ")
-        ))?;
-    }
-    output::line(&shown(&picture))?;
     Ok(Exit::Done)
 }
 
-/// Its name ends in .svg, and its folder can be written to.
-pub fn check_picture(path: &Path) -> Result<(), UsageError> {
-    if path.extension().and_then(|extension| extension.to_str()) != Some("svg") {
-        return Err(UsageError::new(format!("{}: pictures are .svg", path.display()), "a name that ends in .svg"));
+/// Which number is which flow.
+fn list(sockets: Vec<TracedSocket>) -> anyhow::Result<()> {
+    let or_dash = |number: Option<i64>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
+    let cells = |it: TracedSocket| {
+        let (acked, retransmits) = (or_dash(it.acked_bytes), or_dash(it.retransmits_pkts));
+        let algorithms = it.algorithms();
+        let command = it.command.unwrap_or_else(|| "-".to_owned());
+        let numbers = [it.socket_number.to_string(), it.cookie.to_string()];
+        let rest = [algorithms, acked, retransmits, it.row_count.to_string(), command, it.connection];
+        numbers.into_iter().chain(rest).collect()
+    };
+    let head = ["NUMBER", "COOKIE", "ALGORITHM", "ACKED BYTES", "RETRANS PKTS", "ROWS", "PROCESS", "CONNECTION"];
+    output::table(&head, sockets.into_iter().map(cells).collect())
+}
+
+fn report(drawn: &Drawn, path: &Path) -> anyhow::Result<()> {
+    let (shown_sockets, count) =
+        (drawn.traced_sockets.iter().filter(|socket| socket.is_drawn), drawn.traced_sockets.len());
+    let shown_sockets: Vec<&TracedSocket> = shown_sockets.collect();
+    if count > 1 {
+        let others = if shown_sockets.len() < count { "; --list shows all, --sockets 1,2 draws others" } else { "" };
+        for (place, it) in shown_sockets.iter().enumerate() {
+            let others = if place + 1 == shown_sockets.len() { others } else { "" };
+            let text = format!("socket {} of {count}: {}, {}", it.socket_number, it.algorithms(), it.connection);
+            output::line(&format!("{text}{others}"))?;
+        }
+    }
+    if !drawn.left_out.is_empty() {
+        output::line(&format!(
+            "not drawn (they do not change, or are clocks, sequence numbers or for undoing; --state draws them): {}",
+            drawn.left_out.join(", ")
+        ))?;
+    }
+    output::line(&shown(path))
+}
+
+/// Its name ends in a format that can be made here, and its folder can be written to.
+pub fn check_picture(path: &Path) -> anyhow::Result<()> {
+    if !FORMATS.contains(&format_of(path)) {
+        let cause = format!("{}: the name of a picture must end in .svg, .png or .pdf", path.display());
+        return Err(UsageError::new(cause, "use a name that ends in .svg, .png or .pdf").into());
+    }
+    if format_of(path) != FORMATS[0] {
+        lab::require(&format!("to write .{}", format_of(path)), "or a name that ends in .svg")?;
     }
     let is_new = !path.exists();
     let opened = OpenOptions::new().append(true).create(true).open(path);
     opened.map_err(|error| {
         UsageError::new(
             format!("cannot write {}: {error}", path.display()),
-            "a folder that exists and may be written to",
+            "choose an existing folder that you may write to",
         )
     })?;
     if is_new {
@@ -72,20 +120,45 @@ pub fn check_picture(path: &Path) -> Result<(), UsageError> {
     Ok(())
 }
 
+fn format_of(path: &Path) -> &str {
+    path.extension().and_then(|extension| extension.to_str()).unwrap_or_default()
+}
+
 /// Reads a trace.
 pub fn read(file: &Path) -> anyhow::Result<Table> {
     ccctl_series::read(file).map_err(|error| wrong_file(error).into())
 }
 
 /// Draws a trace into a file.
-pub fn draw(table: &Table, choice: &Choice, picture: &Path) -> anyhow::Result<Drawn> {
+pub fn draw(table: &Table, choice: &Choice, picture: &Picture<'_>) -> anyhow::Result<Drawn> {
     let (figure, drawn) = figure(table, choice)?;
-    let written =
-        std::fs::File::create(picture).and_then(|mut file| file.write_all(ccctl_series::svg(&figure).as_bytes()));
-    written.map_err(|error| {
-        UsageError::new(format!("cannot write {}: {error}", picture.display()), "another place for the picture")
+    let svg = ccctl_series::svg_of_width(&figure, picture.width_px).into_bytes();
+    let data = match format_of(picture.path) {
+        "svg" => svg,
+        format => lab::convert(svg, format)?,
+    };
+    if !picture.force && shows_something_else(picture.path, &data) {
+        let cause = format!("{} exists and shows something else", picture.path.display());
+        return Err(Fault::new(Exit::Refused, cause, "use -o FILE with another name, or --force to replace it").into());
+    }
+    std::fs::write(picture.path, data).map_err(|error| {
+        UsageError::new(
+            format!("cannot write {}: {error}", picture.path.display()),
+            "choose another folder for the picture",
+        )
     })?;
     Ok(drawn)
+}
+
+/// The same picture may be drawn again. The objects of a PDF have no fixed order, so its bytes do not tell.
+fn shows_something_else(path: &Path, data: &[u8]) -> bool {
+    match std::fs::metadata(path) {
+        Ok(known) if known.len() == data.len() as u64 && format_of(path) != "pdf" => {
+            !std::fs::read(path).is_ok_and(|known| known == data)
+        }
+        Ok(known) => known.len() > 0,
+        Err(_) => false,
+    }
 }
 
 /// A table's file that is not as it should be.
@@ -93,12 +166,15 @@ pub fn draw(table: &Table, choice: &Choice, picture: &Path) -> anyhow::Result<Dr
 pub fn wrong_file(error: FileError) -> UsageError {
     let remedy = match &error {
         FileError::Extension(path) if path.extension().is_some_and(|end| end == "parquet") => {
-            format!("{}: what reads Parquet reads CSV, too", path.with_extension("csv").display())
+            format!(
+                "{}: Parquet is not supported; programs that read it also read CSV",
+                path.with_extension("csv").display()
+            )
         }
         FileError::Extension(path) => format!("{}", with_jsonl(path).display()),
-        FileError::Io { step: "read", .. } => "the file that ccctl trace -o has written".to_owned(),
-        FileError::Io { .. } => "a folder that exists, may be written to and has room".to_owned(),
-        _ => "a file that ccctl trace -o has written".to_owned(),
+        FileError::Io { step: "read", .. } => "name the file that ccctl trace -o has written".to_owned(),
+        FileError::Io { .. } => "choose an existing folder that you may write to, on a disk with free space".to_owned(),
+        _ => "name a file that ccctl trace -o has written".to_owned(),
     };
     let cause = std::error::Error::source(&error).map_or(error.to_string(), |source| {
         let text = error.to_string();

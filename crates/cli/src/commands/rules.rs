@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ccctl rules`
 
-use ccctl_console::{arguments::Output, output, Exit};
+use ccctl_console::{output, Exit};
 
 use ccctl_core::operations;
 
+use crate::arguments::Viewed;
 use crate::client;
 
-pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
+pub fn run(arguments: &Viewed) -> anyhow::Result<Exit> {
     let list = client::ask(&operations::Rules {})?;
-    if arguments.json {
+    if arguments.output.json {
         output::json(&list)?;
         return Ok(Exit::Done);
     }
@@ -22,13 +23,13 @@ pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
         vec![
             rule.id.to_string(),
             rule.cgroup.clone(),
-            rule.to.clone().unwrap_or_else(|| "any".to_owned()),
-            rule.to_port.map_or("any".to_owned(), |port| port.to_string()),
+            rule.dst.clone().unwrap_or_else(|| "any".to_owned()),
+            rule.port.map_or("any".to_owned(), |port| port.to_string()),
             rule.targets.clone(),
             listed.socket_count.to_string(),
-            if listed.cgroup_exists { String::new() } else { "no such cgroup now".to_owned() },
+            if listed.cgroup_exists { String::new() } else { "cgroup does not exist".to_owned() },
         ]
     });
-    output::table(&["ID", "CGROUP", "TO", "PORT", "TARGETS", "SOCKETS", ""], rows.collect())?;
+    output::table(&["ID", "CGROUP", "DST", "PORT", "TARGETS", "SOCKETS", ""], rows.collect())?;
     Ok(Exit::Done)
 }

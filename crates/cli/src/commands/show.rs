@@ -5,13 +5,13 @@ use ccctl_console::{output, Exit};
 use ccctl_loader::ProgramInfo;
 
 use crate::arguments::Show;
-use ccctl_core::operations::{self, Shown, ShownAlgorithm, ShownInstance};
+use ccctl_core::operations::{Shown, ShownAlgorithm, ShownInstance};
 use ccctl_core::settings::ShownParameter;
 
 use crate::client;
 
 pub fn run(arguments: &Show) -> anyhow::Result<Exit> {
-    let shown = client::ask(&operations::Show { name: arguments.name.clone() })?;
+    let shown = client::ask(&arguments.request)?;
     match &shown {
         _ if arguments.output.json => output::json(&shown)?,
         Shown::Algorithm(algorithm) => print_algorithm(algorithm, arguments.all)?,
@@ -111,7 +111,7 @@ fn print_instance(instance: &ShownInstance, all: bool) -> anyhow::Result<()> {
     if instance.sockets_on_old_program > 0 {
         let (name, old) = (&instance.name, instance.sockets_on_old_program);
         output::line(&format!(
-            "         {old} of them on a program before the last swap (ccctl migrate --from {name} --to {name})"
+            "         {old} of them on a program before the last swap (ccctl migrate --instance {name} --to {name})"
         ))?;
     }
     let rows = listed(&instance.parameters, all).map(|parameter| {

@@ -1,25 +1,34 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `ccctl status`
+//! `ccctl status`. Its exit code says how the host is: as the file says (0), not so (6), or without a daemon (3, as that of
+//! `systemctl status`).
 
-use ccctl_console::{arguments::Output, output, Exit};
+use ccctl_console::output::{self, Tone};
+use ccctl_console::Exit;
 
 use ccctl_core::daemon::DaemonStatus;
 use ccctl_core::operations;
 
+use crate::arguments::Viewed;
 use crate::client;
 use ccctl_core::plan::Step;
 
-pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
+pub fn run(arguments: &Viewed) -> anyhow::Result<Exit> {
     let status = client::ask(&operations::Status {})?;
     match &status.daemon {
-        _ if arguments.json => output::json(&status)?,
+        _ if arguments.output.json => output::json(&status)?,
         None => output::line("no daemon runs; what is in the kernel stays as it is (ccctl list)")?,
         Some(daemon) => print(daemon)?,
     }
-    if !arguments.json {
+    if !arguments.output.json {
         super::guard::print_tripped(&status.tripped)?;
     }
-    Ok(Exit::Done)
+    Ok(match &status.daemon {
+        None => Exit::Refused,
+        Some(daemon) if daemon.error.is_some() || !daemon.problems.is_empty() || !status.tripped.is_empty() => {
+            Exit::Partly
+        }
+        Some(_) => Exit::Done,
+    })
 }
 
 fn print(daemon: &DaemonStatus) -> anyhow::Result<()> {
@@ -39,10 +48,10 @@ fn print(daemon: &DaemonStatus) -> anyhow::Result<()> {
     print_steps(&daemon.changes)?;
     if let Some(error) = &daemon.error {
         let remedy = error.remedy.as_ref().map_or_else(String::new, |remedy| format!(" ({remedy})"));
-        output::line(&format!("{:<10}{error}{remedy}", "error"))?;
+        output::toned_line(&format!("{:<10}", "error"), Tone::Bad, &format!("{error}{remedy}"))?;
     }
     if !daemon.problems.is_empty() {
-        output::line("not done, and tried again:")?;
+        output::toned_line("failed, will be retried:", Tone::Warning, "")?;
     }
     print_steps(&daemon.problems)
 }

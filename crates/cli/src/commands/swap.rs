@@ -3,34 +3,35 @@
 
 use ccctl_console::{output, Exit};
 
-use super::file::absolute;
-use crate::arguments::Swap;
-use ccctl_core::operations;
-use ccctl_core::settings::settings;
+use crate::arguments::Asked;
+use ccctl_core::operations::Swap;
 
 use crate::client;
 
-pub fn run(arguments: &Swap) -> anyhow::Result<Exit> {
-    let swapped = client::ask(&operations::Swap {
-        name: arguments.name.clone(),
-        with: arguments.with.as_deref().map(absolute).transpose()?,
-        profile: arguments.parameters.profile.clone(),
-        set: settings(&arguments.parameters.set)?,
-        trust_writable: arguments.trust_writable,
-    })?;
+pub fn run(arguments: &Asked<Swap>) -> anyhow::Result<Exit> {
+    let swapped = client::ask(&arguments.request)?;
     let exit = if swapped.not_followed.is_empty() { Exit::Done } else { Exit::Partly };
     if arguments.output.json {
         output::json(&swapped)?;
         return Ok(exit);
     }
     let name = &swapped.name;
+    if swapped.dry_run {
+        let sockets = output::count(swapped.sockets_on_old_program, "live connection");
+        let line =
+            format!("{name}: new connections would use {}; {sockets} would keep their program", swapped.algorithm);
+        output::line(&line)?;
+        return Ok(exit);
+    }
     output::line(&format!("{name}: new connections use {}", swapped.algorithm))?;
     if swapped.sockets_on_old_program > 0 {
         let sockets = output::count(swapped.sockets_on_old_program, "live connection");
-        output::line(&format!("{sockets} on the program before; ccctl migrate --from {name} --to {name} moves them"))?;
+        output::line(&format!(
+            "{sockets} on the previous program; ccctl migrate --instance {name} --to {name} moves them"
+        ))?;
     }
     for reason in &swapped.not_followed {
-        output::line(&format!("not followed: {reason}"))?;
+        output::line(&format!("default not updated: {reason}"))?;
     }
     Ok(exit)
 }

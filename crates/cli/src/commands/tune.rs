@@ -3,15 +3,13 @@
 
 use ccctl_console::{output, Exit};
 
-use crate::arguments::Tune;
-use ccctl_core::operations;
-use ccctl_core::settings::settings;
+use crate::arguments::Asked;
+use ccctl_core::operations::Tune;
 
 use crate::client;
 
-pub fn run(arguments: &Tune) -> anyhow::Result<Exit> {
-    let set = settings(&arguments.changes)?;
-    let tuned = client::ask(&operations::Tune { name: arguments.name.clone(), set })?;
+pub fn run(arguments: &Asked<Tune>) -> anyhow::Result<Exit> {
+    let tuned = client::ask(&arguments.request)?;
     if arguments.output.json {
         output::json(&tuned)?;
         return Ok(Exit::Done);
@@ -23,7 +21,8 @@ pub fn run(arguments: &Tune) -> anyhow::Result<Exit> {
         if let (Some(now), Some(before)) = (&parameter.value_text, &parameter.value_before_text) {
             let exact = parameter.value_exact.as_ref();
             let exact = exact.map_or_else(String::new, |exact| format!("; {now} is {exact}"));
-            output::line(&format!("{}: {} = {now} (was {before}{exact})", tuned.name, parameter.name))?;
+            let is = if tuned.dry_run { "would be" } else { "=" };
+            output::line(&format!("{}: {} {is} {now} (was {before}{exact})", tuned.name, parameter.name))?;
         }
     }
     Ok(Exit::Done)

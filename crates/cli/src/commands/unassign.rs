@@ -3,24 +3,14 @@
 
 use ccctl_console::{output, Exit};
 
-use crate::arguments::Unassign;
+use crate::arguments::Asked;
 use crate::commands::assign::{exit, print_moved, selector};
-use ccctl_core::operations;
+use ccctl_core::operations::Unassign;
 
 use crate::client;
 
-pub fn run(arguments: &Unassign) -> anyhow::Result<Exit> {
-    let which = &arguments.which;
-    let unassigned = client::ask(&operations::Unassign {
-        id: which.id,
-        all: which.all,
-        cgroup: which.cgroup.clone(),
-        unit: which.unit.clone(),
-        pid: which.pid,
-        to: arguments.to.clone(),
-        to_port: arguments.to_port,
-        existing: arguments.existing,
-    })?;
+pub fn run(arguments: &Asked<Unassign>) -> anyhow::Result<Exit> {
+    let unassigned = client::ask(&arguments.request)?;
     let exit = exit(unassigned.existing.as_ref());
     if arguments.output.json {
         output::json(&unassigned)?;
@@ -29,11 +19,16 @@ pub fn run(arguments: &Unassign) -> anyhow::Result<Exit> {
     if unassigned.removed.is_empty() {
         output::line("there are no rules: nothing to do")?;
     }
+    let done = if unassigned.dry_run { "would remove" } else { "removed" };
     for rule in &unassigned.removed {
-        output::line(&format!("rule {} is gone: {} got {}", rule.id, selector(rule), rule.targets))?;
+        output::line(&format!("{done} rule {}: {} got {}", rule.id, selector(rule), rule.targets))?;
     }
-    if let Some(moved) = &unassigned.existing {
-        print_moved(moved)?;
+    match &unassigned.existing {
+        Some(moved) if unassigned.dry_run => {
+            output::line(&format!("{} met them and would be moved", output::count(moved.found, "live socket")))?;
+        }
+        Some(moved) => print_moved(moved)?,
+        None => {}
     }
     Ok(exit)
 }

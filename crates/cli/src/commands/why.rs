@@ -6,15 +6,13 @@ use std::time::Duration;
 use ccctl_console::{output, Exit};
 use ccctl_loader::{Event, Finding, Verdict};
 
-use crate::arguments::Why;
-use ccctl_core::operations::{self, ExplainedSocket, MetRule};
+use crate::arguments::Asked;
+use ccctl_core::operations::{ExplainedSocket, MetRule, Why};
 
 use crate::client;
 
-pub fn run(arguments: &Why) -> anyhow::Result<Exit> {
-    let which = &arguments.which;
-    let explained =
-        client::ask(&operations::Why { cookie: which.cookie, src: which.src, dst: arguments.dst, pid: which.pid })?;
+pub fn run(arguments: &Asked<Why>) -> anyhow::Result<Exit> {
+    let explained = client::ask(&arguments.request)?;
     if arguments.output.json {
         output::json(&explained)?;
         return Ok(Exit::Done);
@@ -66,9 +64,9 @@ fn used(socket: &ExplainedSocket) -> String {
     match (now.map_id, now.current_map_id) {
         (None, _) => format!("{}, built into the kernel", now.congestion_control),
         (Some(map), Some(current)) if map != current => {
-            format!("{}, map {map}; the instance has map {current} now", now.congestion_control)
+            format!("{}, map {map}; the instance now has map {current}", now.congestion_control)
         }
-        (Some(map), Some(_)) => format!("{}, map {map}, the instance's own", now.congestion_control),
+        (Some(map), Some(_)) => format!("{}, map {map}, the current one", now.congestion_control),
         (Some(map), None) => format!("{}, map {map}, of no instance that is loaded", now.congestion_control),
     }
 }
@@ -97,32 +95,34 @@ fn because(finding: Finding, socket: &ExplainedSocket) -> String {
     let wanted = met.map(|met| met.wanted.clone()).unwrap_or_default();
     match finding {
         Finding::AsTheRuleSays => format!("rule {rule} gave it {now}"),
-        Finding::NoRule => format!("no rule is for it: {now} is its own choice or its namespace's default"),
+        Finding::NoRule => format!("no rule matches: {now} was selected by the application or is the default"),
         Finding::OlderThanRule => {
-            format!("rule {rule} is for it, but it is older than the rule: ccctl assign ... --existing moves it")
+            format!("rule {rule} matches, but the connection predates the rule: ccctl assign ... --existing moves it")
         }
         Finding::CannotRemember => format!(
-            "rule {rule} is for it, but its option memory is full (net.core.optmem_max): whether a rule gave it {now}, it \
-             cannot remember"
+            "rule {rule} matches, but the socket's option memory is full (net.core.optmem_max): it has no record of \
+             whether a rule gave it {now}"
         ),
-        Finding::RuleGone => format!("it met rule {met_rule}, which is gone; what it was given stays"),
-        Finding::OtherRuleNow if socket.rule_id.is_none() => format!("it met rule {met_rule}, which is not for it now"),
-        Finding::OtherRuleNow => format!("it met rule {met_rule}; rule {rule} is for it only since then"),
-        Finding::ChoiceGone => format!("rule {rule} said {wanted} when they met, and has changed since"),
+        Finding::RuleGone => format!("it matched rule {met_rule}, which was removed; it keeps what it was given"),
+        Finding::OtherRuleNow if socket.rule_id.is_none() => {
+            format!("it matched rule {met_rule}, which no longer matches")
+        }
+        Finding::OtherRuleNow => format!("it matched rule {met_rule}; rule {rule} has matched only since then"),
+        Finding::ChoiceGone => format!("rule {rule} had {wanted} when the socket matched it, and has changed since"),
         Finding::FellBack => format!("it fell back from {wanted}: {error}"),
-        Finding::Refused => format!("rule {rule} could give it nothing: {wanted}: {error}"),
+        Finding::Refused => format!("rule {rule} could not set an algorithm: {wanted}: {error}"),
         Finding::ChangedSince => {
             "its algorithm was changed since: by the application, by ccctl migrate, or by its route".to_owned()
         }
         Finding::OldProgram => {
-            format!("its program is from before a swap or unload: ccctl migrate --from {now} --to {now}")
+            format!("its program is from before a swap or unload: ccctl migrate --instance {now} --to {now}")
         }
     }
 }
 
 fn verdict(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::Won => "is for it",
+        Verdict::Won => "matches",
         Verdict::OtherCgroup => "for another cgroup",
         Verdict::OtherPeer => "for other peers",
         Verdict::OtherPort => "for another port",

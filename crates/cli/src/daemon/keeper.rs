@@ -15,6 +15,7 @@ use super::guard::Guard;
 use super::notify;
 use super::state::{now, Daemon, Order};
 use crate::log;
+use crate::metrics::MetricsOutlets;
 use crate::metrics::{self, Exporter};
 use ccctl_core::configuration::{self, Configuration};
 use ccctl_core::counters::COUNTERS;
@@ -63,7 +64,7 @@ impl Reason {
     fn verb(self) -> &'static str {
         match self {
             Self::Start => "at the start",
-            Self::Reload => "for the new file",
+            Self::Reload => "after a new file",
             Self::Apply => "as asked",
             Self::Drift => "put right",
             Self::Guard => "for the guard",
@@ -177,7 +178,7 @@ impl Keeper {
             Ok(configuration) => {
                 tracing::info!("{file} was read again");
                 if configuration.api != self.configuration.api {
-                    tracing::warn!("[api] has changed: that needs a restart of the daemon");
+                    tracing::warn!("[api] has changed: restart the daemon to apply this");
                 }
                 log::set_level(configuration.log.level);
                 self.configuration = Arc::new(configuration);
@@ -190,7 +191,8 @@ impl Keeper {
             }
             Err(error) => {
                 let remedy = remedy(&error).map_or_else(String::new, |remedy| format!(" ({remedy})"));
-                let why = format!("{file} is not read again, and changes nothing: {}", cause(&error));
+                let why =
+                    format!("{file} was not reloaded, the previous configuration stays in force: {}", cause(&error));
                 tracing::error!("{why}{remedy}");
                 self.daemon.note(|status| status.error = Some(Fault { cause: why, ..fault(&error) }));
             }
@@ -199,7 +201,7 @@ impl Keeper {
 
     fn rearm(&mut self, name: &str) -> anyhow::Result<()> {
         guard::rearm(&request::lock()?, name)?;
-        tracing::info!("guard: {name} is used and watched again");
+        tracing::info!("guard: {name} is enabled and watched again");
         COUNTERS.guard_rearms.add(1);
         if let Some(guard) = &mut self.guard {
             guard.forget(name);
@@ -215,7 +217,7 @@ impl Keeper {
             return;
         }
         self.guard = wanted.map(Guard::begin).transpose().unwrap_or_else(|error| {
-            tracing::error!("guard: nothing can be watched: {}", cause(&error));
+            tracing::error!("guard: cannot watch instances: {}", cause(&error));
             None
         });
         self.daemon.note_guard(self.guard.as_ref().map(Guard::report));
@@ -223,8 +225,8 @@ impl Keeper {
 
     /// Counts as the file wants it.
     fn measure(&self) {
-        let listen = self.configuration.metrics.as_ref().filter(|_| !self.stopped).and_then(|wanted| wanted.listen);
-        self.daemon.set_listening(listen);
+        let metrics = self.configuration.metrics.as_ref().filter(|_| !self.stopped);
+        self.daemon.set_metrics(metrics.map(MetricsOutlets::of).unwrap_or_default());
         let before = metrics::current();
         let wanted = self.configuration.metrics.as_ref().filter(|_| !self.stopped);
         let is_same = |exporter: &Arc<Exporter>| wanted.is_some_and(|wanted| exporter.is_of(wanted));
@@ -238,7 +240,7 @@ impl Keeper {
         drop(before);
         metrics::replace(None);
         let exporter = wanted.map(Exporter::start).transpose().unwrap_or_else(|error| {
-            tracing::error!("metrics: nothing is counted: {}", cause(&error));
+            tracing::error!("metrics: cannot count: {}", cause(&error));
             None
         });
         metrics::replace(exporter.map(Arc::new));
@@ -289,7 +291,7 @@ impl Keeper {
         match &result {
             Ok(steps) => self.note(steps, reason),
             Err(error) => {
-                let why = format!("kernel and file cannot be compared: {}", cause(error));
+                let why = format!("cannot compare kernel and file: {}", cause(error));
                 tracing::error!("{why}");
                 self.daemon.note(|status| status.error = Some(Fault { cause: why, ..fault(error) }));
             }
@@ -309,7 +311,7 @@ impl Keeper {
         }
         for step in &problems {
             let error = step.error.as_ref().map(ToString::to_string).unwrap_or_default();
-            tracing::error!("not done: {step}: {error}");
+            tracing::error!("step failed: {step}: {error}");
         }
         let instances = self.configuration.instances.len();
         notify::tell(&format!("{instances} instances, {} problems", problems.len()));

@@ -80,11 +80,11 @@ async fn serve(
     };
     tokio::select! {
         () = api::serve(&listening.socket, context, stop) => {
-            tracing::info!("ends; what is in the kernel stays as it is");
+            tracing::info!("stopping; loaded algorithms and rules stay in the kernel");
             Ok(())
         }
         ended = keeper => ended,
-        () = metrics::serve(daemon.listening()) => anyhow::bail!("nothing serves the metrics any more"),
+        () = metrics::serve(daemon.metrics()) => anyhow::bail!("the metrics server has ended"),
     }
 }
 

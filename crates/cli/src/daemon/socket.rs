@@ -34,7 +34,7 @@ impl Exclusive {
             Err(error) => return Err(no_file(error)),
         };
         let cause = match &held {
-            Some(daemon) if daemon.is_daemon => format!("a ccctl daemon runs already (pid {})", daemon.pid),
+            Some(daemon) if daemon.is_daemon => format!("a ccctl daemon is already running (pid {})", daemon.pid),
             other => format!("{} holds {LOCK}", Holder::describe(other.as_ref())),
         };
         Err(Fault::new(Exit::Refused, cause, ending(held.as_ref(), "")).into())
@@ -84,8 +84,8 @@ impl Listening {
         match fs::symlink_metadata(path) {
             Ok(found) if found.file_type().is_socket() => fs::remove_file(path).map_err(failed)?,
             Ok(_) => {
-                let cause = format!("{} exists and is not a socket", path.display());
-                return Err(Fault::new(Exit::Refused, cause, "another path for [api] socket").into());
+                let cause = format!("{} exists, but is not a socket", path.display());
+                return Err(Fault::new(Exit::Refused, cause, "set another path for [api] socket").into());
             }
             Err(_) => {}
         }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The daemon as operations meet it that run inside: they ask for the file to be kept, or for an end.
 
-use std::net::SocketAddr;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use tokio::sync::{mpsc, oneshot, watch, Notify};
@@ -9,6 +8,8 @@ use tokio::sync::{mpsc, oneshot, watch, Notify};
 use ccctl_core::configuration::Configuration;
 use ccctl_core::daemon::{DaemonStatus, GuardReport, RunningDaemon, VERSION};
 use ccctl_core::plan::Step;
+
+use crate::metrics::MetricsOutlets;
 
 /// What the keeper is asked for.
 #[derive(Debug)]
@@ -22,7 +23,7 @@ pub enum Order {
     },
     /// Keep nothing any more.
     Stop { reply: oneshot::Sender<()> },
-    /// Use and watch an instance again that the guard had taken out of use.
+    /// Enable an instance that the guard has disabled, and watch it again.
     Rearm { name: String, reply: oneshot::Sender<anyhow::Result<()>> },
 }
 
@@ -31,7 +32,7 @@ pub struct Daemon {
     orders: mpsc::Sender<Order>,
     status: Mutex<DaemonStatus>,
     guard: Mutex<Option<GuardReport>>,
-    listening: watch::Sender<Option<SocketAddr>>,
+    metrics: watch::Sender<MetricsOutlets>,
     /// Told when the process is to end.
     pub ending: Notify,
 }
@@ -56,7 +57,7 @@ pub fn begin(orders: mpsc::Sender<Order>, file: String, in_force: Option<String>
             error: None,
         }),
         guard: Mutex::new(None),
-        listening: watch::Sender::new(None),
+        metrics: watch::Sender::new(MetricsOutlets::default()),
         ending: Notify::new(),
     });
     ccctl_core::daemon::register(daemon);
@@ -79,14 +80,18 @@ impl Daemon {
         *self.guard.lock().unwrap_or_else(PoisonError::into_inner) = report;
     }
 
-    /// Has the metrics listen at `address`, or nowhere but the API's socket.
-    pub fn set_listening(&self, address: Option<SocketAddr>) {
-        self.listening.send_if_modified(|now| std::mem::replace(now, address) != address);
+    /// Where the metrics go from now on, besides the API's socket.
+    pub fn set_metrics(&self, wanted: MetricsOutlets) {
+        self.metrics.send_if_modified(|now| {
+            let differs = *now != wanted;
+            *now = wanted;
+            differs
+        });
     }
 
-    /// Where metrics are to be had, beside the unix socket.
-    pub fn listening(&self) -> watch::Receiver<Option<SocketAddr>> {
-        self.listening.subscribe()
+    /// Where they go.
+    pub fn metrics(&self) -> watch::Receiver<MetricsOutlets> {
+        self.metrics.subscribe()
     }
 }
 

@@ -45,7 +45,7 @@ impl<S> WriteLimit<S> {
         }
         let limit = self.limit;
         let waits = self.waits.get_or_insert_with(|| Box::pin(tokio::time::sleep(limit)));
-        let is_over = |()| Err(io::Error::new(io::ErrorKind::TimedOut, "the answer is not read"));
+        let is_over = |()| Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read the answer"));
         waits.as_mut().poll(context).map(is_over)
     }
 }

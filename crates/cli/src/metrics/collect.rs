@@ -187,13 +187,13 @@ fn softnet(_: &Shared, _: &Snapshot, samples: &mut Samples) -> anyhow::Result<()
 #[allow(clippy::unnecessary_wraps)] // a Collector
 fn instances(_: &Shared, snapshot: &Snapshot, samples: &mut Samples) -> anyhow::Result<()> {
     samples.touch("instance_info");
-    samples.touch("guard_out_of_use");
+    samples.touch("guard_disabled");
     for (name, algorithm) in &snapshot.instances {
         let labels = vec![("instance", name.clone()), ("algorithm", algorithm.clone())];
         samples.add("instance_info", labels, Value::Count(1));
     }
-    for name in &snapshot.out_of_use {
-        samples.add("guard_out_of_use", vec![("instance", name.clone())], Value::Count(1));
+    for name in &snapshot.disabled {
+        samples.add("guard_disabled", vec![("instance", name.clone())], Value::Count(1));
     }
     Ok(())
 }

@@ -39,8 +39,8 @@ pub struct Snapshot {
     pub cgroups: Vec<Option<String>>,
     /// Instances and their algorithms.
     pub instances: Vec<(String, String)>,
-    /// Instances that the guard has taken out of use.
-    pub out_of_use: Vec<String>,
+    /// Instances that the guard has disabled.
+    pub disabled: Vec<String>,
     /// Runs of programs, and the time in them, by instance and name.
     pub programs: BTreeMap<(String, String), (u64, Duration)>,
     /// Collectors of what could not be looked at.
@@ -269,7 +269,7 @@ impl Worker {
         if left_out > 0 && left_out != self.left_out {
             let all = named.len();
             tracing::warn!(
-                "metrics: {left_out} of {all} cgroups that rules name have no label: there is room for {CGROUPS}"
+                "metrics: {left_out} of {all} cgroups that rules name have no label: the limit is {CGROUPS}"
             );
         }
         self.left_out = left_out;
@@ -341,7 +341,7 @@ fn look_at_instances(found: &mut Snapshot) -> anyhow::Result<()> {
         }
         found.instances.push((instance.name, instance.identity.algorithm));
     }
-    found.out_of_use = guard::trips()?.into_iter().map(|trip| trip.name).collect();
+    found.disabled = guard::trips()?.into_iter().map(|trip| trip.name).collect();
     Ok(())
 }
 

@@ -1,16 +1,43 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who is connected to the loopback port. Any user of the host may connect; none may keep others from it.
+//! Who is connected to the port. Any user of the host may connect, and where it is open to the network, any host; none may keep
+//! others from it.
 
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use tokio::task::AbortHandle;
 
+use super::user_of::user_of;
+
 /// Connections at once: several servers, and some who look by hand.
 pub const CONNECTIONS: usize = 16;
-/// Connections of one user, where the kernel tells whose they are.
+/// Connections of one user, where the kernel tells whose they are, or of one host.
 pub const OF_USER: usize = 4;
+
+/// At the other end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Who {
+    /// A user of this host.
+    User(u32),
+    /// Another host.
+    Host(IpAddr),
+    /// This host, and the kernel does not say whose socket it is.
+    Unknown,
+}
+
+impl Who {
+    /// Of a connection from `peer` to `own`.
+    pub fn at(peer: SocketAddr, own: SocketAddr) -> Self {
+        // a port of IPv6 shows connections over IPv4 by addresses that the other end does not have
+        let [peer, own] = [peer, own].map(|end| SocketAddr::new(end.ip().to_canonical(), end.port()));
+        if !peer.ip().is_loopback() {
+            return Self::Host(peer.ip());
+        }
+        user_of(peer, own).map_or(Self::Unknown, Self::User)
+    }
+}
 
 /// Those who are connected.
 #[derive(Debug, Default)]
@@ -19,7 +46,7 @@ pub struct Guests(Mutex<Vec<Guest>>);
 /// A connection.
 #[derive(Debug)]
 struct Guest {
-    user: Option<u32>,
+    who: Who,
     state: Arc<State>,
     task: AbortHandle,
 }
@@ -57,29 +84,29 @@ impl State {
 impl Guests {
     /// Makes room for a connection of this user: at the cost of the user's own where they have too many, otherwise of the
     /// user who has most. The one that has been idle for the longest time goes. False: none is idle.
-    pub fn make_room(&self, user: Option<u32>) -> bool {
+    pub fn make_room(&self, who: Who) -> bool {
         let mut guests = lock(&self.0);
         guests.retain(|guest| !guest.task.is_finished());
-        let count = |user| guests.iter().filter(|guest| guest.user == user).count();
-        if user.is_some() && count(user) >= OF_USER {
-            return end_idle(&mut guests, user);
+        let count = |who| guests.iter().filter(|guest| guest.who == who).count();
+        if who != Who::Unknown && count(who) >= OF_USER {
+            return end_idle(&mut guests, who);
         }
         if guests.len() < CONNECTIONS {
             return true;
         }
-        let mut users: Vec<Option<u32>> = guests.iter().map(|guest| guest.user).collect();
-        users.sort_by_key(|user| std::cmp::Reverse(count(*user)));
-        users.into_iter().any(|user| end_idle(&mut guests, user))
+        let mut all: Vec<Who> = guests.iter().map(|guest| guest.who).collect();
+        all.sort_by_key(|who| std::cmp::Reverse(count(*who)));
+        all.into_iter().any(|who| end_idle(&mut guests, who))
     }
 
     /// Notes a connection.
-    pub fn add(&self, user: Option<u32>, state: Arc<State>, task: AbortHandle) {
-        lock(&self.0).push(Guest { user, state, task });
+    pub fn add(&self, who: Who, state: Arc<State>, task: AbortHandle) {
+        lock(&self.0).push(Guest { who, state, task });
     }
 }
 
-fn end_idle(guests: &mut Vec<Guest>, user: Option<u32>) -> bool {
-    let of_user = guests.iter().enumerate().filter(|(_, guest)| guest.user == user);
+fn end_idle(guests: &mut Vec<Guest>, who: Who) -> bool {
+    let of_user = guests.iter().enumerate().filter(|(_, guest)| guest.who == who);
     let idle = of_user.filter_map(|(index, guest)| Some((guest.state.idle_since()?, index)));
     let Some((_, index)) = idle.min() else { return false };
     guests.swap_remove(index).task.abort();
@@ -94,17 +121,30 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
-    /// Whether a connection of this user gets in; it stays then, and does nothing.
-    fn comes(guests: &Guests, user: Option<u32>) -> Option<Arc<State>> {
-        guests.make_room(user).then(|| {
+    /// Whether a connection gets in; it stays then, and does nothing.
+    fn comes(guests: &Guests, who: Who) -> Option<Arc<State>> {
+        guests.make_room(who).then(|| {
             let state = Arc::new(State::default());
-            guests.add(user, state.clone(), tokio::spawn(std::future::pending::<()>()).abort_handle());
+            guests.add(who, state.clone(), tokio::spawn(std::future::pending::<()>()).abort_handle());
             state
         })
     }
 
-    fn count(guests: &Guests, user: Option<u32>) -> usize {
-        lock(&guests.0).iter().filter(|guest| guest.user == user).count()
+    fn count(guests: &Guests, who: Who) -> usize {
+        lock(&guests.0).iter().filter(|guest| guest.who == who).count()
+    }
+
+    /// Of a port on all interfaces the other end does not have the address; over IPv4 it also has another form.
+    #[test]
+    fn a_user_of_this_host_is_known_at_a_port_on_all_interfaces() {
+        let user = Who::User(nix::unistd::geteuid().as_raw());
+        for all in ["0.0.0.0:0", "[::]:0"] {
+            let listener = std::net::TcpListener::bind(all).expect("a port");
+            let port = listener.local_addr().expect("bound").port();
+            let _client = std::net::TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+            let (server, peer) = listener.accept().expect("a connection");
+            assert_eq!(Who::at(peer, server.local_addr().expect("connected")), user, "{all}");
+        }
     }
 
     #[test]
@@ -112,22 +152,27 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         runtime.block_on(async {
             let guests = Guests::default();
-            let server = comes(&guests, Some(1)).expect("there is room");
+            let server = comes(&guests, Who::User(1)).expect("there is room");
             for _ in 0..100 {
-                assert!(comes(&guests, Some(2)).is_some(), "the oldest of the same user goes");
+                assert!(comes(&guests, Who::User(2)).is_some(), "the oldest of the same user goes");
             }
-            assert_eq!((count(&guests, Some(1)), count(&guests, Some(2))), (1, OF_USER));
+            assert_eq!((count(&guests, Who::User(1)), count(&guests, Who::User(2))), (1, OF_USER));
             for guest in lock(&guests.0).iter() {
                 guest.state.begin();
             }
-            assert!(comes(&guests, Some(2)).is_none(), "all of the user's are busy");
-            assert!(comes(&guests, Some(3)).is_some());
+            assert!(comes(&guests, Who::User(2)).is_none(), "all of the user's are busy");
+            assert!(comes(&guests, Who::User(3)).is_some());
             server.end();
             for _ in 0..100 {
-                comes(&guests, None);
+                comes(&guests, Who::Unknown);
             }
+            let host = |last| Who::Host([192, 0, 2, last].into());
+            for _ in 0..100 {
+                comes(&guests, host(9));
+            }
+            assert!(count(&guests, host(9)) <= OF_USER, "another host has no more than a user");
             assert_eq!(lock(&guests.0).len(), CONNECTIONS);
-            assert_eq!(count(&guests, Some(1)), 1, "those that nobody can tell apart push out each other");
+            assert_eq!(count(&guests, Who::User(1)), 1, "those that nobody can tell apart push out each other");
         });
     }
 }

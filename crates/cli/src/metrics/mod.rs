@@ -3,22 +3,49 @@
 
 mod collect;
 mod current;
+mod door;
 mod exporter;
 mod exposition;
 mod guests;
 mod numbers;
 mod port;
 mod table;
+mod textfile;
 mod user_of;
 
+use std::path::PathBuf;
+
+use ccctl_core::configuration::{Metrics, MetricsPort};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
 
 pub use current::{current, replace};
 pub use exporter::Exporter;
 pub use exposition::Format;
-pub use port::{scrape, serve};
+pub use port::scrape;
 pub use table::FAMILIES;
+
+/// Where the metrics go, besides the API's socket.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MetricsOutlets {
+    /// For Prometheus.
+    pub port: Option<MetricsPort>,
+    /// For `node_exporter`.
+    pub textfile: Option<PathBuf>,
+}
+
+impl MetricsOutlets {
+    /// Those of a configuration.
+    pub fn of(metrics: &Metrics) -> Self {
+        Self { port: metrics.port.clone(), textfile: metrics.textfile.clone() }
+    }
+}
+
+/// Serves them, wherever they are wanted. Does not end.
+pub async fn serve(wanted: watch::Receiver<MetricsOutlets>) {
+    tokio::join!(port::serve(wanted.clone()), textfile::serve(wanted));
+}
 
 /// What a metric is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

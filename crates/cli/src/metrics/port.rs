@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The loopback port: nothing but GET /metrics, and a line that says so.
+//! The port for Prometheus: nothing but GET /metrics and /healthz, and a line that says so.
 
 use std::convert::Infallible;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ccctl_core::configuration::MetricsPort;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{HeaderValue, ACCEPT, ALLOW, CONTENT_TYPE, HOST};
+use hyper::header::{HeaderValue, ACCEPT, ALLOW, CONTENT_TYPE, HOST, WWW_AUTHENTICATE};
 use hyper::http::uri::Authority;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{watch, Semaphore};
 use tokio::time::timeout;
 
-use super::guests::{Guests, State};
-use super::user_of::user_of;
-use super::{current, Format};
+use super::door::Door;
+use super::guests::{Guests, State, Who};
+use super::{current, Format, MetricsOutlets};
 use crate::http::{WriteLimit, HEADER_BYTES};
 
 /// For a header, and between two requests: who wants a scrape has its request ready.
@@ -41,21 +43,33 @@ const BREATH: Duration = Duration::from_millis(100);
 type Answer = Response<Full<Bytes>>;
 
 /// Listens where `wanted` says, and elsewhere when it changes.
-pub async fn serve(mut wanted: watch::Receiver<Option<SocketAddr>>) {
+pub async fn serve(mut wanted: watch::Receiver<MetricsOutlets>) {
     loop {
-        let address = *wanted.borrow_and_update();
-        let changed = tokio::select! {
-            changed = wanted.changed() => changed,
-            () = listen(address) => Ok(()), // tried again
-        };
-        if changed.is_err() {
-            return;
+        let port = wanted.borrow_and_update().port.clone();
+        tokio::select! {
+            () = changes(&mut wanted, |outlets| outlets.port != port) => {}
+            () = listen(port.clone()) => {} // tried again
         }
     }
 }
 
-async fn listen(address: Option<SocketAddr>) {
-    let Some(address) = address else { return std::future::pending().await };
+/// Until what is wanted differs.
+pub async fn changes(wanted: &mut watch::Receiver<MetricsOutlets>, differs: impl FnMut(&MetricsOutlets) -> bool) {
+    if wanted.wait_for(differs).await.is_err() {
+        std::future::pending::<()>().await; // the daemon ends
+    }
+}
+
+async fn listen(port: Option<MetricsPort>) {
+    let Some(port) = port else { return std::future::pending().await };
+    let address = port.address;
+    let door = match Door::new(&port) {
+        Ok(door) => Arc::new(door),
+        Err(error) => {
+            tracing::error!("metrics: cannot use the certificates: {error:#}");
+            return std::future::pending().await; // until the file changes
+        }
+    };
     let listener = match TcpListener::bind(address).await {
         Ok(listener) => listener,
         Err(error) => {
@@ -63,11 +77,15 @@ async fn listen(address: Option<SocketAddr>) {
             return tokio::time::sleep(PAUSE).await;
         }
     };
-    tracing::info!("metrics: http://{address}/metrics");
+    tracing::info!("metrics: {}", port.url());
     let guests = Guests::default();
     loop {
         match listener.accept().await {
-            Ok((stream, peer)) => admit(stream, user_of(peer, address), &guests),
+            Ok((stream, peer)) => {
+                // not the address of the port, which may be that of all interfaces
+                let who = stream.local_addr().map_or(Who::Unknown, |own| Who::at(peer, own));
+                admit(stream, who, &guests, &door);
+            }
             Err(error) => {
                 tracing::warn!("metrics: cannot accept a connection: {error}");
                 tokio::time::sleep(BREATH).await;
@@ -77,24 +95,34 @@ async fn listen(address: Option<SocketAddr>) {
 }
 
 /// Who comes when there is no room is hung up on: it costs nothing, and they come again.
-fn admit(stream: TcpStream, user: Option<u32>, guests: &Guests) {
-    if !guests.make_room(user) {
+fn admit(stream: TcpStream, who: Who, guests: &Guests, door: &Arc<Door>) {
+    if !guests.make_room(who) {
         return;
     }
     let state = Arc::new(State::default());
-    let seen = state.clone();
+    let (seen, door) = (state.clone(), door.clone());
     let task = tokio::spawn(async move {
-        let _ = timeout(LIFE, connection(stream, seen)).await; // whoever does not read is let go
+        let _ = timeout(LIFE, enter(stream, seen, &door)).await; // whoever does not read is let go
     });
-    guests.add(user, state, task.abort_handle());
+    guests.add(who, state, task.abort_handle());
 }
 
-async fn connection(stream: TcpStream, state: Arc<State>) {
+/// Encrypts, where the port does, and answers.
+async fn enter(stream: TcpStream, state: Arc<State>, door: &Door) {
+    let Some(tls) = &door.tls else { return connection(stream, state, door).await };
+    match timeout(HEADER_PATIENCE, tls.accept(stream)).await {
+        Ok(Ok(stream)) => connection(stream, state, door).await,
+        Ok(Err(error)) => tracing::debug!("metrics: a handshake: {error}"),
+        Err(_) => tracing::debug!("metrics: a handshake took too long"),
+    }
+}
+
+async fn connection<S: AsyncRead + AsyncWrite + Unpin>(stream: S, state: Arc<State>, door: &Door) {
     let service = service_fn(|request: Request<Incoming>| {
         let state = state.clone();
         async move {
             state.begin();
-            let answer = answer(&request).await;
+            let answer = answer(&request, door).await;
             state.end();
             Ok::<_, Infallible>(answer)
         }
@@ -120,26 +148,43 @@ fn is_loopback(host: &str) -> bool {
     address.map_or(host.eq_ignore_ascii_case("localhost"), |address| address.is_loopback())
 }
 
-async fn answer(request: &Request<Incoming>) -> Answer {
-    if !is_for_here(request) {
-        return text(StatusCode::MISDIRECTED_REQUEST, "ask for 127.0.0.1, [::1] or localhost\n");
+async fn answer(request: &Request<Incoming>, door: &Door) -> Answer {
+    if !door.knows_clients && !is_for_here(request) {
+        return text(StatusCode::MISDIRECTED_REQUEST, "use 127.0.0.1, [::1] or localhost\n");
+    }
+    if !door.lets_in(request.headers()) {
+        let mut answer = text(StatusCode::UNAUTHORIZED, "the bearer token is missing or wrong\n");
+        answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        return answer;
     }
     let path = request.uri().path();
-    if !matches!(path, "/" | "/metrics") {
-        return text(StatusCode::NOT_FOUND, "there is only /metrics\n");
+    if !matches!(path, "/" | "/metrics" | "/healthz") {
+        return text(StatusCode::NOT_FOUND, "only /metrics and /healthz exist\n");
     }
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         let mut answer = text(StatusCode::METHOD_NOT_ALLOWED, "only GET\n");
         answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
         return answer;
     }
-    if path == "/" {
-        return text(StatusCode::OK, "ccctl: GET /metrics\n");
+    match path {
+        "/" => return text(StatusCode::OK, "ccctl: GET /metrics\n"),
+        "/healthz" => return health(),
+        _ => {}
     }
     let accept = request.headers().get(ACCEPT).and_then(|header| header.to_str().ok());
     match scrape(Format::accepted(accept)).await {
         Some(answer) => answer,
         None => text(StatusCode::SERVICE_UNAVAILABLE, "the metrics are off\n"),
+    }
+}
+
+/// Is the host as its file says, as far as the daemon knows?
+pub fn health() -> Answer {
+    let status = ccctl_core::daemon::here().map(ccctl_core::daemon::RunningDaemon::status);
+    match status {
+        Some(status) if status.error.is_none() && status.problems.is_empty() => text(StatusCode::OK, "ok\n"),
+        Some(_) => text(StatusCode::SERVICE_UNAVAILABLE, "the host differs from the file: ccctl status\n"),
+        None => text(StatusCode::SERVICE_UNAVAILABLE, "the daemon is starting or ending\n"),
     }
 }
 

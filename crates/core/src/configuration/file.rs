@@ -5,18 +5,21 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use ccctl_console::UsageError;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
 
 use crate::settings::Setting;
 
 /// The whole file.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct File {
     /// Default of the network namespace that the daemon runs in.
+    #[schemars(with = "Option<String>")]
     pub default: Option<Spanned<String>>,
     /// Instances by kernel name.
+    #[schemars(with = "BTreeMap<String, Instance>")]
     pub instance: BTreeMap<Spanned<String>, Instance>,
     /// Which instance new connections get.
     pub rule: Vec<Rule>,
@@ -25,21 +28,25 @@ pub struct File {
     /// What is written to the log.
     pub log: Log,
     /// Moves connections away from an instance that harms them.
+    #[schemars(with = "Option<Guard>")]
     pub guard: Option<Spanned<Guard>>,
     /// What Prometheus gets.
     pub metrics: Metrics,
 }
 
 /// `[instance.NAME]`
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
     /// An algorithm, or the absolute path of an object file.
+    #[schemars(with = "String")]
     pub algorithm: Spanned<String>,
     /// Profile to take parameters from.
+    #[schemars(with = "Option<String>")]
     pub profile: Option<Spanned<String>>,
     /// Single parameters; they count more than the profile.
     #[serde(default)]
+    #[schemars(with = "BTreeMap<String, Setting>")]
     pub set: BTreeMap<Spanned<String>, Spanned<Setting>>,
     /// Is it watched, where there is a guard?
     #[serde(default = "yes")]
@@ -51,19 +58,24 @@ fn yes() -> bool {
 }
 
 /// `[[rule]]`
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
     /// Path of a cgroup, from the root of the hierarchy.
+    #[schemars(with = "Option<String>")]
     pub cgroup: Option<Spanned<String>>,
     /// Or the name of a systemd unit.
+    #[schemars(with = "Option<String>")]
     pub unit: Option<Spanned<String>>,
     /// Only connections to this prefix.
-    pub to: Option<Spanned<String>>,
+    #[schemars(with = "Option<String>")]
+    pub dst: Option<Spanned<String>>,
     /// Only connections to this port.
-    pub to_port: Option<Spanned<u16>>,
+    #[schemars(with = "Option<u16>")]
+    pub port: Option<Spanned<u16>>,
     /// An instance, a fallback list or a weighted split.
     #[serde(rename = "use")]
+    #[schemars(with = "String")]
     pub uses: Spanned<String>,
     /// Move the connections that are there already.
     #[serde(default)]
@@ -74,7 +86,7 @@ pub struct Rule {
 pub const SOCKET: &str = "/run/ccctl/ccctl.sock";
 
 /// `[api]`
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Api {
     /// Where to listen.
@@ -90,7 +102,7 @@ impl Default for Api {
 }
 
 /// `[log]`
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Log {
     /// The least important that is written.
@@ -98,7 +110,7 @@ pub struct Log {
 }
 
 /// How much is written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
     /// What does not work.
@@ -113,29 +125,56 @@ pub enum Level {
 }
 
 /// `[guard]`; [`super::Limits`] has the defaults and says what each means.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Guard {
+    #[schemars(with = "Option<String>")]
     pub fallback: Option<Spanned<String>>,
+    #[schemars(with = "Option<String>")]
     pub every: Option<Spanned<String>>,
+    #[schemars(with = "Option<u32>")]
     pub windows: Option<Spanned<u32>>,
+    #[schemars(with = "Option<u32>")]
     pub min_connections: Option<Spanned<u32>>,
+    #[schemars(with = "Option<u32>")]
     pub stalled_pct: Option<Spanned<u32>>,
+    #[schemars(with = "Option<u32>")]
     pub retransmit_pct: Option<Spanned<u32>>,
+    #[schemars(with = "Option<u32>")]
     pub timeouts_pct: Option<Spanned<u32>>,
+    #[schemars(with = "Option<u32>")]
     pub impossible_pct: Option<Spanned<u32>>,
+    #[schemars(with = "Option<u32>")]
     pub times_fallback: Option<Spanned<u32>>,
 }
 
 /// `[metrics]`
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Metrics {
     /// Without, nothing counts.
     pub enabled: bool,
-    /// Address and port of this host's loopback; the unix socket has them in any case.
+    /// Address and port; the unix socket has the metrics in any case. Beyond the loopback it needs TLS, and a token or the
+    /// certificates of clients.
+    #[schemars(with = "Option<String>")]
     pub listen: Option<Spanned<String>>,
+    /// PEM file with the certificate of the port, and those between it and its authority.
+    #[schemars(with = "Option<PathBuf>")]
+    pub tls_certificate: Option<Spanned<PathBuf>>,
+    /// PEM file with its key.
+    #[schemars(with = "Option<PathBuf>")]
+    pub tls_key: Option<Spanned<PathBuf>>,
+    /// PEM file with the authorities whose clients may read.
+    #[schemars(with = "Option<PathBuf>")]
+    pub tls_client_ca: Option<Spanned<PathBuf>>,
+    /// File with the bearer token that clients must send.
+    #[schemars(with = "Option<PathBuf>")]
+    pub token_file: Option<Spanned<PathBuf>>,
+    /// File that is written for the textfile collector of `node_exporter`.
+    #[schemars(with = "Option<PathBuf>")]
+    pub textfile: Option<Spanned<PathBuf>>,
     /// Interfaces on which the ACK clock runs.
+    #[schemars(with = "Vec<String>")]
     pub acks: Vec<Spanned<String>>,
     /// Have the kernel count the run time of programs.
     pub bpf_stats: bool,
@@ -204,7 +243,7 @@ mod tests {
             ("[instance.web]\nalgorithm = \"cubic\"\nprofil = 1", "f.toml:3: unknown field `profil`", "profile?"),
             ("[api]\nsocket = \"/x\"\nread_grup = \"x\"", "f.toml:3:", "did you mean read_group?"),
             ("[log]\nlevel = \"inof\"", "f.toml:2: unknown variant `inof`", "did you mean info?"),
-            ("[[rule]]\nuse = \"x\"\nto_port = 70000", "f.toml:3:", "docs/guide/daemon.md"),
+            ("[[rule]]\nuse = \"x\"\nport = 70000", "f.toml:3:", "docs/guide/daemon.md"),
             ("[instance.web]\n", "f.toml:1: missing field `algorithm`", "docs/guide/daemon.md"),
             ("default = 1", "f.toml:1: invalid type", "docs/guide/daemon.md"),
             ("[api]\n[api]\n", "f.toml:2: duplicate key", "docs/guide/daemon.md"),

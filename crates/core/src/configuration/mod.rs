@@ -3,10 +3,12 @@
 
 mod file;
 mod limits;
+mod metrics_port;
 mod resolve;
 
-pub use file::{Level, SOCKET};
+pub use file::{File, Level, SOCKET};
 pub use limits::Limits;
+pub use metrics_port::{MetricsPort, Tls};
 pub use resolve::{Configuration, Guard, Metrics, WantedInstance, WantedRule};
 
 use std::path::Path;

@@ -2,8 +2,7 @@
 //! What the file means: algorithms, parameters and rules that exist, or what is wrong with it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ccctl_catalog::ParameterSet;
 use ccctl_console::cause;
@@ -14,6 +13,7 @@ use toml::Spanned;
 
 use super::file::{self, wrong, File, Place};
 use super::limits::Limits;
+use super::metrics_port::{self, MetricsPort};
 use crate::error::remedy;
 use crate::request;
 use crate::rule_target::RuleTarget;
@@ -41,9 +41,9 @@ pub struct WantedRule {
     /// or name of a unit.
     pub unit: Option<String>,
     /// Prefix of the peer's address.
-    pub to: Option<String>,
+    pub dst: Option<String>,
     /// Port of the service.
-    pub to_port: Option<u16>,
+    pub port: Option<u16>,
     /// What connections get.
     pub targets: String,
     /// Also those that are alive.
@@ -53,8 +53,8 @@ pub struct WantedRule {
 impl WantedRule {
     /// For whom. The cgroup may come later.
     pub fn selector(&self) -> anyhow::Result<Selector> {
-        let (cgroup, unit, to) = (self.cgroup.as_deref(), self.unit.as_deref(), self.to.as_deref());
-        RuleTarget { cgroup, unit, pid: None, to, to_port: self.to_port }.selector(true)
+        let (cgroup, unit, dst) = (self.cgroup.as_deref(), self.unit.as_deref(), self.dst.as_deref());
+        RuleTarget { cgroup, unit, pid: None, dst, port: self.port }.selector(true)
     }
 
     /// For messages.
@@ -87,7 +87,9 @@ pub struct Configuration {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Metrics {
     /// Where to listen, beside the unix socket.
-    pub listen: Option<SocketAddr>,
+    pub port: Option<MetricsPort>,
+    /// File for the textfile collector of `node_exporter`.
+    pub textfile: Option<PathBuf>,
     /// Interfaces on which the ACK clock runs.
     pub acks: Vec<String>,
     /// Have the kernel count the run time of programs.
@@ -97,7 +99,7 @@ pub struct Metrics {
 /// What is watched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guard {
-    /// From when on an instance is out of use.
+    /// Limits beyond which an instance is disabled.
     pub limits: Limits,
     /// Instances that the file leaves out.
     pub left_out: Vec<String>,
@@ -141,14 +143,16 @@ fn wanted(
     let word = instance.algorithm.get_ref();
     if Program::is_file(word) && !Path::new(word).is_absolute() {
         let cause = format!("{word:?} is not an absolute path");
-        return Err(wrong(place, instance.algorithm.span().start, cause, "an object file goes by its absolute path"));
+        return Err(wrong(place, instance.algorithm.span().start, cause, "write the absolute path of an object file"));
     }
     let program = request::program(word, trust).map_err(|error| at(place, &instance.algorithm, &error))?;
     let profile = instance.profile.as_ref();
     let parameters = match profile {
         None => Ok(program.defaults()),
-        Some(profile) => request::parameters(&program, program.defaults(), Some(profile.get_ref()), &Settings::new())
-            .map_err(|error| at(place, profile, &error)),
+        Some(profile) => {
+            request::parameters(&program, program.defaults(), Some(profile.get_ref()), &Settings::default())
+                .map_err(|error| at(place, profile, &error))
+        }
     };
     let mut parameters = parameters?;
     for (key, value) in &instance.set {
@@ -167,8 +171,8 @@ fn check_rules(place: &Place<'_>, rules: &[file::Rule], names: &[String]) -> any
     let mut seen = BTreeSet::new();
     let tree = CgroupTree::find().ok();
     if let Some(first_beyond) = rules.get(MOST_RULES) {
-        let cause = format!("{} rules, and {MOST_RULES} are the most", rules.len());
-        let remedy = "a rule for a cgroup above, instead of many for those below";
+        let cause = format!("{} rules: the limit is {MOST_RULES}", rules.len());
+        let remedy = "use one rule for a parent cgroup instead of many for those below";
         return Err(wrong(place, first_beyond.uses.span().start, cause, remedy));
     }
     for rule in rules {
@@ -179,7 +183,7 @@ fn check_rules(place: &Place<'_>, rules: &[file::Rule], names: &[String]) -> any
                 place,
                 rule.uses.span().start,
                 cause,
-                "one rule for them, such as use = \"web=90,reno=10\"",
+                "write one rule for them, such as use = \"web=90,reno=10\"",
             ));
         }
         wanted.push(new);
@@ -198,21 +202,26 @@ fn check_rule(
 ) -> anyhow::Result<(WantedRule, Connections)> {
     let cgroup = check_cgroup(place, rule, tree)?;
     let prefix = |to: &Spanned<String>| to.get_ref().parse::<Prefix>().map_err(|error| at(place, to, &error.into()));
-    let to = rule.to.as_ref().map(prefix).transpose()?;
-    if let Some(port) = rule.to_port.as_ref().filter(|port| *port.get_ref() == 0) {
-        return Err(wrong(place, port.span().start, "no service has port 0", "1 to 65535, or none for all"));
+    let to = rule.dst.as_ref().map(prefix).transpose()?;
+    if let Some(port) = rule.port.as_ref().filter(|port| *port.get_ref() == 0) {
+        return Err(wrong(
+            place,
+            port.span().start,
+            "port 0 is not a service",
+            "use 1 to 65535, or leave it out for all ports",
+        ));
     }
     parse_targets(rule.uses.get_ref(), names).map_err(|error| at(place, &rule.uses, &error.into()))?;
     let text = |value: &Option<Spanned<String>>| value.as_ref().map(|value| value.get_ref().clone());
     let wanted = WantedRule {
         cgroup: text(&rule.cgroup),
         unit: text(&rule.unit),
-        to: text(&rule.to),
-        to_port: rule.to_port.as_ref().map(|port| *port.get_ref()),
+        dst: text(&rule.dst),
+        port: rule.port.as_ref().map(|port| *port.get_ref()),
         targets: rule.uses.get_ref().clone(),
         existing: rule.existing,
     };
-    let connections = (cgroup, wanted.unit.clone(), to, wanted.to_port);
+    let connections = (cgroup, wanted.unit.clone(), to, wanted.port);
     Ok((wanted, connections))
 }
 
@@ -226,12 +235,12 @@ fn check_cgroup(place: &Place<'_>, rule: &file::Rule, tree: Option<&CgroupTree>)
         }
         (None, Some(unit)) if unit.get_ref().is_empty() || unit.get_ref().contains('/') => {
             let cause = format!("{:?} is not the name of a unit", unit.get_ref());
-            Err(wrong(place, unit.span().start, cause, "unit = \"backup.service\", or cgroup = \"/PATH\""))
+            Err(wrong(place, unit.span().start, cause, "write unit = \"backup.service\", or cgroup = \"/PATH\""))
         }
         (None, Some(_)) => Ok(None),
         _ => {
-            let remedy = "cgroup = \"/system.slice/backup.service\", or unit = \"backup.service\"";
-            Err(wrong(place, rule.uses.span().start, "a rule has either a cgroup or a unit", remedy))
+            let remedy = "write cgroup = \"/system.slice/backup.service\", or unit = \"backup.service\"";
+            Err(wrong(place, rule.uses.span().start, "a rule needs either a cgroup or a unit", remedy))
         }
     }
 }
@@ -251,7 +260,7 @@ fn check_guard(
 
 /// What is wrong is told also where it is off. Whether there are such interfaces is known when they are needed.
 fn check_metrics(place: &Place<'_>, metrics: file::Metrics) -> anyhow::Result<Option<Metrics>> {
-    let listen = metrics.listen.as_ref().map(|listen| loopback(place, listen)).transpose()?;
+    let port = metrics_port::check(place, &metrics)?;
     for interface in &metrics.acks {
         let name = interface.get_ref();
         if name.is_empty() || name.len() > 15 || name.contains(|letter: char| letter == '/' || letter.is_whitespace()) {
@@ -259,21 +268,20 @@ fn check_metrics(place: &Place<'_>, metrics: file::Metrics) -> anyhow::Result<Op
             return Err(wrong(place, interface.span().start, cause, "ip link shows them: acks = [\"eth0\"]"));
         }
     }
+    if let Some(file) = metrics.textfile.as_ref().filter(|file| !is_textfile(file.get_ref())) {
+        let cause = format!("{} is not the absolute path of a .prom file", file.get_ref().display());
+        let remedy = "textfile = \"/var/lib/prometheus/node-exporter/ccctl.prom\"";
+        return Err(wrong(place, file.span().start, cause, remedy));
+    }
     let acks = metrics.acks.into_iter().map(Spanned::into_inner).collect();
-    let meant = Metrics { listen, acks, bpf_stats: metrics.bpf_stats };
+    let textfile = metrics.textfile.map(Spanned::into_inner);
+    let meant = Metrics { port, textfile, acks, bpf_stats: metrics.bpf_stats };
     Ok(metrics.enabled.then_some(meant))
 }
 
-/// Metrics tell of cgroups and what they do: that is not for the network.
-fn loopback(place: &Place<'_>, listen: &Spanned<String>) -> anyhow::Result<SocketAddr> {
-    let text = listen.get_ref();
-    let address = text.parse::<SocketAddr>().ok().filter(|address| address.ip().is_loopback() && address.port() > 0);
-    address.ok_or_else(|| {
-        let cause = format!("{text:?} is not a loopback address and port");
-        let remedy =
-            "listen = \"127.0.0.1:9877\", or \"[::1]:9877\"; from elsewhere through a proxy or tunnel of this host";
-        wrong(place, listen.span().start, cause, remedy)
-    })
+/// `node_exporter` reads no others.
+fn is_textfile(path: &Path) -> bool {
+    path.is_absolute() && path.extension().is_some_and(|extension| extension == "prom")
 }
 
 /// A default and a fallback are an instance of the file, or something that the kernel has.
@@ -337,8 +345,11 @@ mod tests {
         let web = configuration.instances.iter().find(|wanted| wanted.name == "web").expect("it is an example");
         assert_eq!(web.parameters.get("beta"), web.program.defaults().get("beta"));
         assert!(configuration.rules[0].existing);
-        let metrics =
-            Metrics { listen: Some(([127, 0, 0, 1], 9877).into()), acks: vec!["eth0".to_owned()], bpf_stats: false };
+        let metrics = Metrics {
+            port: Some(MetricsPort { address: ([127, 0, 0, 1], 9877).into(), tls: None, token: None }),
+            acks: vec!["eth0".to_owned()],
+            ..Metrics::default()
+        };
         assert_eq!(configuration.metrics, Some(metrics));
         let guard = configuration.guard.expect("it is in the file");
         assert_eq!((guard.limits, guard.left_out), (Limits::default(), vec!["backup".to_owned()]));
@@ -359,12 +370,12 @@ mod tests {
             ("[instance.web]\nalgorithm = \"x.o\"", "f.toml:2:", "absolute"),
             ("[instance.web]\nalgorithm = \"/none.o\"", "f.toml:2:", "none.o"),
             ("default = \"wweb\"\n[instance.web]\nalgorithm = \"cubic\"", "f.toml:1: neither", "did you mean web"),
-            ("[[rule]]\nuse = \"reno\"", "f.toml:2: a rule has either", "cgroup = "),
-            ("[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\nunit = \"a\"", "f.toml:2: a rule has either", "cgroup = "),
+            ("[[rule]]\nuse = \"reno\"", "f.toml:2: a rule needs either", "cgroup = "),
+            ("[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\nunit = \"a\"", "f.toml:2: a rule needs either", "cgroup = "),
             ("[[rule]]\nuse = \"reno\"\ncgroup = \"a\"", "f.toml:3:", "a path from the root"),
             ("[[rule]]\nuse = \"reno\"\nunit = \"a/b\"", "f.toml:3:", "not the name of a unit"),
-            ("[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\nto = \"10.0.0.0/33\"", "f.toml:4:", "33"),
-            ("[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\nto_port = 0", "f.toml:4:", "65535"),
+            ("[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\ndst = \"10.0.0.0/33\"", "f.toml:4:", "33"),
+            ("[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\nport = 0", "f.toml:4:", "65535"),
             ("[[rule]]\ncgroup = \"/a\"\nuse = \"rneo\"", "f.toml:3:", "did you mean reno"),
             ("[[rule]]\ncgroup = \"/a\"\nuse = \"reno=x\"", "f.toml:3:", "a weight of 1"),
             (
@@ -378,8 +389,8 @@ mod tests {
                 "second",
             ),
             (
-                "[[rule]]\nunit = \"a\"\nto = \"10.0.0.1\"\nuse = \"reno\"\n\
-                 [[rule]]\nunit = \"a\"\nto = \"::ffff:10.0.0.1/128\"\nuse = \"cubic\"",
+                "[[rule]]\nunit = \"a\"\ndst = \"10.0.0.1\"\nuse = \"reno\"\n\
+                 [[rule]]\nunit = \"a\"\ndst = \"::ffff:10.0.0.1/128\"\nuse = \"cubic\"",
                 "f.toml:8:",
                 "second",
             ),
@@ -393,8 +404,20 @@ mod tests {
             ("[guard]\ntimes_fallback = 1001", "f.toml:2:", "1 to 1000"),
             ("[guard]\nmin_connections = -1", "f.toml:2:", "docs/guide/daemon.md"),
             ("[instance.web]\nalgorithm = \"cubic\"\ngaurd = false", "f.toml:3:", "did you mean guard"),
-            ("[metrics]\nlisten = \"0.0.0.0:9877\"", "f.toml:2: \"0.0.0.0:9877\"", "127.0.0.1:9877"),
+            (
+                "[metrics]\nlisten = \"0.0.0.0:9877\"",
+                "f.toml:2: 0.0.0.0:9877 is not a loopback address",
+                "tls_certificate",
+            ),
             ("[metrics]\nlisten = \"192.0.2.1:9877\"", "f.toml:2:", "127.0.0.1:9877"),
+            ("[metrics]\ntextfile = \"ccctl.prom\"", "f.toml:2:", "/ccctl.prom"),
+            ("[metrics]\ntextfile = \"/tmp/ccctl.txt\"", "f.toml:2:", ".prom"),
+            (
+                "[metrics]\ntls_key = \"/etc/key\"",
+                "f.toml:2: tls_key is given without tls_certificate",
+                "tls_certificate",
+            ),
+            ("[metrics]\nlisten = \"127.0.0.1:1\"\ntoken_file = \"/nonexistent/token\"", "f.toml:3:", "token_file"),
             ("[metrics]\nlisten = \"127.0.0.1\"", "f.toml:2:", "127.0.0.1:9877"),
             ("[metrics]\nlisten = \"127.0.0.1:0\"", "f.toml:2:", "127.0.0.1:9877"),
             ("[metrics]\nlisten = \"localhost:9877\"", "f.toml:2:", "127.0.0.1:9877"),

@@ -37,7 +37,7 @@ pub trait RunningDaemon: Sync {
     /// What its guard watches.
     fn guard(&self) -> Option<GuardReport>;
 
-    /// Uses and watches an instance again that the guard had taken out of use.
+    /// Enables an instance that the guard has disabled, and watches it again.
     fn rearm(&self, name: &str) -> anyhow::Result<()>;
 
     /// Ends the process after the answer that is under way.
@@ -60,10 +60,10 @@ pub fn register(daemon: &'static dyn RunningDaemon) {
 pub fn require_none(what: &str) -> anyhow::Result<()> {
     let Some(holder) = Lock::held(Path::new(LOCK)).map_err(ccctl_loader::Error::from)? else { return Ok(()) };
     let cause = match &holder {
-        Some(daemon) if daemon.is_daemon => format!("cannot {what}: the daemon (pid {}) cannot be asked", daemon.pid),
+        Some(daemon) if daemon.is_daemon => format!("cannot {what}: the daemon (pid {}) is not responding", daemon.pid),
         other => format!("cannot {what}: {} holds {LOCK}", Holder::describe(other.as_ref())),
     };
-    let remedy = ending(holder.as_ref(), ", which leaves everything running, and then again");
+    let remedy = ending(holder.as_ref(), " (algorithms and rules stay active), then try again");
     Err(Fault::new(Exit::Refused, cause, remedy).into())
 }
 

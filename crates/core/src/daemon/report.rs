@@ -20,37 +20,37 @@ pub struct DaemonStatus {
     pub since: String,
     /// Its own file, which it reads on SIGHUP.
     pub file: String,
-    /// The file that is kept: its own, or one that `apply` has given it since; none where its own was not there.
+    /// The configuration in force: the daemon's own file, or one that `apply` has sent; none if its own file did not exist.
     pub in_force: Option<String>,
-    /// How often the file was read again, or refused.
+    /// Number of times the file was read again, including failed attempts.
     pub reloads: u32,
     /// When kernel and file were last compared, RFC 3339.
     pub compared_at: Option<String>,
-    /// How often they were compared, to the end, since the start. Counts each look that found the kernel as the comparison before
+    /// Number of completed comparisons since the start, including each poll that found the kernel as the previous comparison
     /// had left it.
     pub comparison_count: u64,
-    /// When something was last put right or changed, RFC 3339.
+    /// When something was last corrected or changed, RFC 3339.
     pub changed_at: Option<String>,
     /// What was done then.
     pub changes: Vec<Step>,
-    /// What could not be done, and is tried again.
+    /// Steps that failed and will be retried.
     pub problems: Vec<Step>,
-    /// Why the file could not be read anew, or the kernel not be compared with it: what was in force still is.
+    /// Why the file could not be read again or compared with the kernel; the previous configuration stays in force.
     pub error: Option<Fault>,
 }
 
 /// What is watched.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct GuardReport {
-    /// From when on an instance is out of use.
+    /// Limits beyond which an instance is disabled.
     pub limits: Limits,
     /// Instances that the file leaves out.
     pub left_out: Vec<String>,
-    /// Windows that have ended since the daemon was started or its `[guard]` changed.
+    /// Intervals that have ended since the daemon was started or its `[guard]` changed.
     pub window_count: u64,
-    /// What connections of the fallback did in the last window; none before the first has ended.
+    /// Connections of the fallback in the last interval; none before the first has ended.
     pub fallback_window: Option<WindowInfo>,
-    /// Instances, from the end of their first window on.
+    /// Instances, from the end of their first interval on.
     pub watched: Vec<GuardedInstance>,
     /// What has happened since the daemon was started or its `[guard]` changed, the latest at the end.
     pub events: Vec<GuardEvent>,
@@ -61,22 +61,22 @@ pub struct GuardReport {
 pub struct GuardedInstance {
     /// Kernel name.
     pub name: String,
-    /// Had it enough active connections in the last window?
+    /// Whether it had enough active connections in the last interval.
     pub is_judged: bool,
-    /// So many of the last windows were bad, one after the other.
+    /// Number of the latest intervals in a row that were bad.
     pub bad_windows: u32,
-    /// The last window.
+    /// The last interval.
     pub window: WindowInfo,
 }
 
-/// What connections did in a window.
+/// What connections did in an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WindowInfo {
     /// Connections that sent data in it, or wait for an acknowledgement at its end.
     pub active: u64,
-    /// Of these, those with a window that cannot be; what follows leaves them out.
+    /// Of these, those with an impossible window; the following fields leave them out.
     pub impossible: u64,
-    /// At its end: wait for an acknowledgement, and a retransmission timeout has come.
+    /// Connections that wait for an acknowledgement at its end, after a retransmission timeout.
     pub stalled: u64,
     /// Segments with data that were sent.
     pub data_segments: u64,
@@ -86,7 +86,7 @@ pub struct WindowInfo {
     pub timeouts: u64,
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GuardEvent {
     /// When, RFC 3339.

@@ -11,18 +11,18 @@ use crate::request;
 use crate::trust::Trust;
 use crate::Operation;
 
-/// Bring the host to what a configuration file says. A daemon that runs keeps it so until it reads its own file again.
+/// Apply a configuration file. A running daemon keeps it in force until it reads its own file again.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Apply {
-    /// How messages call the file.
+    /// Name of the file in messages.
     pub file: String,
     /// What is in it, TOML.
     pub text: String,
-    /// Only tell what would be done.
+    /// Only report what would be done.
     #[serde(default)]
     pub dry_run: bool,
-    /// Take object files although others than root can write them.
+    /// Accept object files that other users than root can write.
     #[serde(default)]
     pub trust_writable: bool,
 }
@@ -30,20 +30,20 @@ pub struct Apply {
 /// What was done.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Applied {
-    /// How messages call the file.
+    /// Name of the file in messages.
     pub file: String,
-    /// Was it only to be told?
+    /// Whether it was a dry run.
     pub dry_run: bool,
-    /// Everything that differed; with a cause where it was not done.
+    /// Everything that differed; with a cause if the step failed.
     pub steps: Vec<Step>,
-    /// The process of the daemon that keeps it so; none without a daemon.
+    /// Process of the daemon that keeps this configuration; none without a daemon.
     pub kept_by: Option<u32>,
 }
 
 impl Operation for Apply {
     type Answer = Applied;
     const NAME: &'static str = "apply";
-    const TITLE: &'static str = "Bring the host to what a configuration file says";
+    const TITLE: &'static str = "Apply a configuration file";
 
     /// Also a dry run reads files with the daemon's rights: those of the algorithms that it names.
     fn changes(&self) -> bool {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Setting a rule.
 
-use ccctl_loader::{assign, AssignRequest, CgroupTree, Moved};
+use ccctl_loader::{assign, preview_assign, AssignRequest, CgroupTree, Moved};
+use clap::{ArgGroup, Args};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,27 +13,40 @@ use crate::rule_target::RuleTarget;
 use crate::Operation;
 
 /// Choose the algorithms of the connections of a cgroup: named by one of `cgroup`, `unit` and `pid`.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[group(skip)]
 #[serde(deny_unknown_fields)]
+#[command(group(ArgGroup::new("place").required(true).args(["cgroup", "unit", "pid"])))]
 pub struct Assign {
-    /// Path of the cgroup, or name of a systemd unit.
+    /// Path of the cgroup from the root of the tree, or name of a systemd unit
+    #[arg(long, value_name = "PATH|UNIT")]
     pub cgroup: Option<String>,
-    /// Name of a systemd unit.
+    /// The cgroup of this systemd unit
+    #[arg(long)]
     pub unit: Option<String>,
-    /// A process whose cgroup is meant.
+    /// The cgroup that contains this process
+    #[arg(long)]
     pub pid: Option<u32>,
-    /// Only connections with peers in this prefix.
-    pub to: Option<String>,
-    /// Only of this service: the peer's port of connections made, the own port of connections accepted.
-    pub to_port: Option<u16>,
-    /// What they get: `yeah`, `yeah|cubic` (the first that the kernel has), `yeah=10,cubic=90` (by weight).
+    /// Only connections with peers in this prefix
+    #[arg(long, value_name = "CIDR")]
+    pub dst: Option<String>,
+    /// Only this service port: remote port for outgoing connections, local port for accepted ones
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: Option<u16>,
+    /// What they get: NAME, NAME|NAME... (the first that the kernel has), or NAME=WEIGHT,NAME=WEIGHT... (drawn for each)
     pub targets: String,
-    /// Also those that are alive.
+    /// Also move live connections
     #[serde(default)]
+    #[arg(long)]
     pub existing: bool,
-    /// The cgroup may be missing now.
+    /// Accept a cgroup that does not exist yet
     #[serde(default)]
+    #[arg(long)]
     pub absent_ok: bool,
+    /// Only print what would change
+    #[serde(default)]
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// What was set.
@@ -48,8 +62,11 @@ pub struct Assigned {
     pub cgroup_exists: bool,
     /// Names that the kernel does not have now.
     pub absent: Vec<String>,
-    /// What was done to live sockets, where that was asked for.
+    /// What was done to live sockets, where that was asked for; of a dry run `found` is at most so many.
     pub existing: Option<Moved>,
+    /// Was it only printed, and nothing changed?
+    #[serde(default)]
+    pub dry_run: bool,
 }
 
 impl Operation for Assign {
@@ -61,14 +78,17 @@ impl Operation for Assign {
         true
     }
 
+    fn is_dry_run(&self) -> bool {
+        self.dry_run
+    }
+
     fn run(&self) -> anyhow::Result<Assigned> {
-        let (cgroup, unit, to) = (self.cgroup.as_deref(), self.unit.as_deref(), self.to.as_deref());
-        let selector =
-            RuleTarget { cgroup, unit, pid: self.pid, to, to_port: self.to_port }.selector(self.absent_ok)?;
+        let (cgroup, unit, dst) = (self.cgroup.as_deref(), self.unit.as_deref(), self.dst.as_deref());
+        let selector = RuleTarget { cgroup, unit, pid: self.pid, dst, port: self.port }.selector(self.absent_ok)?;
         let cgroup_exists = CgroupTree::find()?.has(&selector.cgroup);
         let wanted = AssignRequest { selector, targets: &self.targets, existing: self.existing };
-        let assigned = assign(&request::lock()?, &wanted)?;
-        if self.existing {
+        let assigned = if self.dry_run { preview_assign(&wanted)? } else { assign(&request::lock()?, &wanted)? };
+        if self.existing && !self.dry_run {
             COUNTERS.moved(&assigned.moved);
         }
         let rule = RuleInfo::from(&assigned.rule);
@@ -80,6 +100,7 @@ impl Operation for Assign {
             cgroup_exists,
             absent: assigned.absent,
             existing: self.existing.then_some(assigned.moved),
+            dry_run: self.dry_run,
         })
     }
 }

@@ -2,6 +2,7 @@
 //! Whether the kernel accepts an algorithm.
 
 use ccctl_loader::Program;
+use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,13 +11,16 @@ use crate::trust::Trust;
 use crate::Operation;
 
 /// Ask the kernel whether it accepts an algorithm, without registering it.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Args)]
+#[group(skip)]
 #[serde(deny_unknown_fields)]
 pub struct Check {
-    /// An algorithm, or the absolute path of an object file.
+    /// An algorithm, or an object file (a path, or a name that ends in .o)
+    #[arg(value_parser = request::algorithm_word)]
     pub algorithm: String,
-    /// Take an object file although others than root can write it.
+    /// Accept an object file that others than root can write
     #[serde(default)]
+    #[arg(long)]
     pub trust_writable: bool,
 }
 
@@ -27,7 +31,7 @@ pub struct Checked {
     pub algorithm: String,
     /// Always true: a refusal is an error.
     pub accepted: bool,
-    /// What the verifier looked at, by hook.
+    /// What the verifier examined, by hook.
     pub verified: Vec<CheckedProgram>,
 }
 
@@ -36,7 +40,7 @@ pub struct Checked {
 pub struct CheckedProgram {
     /// Name of the C function.
     pub name: String,
-    /// What the verifier looked at.
+    /// Instructions that the verifier examined.
     pub verified_instructions: u32,
 }
 

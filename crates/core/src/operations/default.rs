@@ -2,6 +2,7 @@
 //! The default algorithm of a network namespace.
 
 use ccctl_loader::{current_default, set_default};
+use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,11 +10,16 @@ use crate::request;
 use crate::Operation;
 
 /// Show or set the default algorithm of the caller's network namespace.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Args)]
+#[group(skip)]
 #[serde(deny_unknown_fields)]
 pub struct Default {
-    /// Algorithm to make the default; without, it is only told.
+    /// Algorithm to make the default: an instance or a built-in one [default: only show it]
     pub name: Option<String>,
+    /// Only print what would change
+    #[serde(default)]
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// The default.
@@ -23,6 +29,9 @@ pub struct DefaultAnswer {
     pub congestion_control: String,
     /// What it was before it was set; none where it was not set.
     pub congestion_control_before: Option<String>,
+    /// Was it only printed, and nothing changed?
+    #[serde(default)]
+    pub dry_run: bool,
 }
 
 impl Operation for Default {
@@ -34,11 +43,22 @@ impl Operation for Default {
         self.name.is_some()
     }
 
+    fn is_dry_run(&self) -> bool {
+        self.dry_run
+    }
+
     fn run(&self) -> anyhow::Result<DefaultAnswer> {
-        let Some(name) = &self.name else {
-            return Ok(DefaultAnswer { congestion_control: current_default()?, congestion_control_before: None });
+        let (congestion_control, congestion_control_before) = match &self.name {
+            None => (current_default()?, None),
+            Some(name) if self.dry_run => {
+                ccctl_loader::require_available(name)?;
+                (name.clone(), Some(current_default()?))
+            }
+            Some(name) => {
+                let change = set_default(&request::lock_as_it_is()?, name)?;
+                (change.now, Some(change.before))
+            }
         };
-        let change = set_default(&request::lock_as_it_is()?, name)?;
-        Ok(DefaultAnswer { congestion_control: change.now, congestion_control_before: Some(change.before) })
+        Ok(DefaultAnswer { congestion_control, congestion_control_before, dry_run: self.dry_run })
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Operation;
 
-/// Check what this host can do.
+/// Check what this host supports.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Doctor {}
@@ -19,14 +19,14 @@ pub struct Diagnosis {
     pub kernel: Option<String>,
     /// Can algorithms be loaded here?
     pub ok: bool,
-    /// Everything that was looked at.
+    /// All checks.
     pub checks: Vec<Check>,
 }
 
 impl Operation for Doctor {
     type Answer = Diagnosis;
     const NAME: &'static str = "doctor";
-    const TITLE: &'static str = "Check what this host can do";
+    const TITLE: &'static str = "Check what this host supports";
 
     fn changes(&self) -> bool {
         false

@@ -11,26 +11,26 @@ use crate::daemon::{self, GuardReport};
 use crate::request;
 use crate::Operation;
 
-/// Show what the guard watches and what it has taken out of use, or arm it again for an instance.
+/// Show what the guard watches and has disabled, or enable an instance again.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Guard {
-    /// Instance to use and watch again; without, nothing is changed.
+    /// Instance to enable and watch again; without it, nothing changes.
     pub rearm: Option<String>,
 }
 
-/// What is watched and out of use.
+/// What the guard watches and has disabled.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct GuardAnswer {
-    /// What is watched; none where no daemon runs, or its file has no `[guard]`.
+    /// What is watched; null if no daemon runs or its file has no `[guard]`.
     pub guard: Option<GuardReport>,
-    /// Instances that are out of use, as the kernel has them marked.
+    /// Disabled instances, as recorded in the kernel.
     pub tripped: Vec<Tripped>,
-    /// The instance that is used and watched again.
+    /// The instance that was enabled again.
     pub rearmed: Option<String>,
 }
 
-/// An instance that is out of use.
+/// A disabled instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tripped {
     /// Kernel name.
@@ -50,7 +50,7 @@ impl From<Trip> for Tripped {
     }
 }
 
-/// Instances that are out of use, as the kernel has them marked.
+/// Disabled instances, as recorded in the kernel.
 pub fn tripped() -> anyhow::Result<Vec<Tripped>> {
     Ok(trips()?.into_iter().map(Tripped::from).collect())
 }
@@ -58,7 +58,7 @@ pub fn tripped() -> anyhow::Result<Vec<Tripped>> {
 impl Operation for Guard {
     type Answer = GuardAnswer;
     const NAME: &'static str = "guard";
-    const TITLE: &'static str = "Show what the guard watches and has taken out of use, or arm it again";
+    const TITLE: &'static str = "Show what the guard watches and has disabled, or enable an instance again";
 
     fn changes(&self) -> bool {
         self.rearm.is_some()
@@ -70,7 +70,7 @@ impl Operation for Guard {
             if let Some(daemon) = daemon::here() {
                 daemon.rearm(name)?;
             } else {
-                daemon::require_none("arm the guard")?;
+                daemon::require_none("enable the instance")?;
                 rearm(&request::lock()?, name)?;
             }
         }
@@ -86,8 +86,8 @@ fn require_tripped(name: &str) -> anyhow::Result<()> {
     }
     let names: Vec<String> = trips.into_iter().map(|trip| trip.name).collect();
     let hint = match names.as_slice() {
-        [] => "the guard has taken nothing out of use".to_owned(),
-        names => format!("there is {}", names.join(", ")),
+        [] => "the guard has disabled nothing".to_owned(),
+        names => format!("disabled: {}", names.join(", ")),
     };
-    Err(Error::Unknown { kind: "instance out of use called", name: name.to_owned(), hint }.into())
+    Err(Error::Unknown { kind: "disabled instance called", name: name.to_owned(), hint }.into())
 }

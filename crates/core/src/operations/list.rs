@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::settings::ShownParameter;
 use crate::Operation;
 
-/// List what runs: instances, built-in algorithms, the default of the caller's network namespace, sockets of each.
+/// List instances, built-in algorithms, the default of the caller's network namespace, and the sockets of each.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct List {}
@@ -81,7 +81,7 @@ pub struct ListedOther {
 impl Operation for List {
     type Answer = Listing;
     const NAME: &'static str = "list";
-    const TITLE: &'static str = "List what runs: instances, built-in algorithms, the default, sockets of each";
+    const TITLE: &'static str = "List instances, built-in algorithms, the default, and the sockets of each";
 
     fn changes(&self) -> bool {
         false

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Registering an algorithm.
 
-use ccctl_loader::{set_default, LoadRequest};
+use ccctl_loader::{current_default, set_default, Instance, LoadRequest};
+use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,24 +12,35 @@ use crate::trust::Trust;
 use crate::Operation;
 
 /// Register an algorithm with the kernel.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Args)]
+#[group(skip)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
-    /// An algorithm, or the absolute path of an object file.
+    /// An algorithm, or an object file (a path, or a name that ends in .o)
+    #[arg(value_parser = request::algorithm_word)]
     pub algorithm: String,
-    /// Kernel name; without, that of the algorithm.
+    /// Kernel name, up to 15 characters [default: `bpf_ALGORITHM`, shortened if that is longer]
+    #[arg(long = "instance", visible_alias = "as", alias = "name", value_name = "NAME")]
     pub name: Option<String>,
-    /// Profile to take parameters from.
+    /// Use the parameters of this profile
+    #[arg(long)]
     pub profile: Option<String>,
-    /// Single parameters; they count more than the profile.
+    /// Single parameters, which override the profile
     #[serde(default)]
+    #[command(flatten)]
     pub set: Settings,
-    /// Make it the default of the caller's network namespace.
+    /// Make it the default of this network namespace; unloading restores the previous one
     #[serde(default)]
+    #[arg(long)]
     pub default: bool,
-    /// Take an object file although others than root can write it.
+    /// Accept an object file that others than root can write
     #[serde(default)]
+    #[arg(long)]
     pub trust_writable: bool,
+    /// Only print what would change
+    #[serde(default)]
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// What was loaded.
@@ -38,16 +50,19 @@ pub struct LoadAnswer {
     pub name: String,
     /// Algorithm, as `ccctl algorithms` lists it.
     pub algorithm: String,
-    /// The kernel's id of its `struct_ops` map.
-    pub map_id: u32,
+    /// The kernel's id of its `struct_ops` map; none of a dry run that would register one.
+    pub map_id: Option<u32>,
     /// The kernel's id of its link; none on kernels without.
     pub link_id: Option<u32>,
-    /// False: the same program ran already with the same parameters.
+    /// False: the same program was already running with the same parameters.
     pub changed: bool,
-    /// The default before, where it was asked to become the default.
+    /// The previous default, if it became the default.
     pub congestion_control_before: Option<String>,
     /// Parameters, in the order of their declaration.
     pub parameters: Vec<ShownParameter>,
+    /// Was it only printed, and nothing changed?
+    #[serde(default)]
+    pub dry_run: bool,
 }
 
 impl Operation for Load {
@@ -59,6 +74,10 @@ impl Operation for Load {
         true
     }
 
+    fn is_dry_run(&self) -> bool {
+        self.dry_run
+    }
+
     fn run(&self) -> anyhow::Result<LoadAnswer> {
         let program = request::program(&self.algorithm, Trust::of_option(self.trust_writable))?;
         let set = request::parameters(&program, program.defaults(), self.profile.as_deref(), &self.set)?;
@@ -67,18 +86,26 @@ impl Operation for Load {
             None => program.default_name()?,
         };
         let profile = self.profile.as_deref().unwrap_or_default();
-        let lock = request::lock()?;
         let request = LoadRequest { program: &program, name: &name, profile, parameters: &set };
-        let loaded = ccctl_loader::load(&lock, &request)?;
-        let default = if self.default { Some(set_default(&lock, &name)?) } else { None };
+        let (instance, changed, before) = if self.dry_run {
+            let running = ccctl_loader::preview_load(&request)?;
+            let changed = running.is_none();
+            (running, changed, self.default.then(current_default).transpose()?)
+        } else {
+            let lock = request::lock()?;
+            let loaded = ccctl_loader::load(&lock, &request)?;
+            let change = if self.default { Some(set_default(&lock, &name)?) } else { None };
+            (Some(loaded.instance), loaded.changed, change.map(|change| change.before))
+        };
         Ok(LoadAnswer {
             algorithm: program.algorithm,
-            map_id: loaded.instance.map_id,
-            link_id: loaded.instance.link_id(),
-            changed: loaded.changed,
-            congestion_control_before: default.map(|change| change.before),
+            map_id: instance.as_ref().map(|instance| instance.map_id),
+            link_id: instance.as_ref().and_then(Instance::link_id),
+            changed,
+            congestion_control_before: before,
             parameters: ShownParameter::all_in_force(&set),
             name,
+            dry_run: self.dry_run,
         })
     }
 }

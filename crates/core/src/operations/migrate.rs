@@ -2,6 +2,7 @@
 //! Move live connections.
 
 use ccctl_console::UsageError;
+use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,19 +12,24 @@ use crate::request;
 use crate::Operation;
 
 /// Move live connections to another algorithm.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Args)]
+#[group(skip)]
 #[serde(deny_unknown_fields)]
 pub struct Migrate {
-    /// Which sockets; nothing set needs `all`.
+    /// Which sockets; without any filter, `all` must be set
     #[serde(default)]
+    #[command(flatten)]
     pub filter: SocketFilter,
-    /// All sockets of the host.
+    /// All sockets of all network namespaces
     #[serde(default)]
+    #[arg(long)]
     pub all: bool,
-    /// Kernel name of the algorithm that they get; their own takes them to the program after a swap.
+    /// Target algorithm; the same name as --instance moves sockets to the new program after a swap
+    #[arg(long, value_name = "NAME")]
     pub to: String,
-    /// Only count them.
+    /// Only count the sockets
     #[serde(default)]
+    #[arg(long)]
     pub dry_run: bool,
 }
 
@@ -120,12 +126,12 @@ impl Migrate {
         match (self.all, self.filter.is_empty()) {
             (true, true) | (false, false) => Ok(()),
             (false, true) => Err(UsageError::new(
-                "nothing says which sockets to move",
-                "--from NAME, --cgroup PATH, --pid PID, --port PORT, --src ADDRESS, --dst ADDRESS, --cookie COOKIE, \
-                 --state STATE, --netns NAME, or --all",
+                "no filter selects the sockets to move",
+                "use --instance NAME, --cgroup PATH, --unit UNIT, --pid PID, --port PORT, --src ADDRESS, --dst ADDRESS, --cookie COOKIE, \
+                 --tcp-state STATE, --netns NAME, or --all",
             )),
             (true, false) => {
-                Err(UsageError::new("--all is for all sockets, the other words are for some", "leave one of them out"))
+                Err(UsageError::new("--all selects all sockets, but the other filters only some", "remove --all or the other filters"))
             }
         }
     }

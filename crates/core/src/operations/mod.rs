@@ -28,13 +28,13 @@ mod unassign;
 mod unload;
 mod why;
 
-pub use algorithms::Algorithms;
+pub use algorithms::{AlgorithmSummary, Algorithms};
 pub use apply::{Applied, Apply};
 pub use assign::{Assign, Assigned};
 pub use check::Check;
 pub use default::Default;
 pub use doctor::Doctor;
-pub use down::Down;
+pub use down::{Down, TornDown};
 pub use guard::{tripped, Guard, GuardAnswer, Tripped};
 pub use list::{List, Listing};
 pub use load::Load;

@@ -27,24 +27,24 @@ pub struct ListedRule {
     pub rule: RuleInfo,
     /// Is there a cgroup of this path now?
     pub cgroup_exists: bool,
-    /// Live sockets that have met it, listening ones included.
+    /// Live sockets that have matched it, listening ones included.
     pub socket_count: usize,
 }
 
 /// A rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuleInfo {
-    /// Its number, which stays the same as long as it is there.
+    /// Its number, which stays the same while the rule exists.
     pub id: u32,
     /// Path of its cgroup.
     pub cgroup: String,
     /// Prefix of the peer's address; none: any peer.
-    pub to: Option<String>,
+    pub dst: Option<String>,
     /// Port of the service; none: any.
-    pub to_port: Option<u16>,
+    pub port: Option<u16>,
     /// What connections get, as one types it.
     pub targets: String,
-    /// The same, apart.
+    /// The same, parsed.
     pub choices: Vec<ChoiceInfo>,
 }
 
@@ -63,8 +63,8 @@ impl From<&Rule> for RuleInfo {
         Self {
             id: rule.id,
             cgroup: rule.selector.cgroup.to_string(),
-            to: rule.selector.to.map(|prefix| prefix.to_string()),
-            to_port: rule.selector.to_port,
+            dst: rule.selector.to.map(|prefix| prefix.to_string()),
+            port: rule.selector.to_port,
             targets: format_choices(&rule.choices),
             choices: choices
                 .map(|choice| ChoiceInfo { congestion_controls: choice.names.clone(), weight: choice.weight })
@@ -76,7 +76,7 @@ impl From<&Rule> for RuleInfo {
 impl Operation for Rules {
     type Answer = RuleList;
     const NAME: &'static str = "rules";
-    const TITLE: &'static str = "List the rules, and how many sockets have met each";
+    const TITLE: &'static str = "List the rules, and how many sockets each has matched";
 
     fn changes(&self) -> bool {
         false

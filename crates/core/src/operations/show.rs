@@ -4,6 +4,7 @@
 use ccctl_catalog::{algorithm, Algorithm, Field};
 use ccctl_console::output;
 use ccctl_loader::{count_sockets, current_default, Error, Instance, ProgramInfo};
+use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,10 +13,11 @@ use crate::settings::ShownParameter;
 use crate::Operation;
 
 /// Show an algorithm or a running instance.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Args)]
+#[group(skip)]
 #[serde(deny_unknown_fields)]
 pub struct Show {
-    /// An algorithm, or the kernel name of an instance.
+    /// An algorithm (cubic) or a running instance (`bpf_cubic`)
     pub name: String,
 }
 
@@ -46,7 +48,7 @@ pub struct ShownAlgorithm {
     pub differs: String,
     /// Range in which the arithmetic is exact.
     pub range: String,
-    /// What it needs of the kernel.
+    /// Kernel features that it needs.
     pub needs: String,
     /// Parameters, in the order of their declaration.
     pub parameters: Vec<ShownParameter>,
@@ -69,7 +71,7 @@ pub struct ShownInstance {
     pub ccctl_version: String,
     /// The kernel's id of its `struct_ops` map.
     pub map_id: u32,
-    /// The kernel's id of its link; none on kernels without.
+    /// The kernel's id of its link; none on kernels without links.
     pub link_id: Option<u32>,
     /// When its program was loaded, RFC 3339.
     pub loaded_at: String,

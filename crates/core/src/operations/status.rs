@@ -8,17 +8,17 @@ use super::{tripped, Tripped};
 use crate::daemon::{self, DaemonStatus};
 use crate::Operation;
 
-/// Show the daemon, its file, and what does not work.
+/// Show the daemon's status, its configuration and its errors.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Status {}
 
-/// How it is.
+/// The daemon's status.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct StatusAnswer {
     /// None: no daemon runs. What is in the kernel stays as it is.
     pub daemon: Option<DaemonStatus>,
-    /// Instances that the guard has taken out of use.
+    /// Instances that the guard has disabled.
     #[serde(default)]
     pub tripped: Vec<Tripped>,
 }
@@ -26,7 +26,7 @@ pub struct StatusAnswer {
 impl Operation for Status {
     type Answer = StatusAnswer;
     const NAME: &'static str = "status";
-    const TITLE: &'static str = "Show the daemon, its file, and what does not work";
+    const TITLE: &'static str = "Show the daemon's status, its configuration and its errors";
 
     fn changes(&self) -> bool {
         false

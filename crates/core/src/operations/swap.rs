@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Another program behind a kernel name.
 
-use ccctl_loader::{count_sockets, Instance, SwapRequest};
+use ccctl_loader::{count_sockets, Instance, Program, SwapRequest};
+use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,21 +13,30 @@ use crate::trust::Trust;
 use crate::Operation;
 
 /// Replace the program behind a kernel name, atomically.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Args)]
+#[group(skip)]
 #[serde(deny_unknown_fields)]
 pub struct Swap {
-    /// Kernel name of the instance.
+    /// Running instance
     pub name: String,
-    /// Algorithm or absolute path of an object file; without, the same algorithm as this ccctl has it.
+    /// The algorithm or object file to put behind the name [default: the same algorithm, as this ccctl contains it]
+    #[arg(long, value_name = "ALGORITHM", value_parser = request::algorithm_word)]
     pub with: Option<String>,
-    /// Profile to take parameters from.
+    /// Use the parameters of this profile
+    #[arg(long)]
     pub profile: Option<String>,
-    /// Single parameters; they count more than the profile.
+    /// Single parameters, which override the profile
     #[serde(default)]
+    #[command(flatten)]
     pub set: Settings,
-    /// Take an object file although others than root can write it.
+    /// Accept an object file that others than root can write
     #[serde(default)]
+    #[arg(long)]
     pub trust_writable: bool,
+    /// Only print what would change
+    #[serde(default)]
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// What was done.
@@ -38,15 +48,18 @@ pub struct SwapAnswer {
     pub algorithm: String,
     /// The kernel's id of the `struct_ops` map before.
     pub map_id_before: u32,
-    /// The kernel's id of the `struct_ops` map now.
-    pub map_id: u32,
+    /// The kernel's id of the `struct_ops` map now; none of a dry run.
+    pub map_id: Option<u32>,
     /// Always true.
     pub changed: bool,
-    /// Sockets that use a program from before.
+    /// Sockets that still use a previous program.
     pub sockets_on_old_program: usize,
-    /// Network namespaces whose default goes on with the program before, and why.
+    /// Network namespaces whose default keeps the previous program, and why.
     #[serde(default)]
     pub not_followed: Vec<String>,
+    /// Was it only printed, and nothing changed?
+    #[serde(default)]
+    pub dry_run: bool,
 }
 
 impl Operation for Swap {
@@ -56,6 +69,10 @@ impl Operation for Swap {
 
     fn changes(&self) -> bool {
         true
+    }
+
+    fn is_dry_run(&self) -> bool {
+        self.dry_run
     }
 
     fn run(&self) -> anyhow::Result<SwapAnswer> {
@@ -74,16 +91,34 @@ impl Operation for Swap {
         let profile = self.profile.as_deref().unwrap_or(&kept_profile);
         drop(before); // its descriptors would keep the old programs alive
         let request = SwapRequest { name, program: &program, profile, parameters: &set };
+        if self.dry_run {
+            let map_id_before = ccctl_loader::preview_swap(&request)?;
+            return self.answer(&program, map_id_before, None, Vec::new());
+        }
         let swapped = COUNTERS.swap(ccctl_loader::swap(&lock, &request))?;
-        let map_id = swapped.instance.map_id;
+        self.answer(&program, swapped.map_id_before, Some(swapped.instance.map_id), swapped.not_followed)
+    }
+}
+
+impl Swap {
+    fn answer(
+        &self,
+        program: &Program,
+        map_id_before: u32,
+        map_id: Option<u32>,
+        not_followed: Vec<String>,
+    ) -> anyhow::Result<SwapAnswer> {
+        let counts = count_sockets(&self.name)?;
+        let usage = counts.of(&self.name);
         Ok(SwapAnswer {
-            name: name.to_owned(),
+            name: self.name.clone(),
             algorithm: program.algorithm.clone(),
-            map_id_before: swapped.map_id_before,
+            map_id_before,
             map_id,
             changed: true,
-            not_followed: swapped.not_followed,
-            sockets_on_old_program: count_sockets(name)?.of(name).on_other_map(map_id),
+            not_followed,
+            sockets_on_old_program: map_id.map_or(usage.sockets, |map_id| usage.on_other_map(map_id)),
+            dry_run: self.dry_run,
         })
     }
 }

@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Other parameters in a running instance.
 
+use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::request;
-use crate::settings::{Settings, ShownParameter};
+use crate::settings::{Changes, ShownParameter};
 use crate::Operation;
 
 /// Change parameters of a running instance: all of them or none.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Args)]
+#[group(skip)]
 #[serde(deny_unknown_fields)]
 pub struct Tune {
-    /// Kernel name of the instance.
+    /// Running instance
     pub name: String,
-    /// Parameters and their new values.
-    pub set: Settings,
+    /// Parameters to change: all of them or none
+    #[command(flatten)]
+    pub set: Changes,
+    /// Only print what would change
+    #[serde(default)]
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// What was changed.
@@ -27,6 +34,9 @@ pub struct Tuned {
     pub changed: bool,
     /// Parameters, in the order of their declaration; with `value_before` where the value is another one now.
     pub parameters: Vec<ShownParameter>,
+    /// Was it only printed, and nothing changed?
+    #[serde(default)]
+    pub dry_run: bool,
 }
 
 impl Operation for Tune {
@@ -38,14 +48,21 @@ impl Operation for Tune {
         true
     }
 
+    fn is_dry_run(&self) -> bool {
+        self.dry_run
+    }
+
     fn run(&self) -> anyhow::Result<Tuned> {
-        let settings: Vec<_> = self.set.iter().map(|(key, value)| (key.clone(), value.to_string())).collect();
-        let lock = request::lock()?;
-        let tuned = ccctl_loader::tune(&lock, &self.name, &settings)?;
+        let settings: Vec<_> = self.set.0.iter().map(|(key, value)| (key.clone(), value.to_string())).collect();
+        let tuned = if self.dry_run {
+            ccctl_loader::preview_tune(&self.name, &settings)?
+        } else {
+            ccctl_loader::tune(&request::lock()?, &self.name, &settings)?
+        };
         let values = tuned.before.iter().zip(tuned.after.iter());
         let parameters: Vec<_> =
             values.map(|((parameter, before), (_, after))| ShownParameter::changed(parameter, before, after)).collect();
         let changed = parameters.iter().any(|parameter| parameter.value_before.is_some());
-        Ok(Tuned { name: self.name.clone(), changed, parameters })
+        Ok(Tuned { name: self.name.clone(), changed, parameters, dry_run: self.dry_run })
     }
 }

@@ -2,7 +2,8 @@
 //! Taking rules out.
 
 use ccctl_console::UsageError;
-use ccctl_loader::{read_rules, remove_all, unassign, Error, Moved};
+use ccctl_loader::{preview_unassign, read_rules, remove_all, unassign, Error, Moved};
+use clap::{ArgGroup, Args};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,73 +13,96 @@ use crate::rule_target::RuleTarget;
 use crate::Operation;
 
 /// Take a rule out: by its id, by what it is for, or all.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[group(skip)]
 #[serde(deny_unknown_fields)]
+#[command(group(ArgGroup::new("rule").required(true).args(["id", "all", "cgroup", "unit", "pid"])))]
 pub struct Unassign {
-    /// Id of the rule.
+    /// The rule with this id
+    #[arg(long)]
     pub id: Option<u32>,
-    /// All of them.
+    /// All rules
     #[serde(default)]
+    #[arg(long)]
     pub all: bool,
-    /// Path of the rule's cgroup, or name of a systemd unit.
+    /// The rule for this cgroup: its path, or the name of a systemd unit
+    #[arg(long, value_name = "PATH|UNIT")]
     pub cgroup: Option<String>,
-    /// Name of a systemd unit.
+    /// The rule for the cgroup of this systemd unit
+    #[arg(long)]
     pub unit: Option<String>,
-    /// A process whose cgroup is meant.
+    /// The rule for the cgroup that contains this process
+    #[arg(long)]
     pub pid: Option<u32>,
-    /// The rule's prefix.
-    pub to: Option<String>,
-    /// The rule's port.
-    pub to_port: Option<u16>,
-    /// Live connections that met the rule get what they match now, or what they had before.
+    /// The rule's prefix
+    #[arg(long, value_name = "CIDR", conflicts_with_all = ["id", "all"])]
+    pub dst: Option<String>,
+    /// The rule's port
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), conflicts_with_all = ["id", "all"])]
+    pub port: Option<u16>,
+    /// Also give live connections that met the rule what they match now, or what they had before
     #[serde(default)]
+    #[arg(long)]
     pub existing: bool,
+    /// Only print what would change
+    #[serde(default)]
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
-/// What was taken out.
+/// What was removed.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Unassigned {
     /// The rules, as they were.
     pub removed: Vec<RuleInfo>,
-    /// What was done to live sockets, where that was asked for.
+    /// What was done to live sockets, if that was requested.
     pub existing: Option<Moved>,
+    /// Was it only printed, and nothing changed?
+    #[serde(default)]
+    pub dry_run: bool,
 }
 
 impl Operation for Unassign {
     type Answer = Unassigned;
     const NAME: &'static str = "unassign";
-    const TITLE: &'static str = "Take a rule out";
+    const TITLE: &'static str = "Remove a rule";
 
     fn changes(&self) -> bool {
         true
     }
 
+    fn is_dry_run(&self) -> bool {
+        self.dry_run
+    }
+
     fn run(&self) -> anyhow::Result<Unassigned> {
         let by_selector = [self.cgroup.is_some(), self.unit.is_some(), self.pid.is_some()].contains(&true);
         let ways = [self.id.is_some(), self.all, by_selector].iter().filter(|way| **way).count();
-        if ways != 1 || (!by_selector && (self.to.is_some() || self.to_port.is_some())) {
-            return Err(
-                UsageError::new("which rule?", "--id ID, --cgroup PATH with its --to and --to-port, or --all").into()
-            );
+        if ways != 1 || (!by_selector && (self.dst.is_some() || self.port.is_some())) {
+            return Err(UsageError::new(
+                "which rule?",
+                "use --id ID, --cgroup PATH with its --dst and --port, or --all",
+            )
+            .into());
         }
-        let lock = request::lock()?;
-        let (removed, moved) = if self.all {
-            let (rules, moved) = remove_all(&lock, self.existing)?;
-            (rules, moved)
-        } else {
-            let id = self.id.map_or_else(|| self.id_of_selector(), Ok)?;
-            let (rule, moved) = unassign(&lock, id, self.existing)?;
-            (vec![rule], moved)
+        let id = if self.all { None } else { Some(self.id.map_or_else(|| self.id_of_selector(), Ok)?) };
+        let (removed, moved) = match id {
+            _ if self.dry_run => preview_unassign(id)?,
+            None => remove_all(&request::lock()?, self.existing)?,
+            Some(id) => {
+                let (rule, moved) = unassign(&request::lock()?, id, self.existing)?;
+                (vec![rule], moved)
+            }
         };
         let removed = removed.iter().map(RuleInfo::from).collect();
-        Ok(Unassigned { removed, existing: self.existing.then_some(moved) })
+        Ok(Unassigned { removed, existing: self.existing.then_some(moved), dry_run: self.dry_run })
     }
 }
 
 impl Unassign {
     fn id_of_selector(&self) -> anyhow::Result<u32> {
-        let (cgroup, unit, to) = (self.cgroup.as_deref(), self.unit.as_deref(), self.to.as_deref());
-        let selector = RuleTarget { cgroup, unit, pid: self.pid, to, to_port: self.to_port }.selector(true)?;
+        let (cgroup, unit, dst) = (self.cgroup.as_deref(), self.unit.as_deref(), self.dst.as_deref());
+        let selector = RuleTarget { cgroup, unit, pid: self.pid, dst, port: self.port }.selector(true)?;
         let table = read_rules()?;
         if let Some(rule) = table.rule_for(&selector) {
             return Ok(rule.id);

@@ -3,6 +3,7 @@
 
 use ccctl_console::UsageError;
 use ccctl_loader::{Instance, UnloadOptions, Unloaded};
+use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,40 +11,60 @@ use crate::request;
 use crate::Operation;
 
 /// Take instances out of the kernel: those named, or all.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Args)]
+#[group(skip)]
 #[serde(deny_unknown_fields)]
 pub struct Unload {
-    /// Kernel names of instances.
+    /// Running instances
     #[serde(default)]
+    #[arg(required_unless_present = "all", conflicts_with = "all", value_name = "NAME")]
     pub names: Vec<String>,
-    /// All of them, and no names.
+    /// All instances
     #[serde(default)]
+    #[arg(long)]
     pub all: bool,
-    /// Move their sockets to this algorithm first.
+    /// Move their sockets to this algorithm first
+    #[arg(long, value_name = "NAME")]
     pub migrate_to: Option<String>,
-    /// Unload although sockets use it; they keep the program until they close.
+    /// Unload although sockets use it; they keep the program until they close
     #[serde(default)]
+    #[arg(long)]
     pub force: bool,
+    /// Only print what would change
+    #[serde(default)]
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 impl Operation for Unload {
     type Answer = Unloaded;
     const NAME: &'static str = "unload";
-    const TITLE: &'static str = "Take instances out of the kernel";
+    const TITLE: &'static str = "Unload instances";
 
     fn changes(&self) -> bool {
         true
     }
 
+    fn is_dry_run(&self) -> bool {
+        self.dry_run
+    }
+
     fn run(&self) -> anyhow::Result<Unloaded> {
         if self.all != self.names.is_empty() {
-            return Err(UsageError::new("either names or all, and not both", "ccctl unload NAME, or --all").into());
+            return Err(UsageError::new(
+                "the request has neither names nor all, or both",
+                "use ccctl unload NAME, or --all",
+            )
+            .into());
         }
         let lock = request::lock_as_it_is()?;
         let mut names = if self.all { Instance::names()? } else { self.names.clone() };
         names.sort();
         names.dedup();
         let options = UnloadOptions { migrate_to: self.migrate_to.clone(), force: self.force };
+        if self.dry_run {
+            return Ok(ccctl_loader::preview_unload(&names, &options)?);
+        }
         Ok(ccctl_loader::unload(&lock, &names, &options)?)
     }
 }

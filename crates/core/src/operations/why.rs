@@ -5,22 +5,29 @@ use std::net::SocketAddr;
 
 use ccctl_console::UsageError;
 use ccctl_loader::{why, Event, Explanation, Finding, Selector, SocketQuery, Verdict};
+use clap::{ArgGroup, Args};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Operation;
 
 /// Tell why sockets use the algorithm that they use: one by its cookie, those with an address, or those of a process.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[group(skip)]
 #[serde(deny_unknown_fields)]
+#[command(group(ArgGroup::new("socket").required(true).args(["cookie", "src", "pid"])))]
 pub struct Why {
-    /// The socket's `SO_COOKIE`.
+    /// The socket with this cookie (`SO_COOKIE`), in decimal, or in hex with 0x (ss -e shows it in hex, after sk:)
+    #[arg(long, value_parser = super::sockets::cookie)]
     pub cookie: Option<u64>,
-    /// Own address and port.
+    /// Sockets with this local address and port
+    #[arg(long, value_name = "ADDRESS:PORT")]
     pub src: Option<SocketAddr>,
-    /// The peer's address and port, beside `src`.
+    /// Only with this peer
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "src")]
     pub dst: Option<SocketAddr>,
-    /// All TCP sockets of this process.
+    /// All TCP sockets of this process
+    #[arg(long)]
     pub pid: Option<u32>,
 }
 
@@ -106,7 +113,7 @@ pub struct UsedNow {
 impl Operation for Why {
     type Answer = Explained;
     const NAME: &'static str = "why";
-    const TITLE: &'static str = "Tell why a socket uses the algorithm that it uses";
+    const TITLE: &'static str = "Explain why a socket uses its algorithm";
 
     fn changes(&self) -> bool {
         false
@@ -117,7 +124,9 @@ impl Operation for Why {
             (Some(cookie), None, None) if self.dst.is_none() => SocketQuery::Cookie(cookie),
             (None, Some(source), None) => SocketQuery::Addresses { source, destination: self.dst },
             (None, None, Some(pid)) if self.dst.is_none() => SocketQuery::Process(pid),
-            _ => return Err(UsageError::new("which socket?", "--cookie C, --src A:P [--dst A:P], or --pid P").into()),
+            _ => {
+                return Err(UsageError::new("which socket?", "use --cookie C, --src A:P [--dst A:P], or --pid P").into())
+            }
         };
         Ok(Explained { explanations: why(&query)?.into_iter().map(ExplainedSocket::from).collect() })
     }

@@ -94,7 +94,7 @@ fn of_instance<'a>(
     }
     let memo = memo_of(present);
     let is_marked = marks.get(&Mark::Instance(wanted.name.clone())) == Some(&memo);
-    let adopted = format!("{} runs already, and is the file's from now on", wanted.program.label);
+    let adopted = format!("{} is already loaded; this file manages it from now on", wanted.program.label);
     (!is_marked).then(|| (Act::Adopt(wanted, memo), step(Kind::Adopt, adopted)))
 }
 
@@ -135,7 +135,7 @@ fn of_mark<'a>(mark: &Mark, name: &str, memo: &Memo, present: Option<&Instance>)
     // An empty memo: a daemon was killed while it loaded this.
     let is_it = present.is_some_and(|instance| memo.0.is_empty() || memo_of(instance) == *memo);
     if is_it {
-        let step = Step::new(Kind::Unload, name, "the file names it no more");
+        let step = Step::new(Kind::Unload, name, "no longer in the configuration");
         return (Act::Retire(name.to_owned()), Some(step));
     }
     (Act::Forget(mark.clone()), None)

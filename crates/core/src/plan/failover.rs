@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the file means while the guard keeps instances out of use.
+//! What the file means while the guard keeps instances disabled.
 
 use ccctl_loader::guard::{rearm, trips, Trip};
 use ccctl_loader::{format_choices, parse_targets, rename_choices, Instance, Lock};
@@ -27,13 +27,13 @@ pub fn end(lock: &Lock, trips: &[Trip], dry_run: bool) -> Vec<Step> {
     for trip in trips {
         let result = if dry_run { Ok(true) } else { rearm(lock, &trip.name) };
         let error = result.err().map(|error| error::fault(&error.into()));
-        steps.push(Step { error, ..Step::new(Kind::Rearm, &trip.name, "the file guards it no more") });
+        steps.push(Step { error, ..Step::new(Kind::Rearm, &trip.name, "no longer guarded by the configuration") });
     }
     steps
 }
 
 impl Configuration {
-    /// The file with the fallback in the place of each instance that is out of use.
+    /// The file with the fallback in the place of each disabled instance.
     #[must_use]
     pub fn diverted(&self, trips: &[Trip]) -> Self {
         let mut configuration = self.clone();
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_fallback_stands_wherever_the_file_names_what_is_out_of_use() {
+    fn the_fallback_replaces_a_disabled_instance_wherever_the_file_names_it() {
         let text = "default = \"web\"\n[instance.web]\nalgorithm = \"cubic\"\n[instance.bulk]\nalgorithm = \"lp\"\n\
             [[rule]]\ncgroup = \"/a\"\nuse = \"web|reno\"\n[[rule]]\ncgroup = \"/b\"\nuse = \"web=10,bulk=90\"\n\
             [[rule]]\ncgroup = \"/c\"\nuse = \"web=10,reno=90\"\n[[rule]]\ncgroup = \"/d\"\nuse = \"bulk\"";

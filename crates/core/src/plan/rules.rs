@@ -99,7 +99,7 @@ fn difference_from(configuration: &Configuration, table: &RuleTable, marks: &BTr
         let Mark::Rule(id) = mark else { continue };
         match table.rule(*id) {
             Some(rule) if memo_of(rule) == *memo && !named.contains(id) => {
-                let step = Step::new(Kind::Unassign, rule.selector.to_string(), "the file names it no more");
+                let step = Step::new(Kind::Unassign, rule.selector.to_string(), "no longer in the configuration");
                 difference.remove.push((*id, step));
             }
             Some(rule) if memo_of(rule) == *memo => {}
@@ -121,7 +121,7 @@ fn of_wanted(
     if !difference.selectors.insert(selector.clone()) {
         // A unit may run in a cgroup that another rule names.
         let cause = format!("a second rule for the same connections: {selector}");
-        return Err(UsageError::new(cause, "one rule for them; the first of the file is in force").into());
+        return Err(UsageError::new(cause, "write one rule for them; the first of the file is in force").into());
     }
     let choices = parse_targets(&wanted.targets, coming)?;
     let present = table.rule_for(&selector);
@@ -130,7 +130,7 @@ fn of_wanted(
         Some(rule) if rule.choices == choices => {
             let mark = Mark::Rule(rule.id);
             if marks.get(&mark) != Some(&memo_of(rule)) {
-                let step = step(Kind::Adopt, format!("rule {} is the file's from now on", rule.id));
+                let step = step(Kind::Adopt, format!("this file manages rule {} from now on", rule.id));
                 difference.adopt.push((mark, memo_of(rule), step));
             }
         }
@@ -215,8 +215,8 @@ mod tests {
         WantedRule {
             cgroup: Some(cgroup.to_owned()),
             unit: None,
-            to: None,
-            to_port: None,
+            dst: None,
+            port: None,
             targets: targets.to_owned(),
             existing: false,
         }

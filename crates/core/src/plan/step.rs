@@ -26,21 +26,21 @@ pub struct Step {
 pub enum Kind {
     /// Register an instance.
     Load,
-    /// Put another program behind its name.
+    /// Replace the program behind its name.
     Swap,
     /// Change its parameters.
     Tune,
-    /// Note that it is the file's from now on: it was made by hand, and is as the file wants it.
+    /// Record that the file manages it from now on: it was made by hand and matches the file.
     Adopt,
     /// Set a rule.
     Assign,
-    /// Take a rule out that an earlier file had asked for; live connections keep what they have.
+    /// Remove a rule that an earlier file had asked for; live connections keep what they have.
     Unassign,
-    /// Use an instance again that the guard had taken out of use.
+    /// Enable an instance that the guard has disabled.
     Rearm,
     /// Set the default, or restore the one before.
     Default,
-    /// Take an instance out that an earlier file had asked for; its sockets move to the default of their namespace.
+    /// Unload an instance that an earlier file had asked for; its sockets move to the default of their namespace.
     Unload,
 }
 

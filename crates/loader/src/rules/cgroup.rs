@@ -31,7 +31,7 @@ impl CgroupPath {
             Err(Error::Request { cause: format!("{text:?} is not a cgroup path"), remedy: hint.to_owned() })
         };
         if !text.starts_with('/') {
-            return wrong("a path from the root of the tree, such as /system.slice/nginx.service");
+            return wrong("write a path from the root of the tree, such as /system.slice/nginx.service");
         }
         let components: Vec<&str> = text.split('/').filter(|component| !component.is_empty()).collect();
         if components.iter().any(|component| matches!(*component, "." | "..")) {
@@ -41,7 +41,9 @@ impl CgroupPath {
             return wrong("a name has at most 255 bytes");
         }
         if components.len() > RULE_CGROUP_DEPTH as usize {
-            return wrong(&format!("at most {RULE_CGROUP_DEPTH} levels: a rule for a cgroup above covers those below"));
+            return wrong(&format!(
+                "use at most {RULE_CGROUP_DEPTH} levels: a rule for a parent cgroup covers those below"
+            ));
         }
         Ok(Self(format!("/{}", components.join("/"))))
     }
@@ -97,7 +99,7 @@ impl CgroupTree {
                 remedy: "mount -t cgroup2 none /sys/fs/cgroup".to_owned(),
             },
             Some(folder) => Error::Host {
-                cause: format!("{} is not the root of the cgroup tree but a part of it", folder.display()),
+                cause: format!("{} is only a part of the cgroup tree", folder.display()),
                 remedy: "run ccctl on the host, not in a container".to_owned(),
             },
         })
@@ -151,7 +153,7 @@ impl CgroupTree {
             parent.push(component);
         }
         let siblings: Vec<String> = folders_in(&parent).filter_map(|folder| name_of(&folder)).collect();
-        let tip = "--absent-ok if it is to come later";
+        let tip = "use --absent-ok if it will exist later";
         let hint = match closest(missing, siblings.iter().map(String::as_str)) {
             Some(similar) => {
                 let above = parent.strip_prefix(&self.mount).unwrap_or(Path::new(""));
@@ -168,9 +170,9 @@ impl CgroupTree {
         let text =
             fs::read_to_string(format!("/proc/{pid}/cgroup")).map_err(|_| unknown("ps -e lists them".to_owned()))?;
         let path = text.lines().find_map(|line| line.strip_prefix("0::"));
-        let path = path.ok_or_else(|| unknown("it is in no cgroup of version 2".to_owned()))?;
+        let path = path.ok_or_else(|| unknown("it is not in a cgroup of version 2".to_owned()))?;
         if path.ends_with(" (deleted)") {
-            return Err(unknown(format!("its cgroup {path} has been removed: start it anew")));
+            return Err(unknown(format!("its cgroup {path} has been removed: restart the process")));
         }
         if path.starts_with("/..") {
             return Err(unknown("its cgroup is outside of this cgroup namespace: run ccctl on the host".to_owned()));

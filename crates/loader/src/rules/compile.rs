@@ -173,8 +173,8 @@ impl Compiled {
             return Ok(());
         }
         Err(Error::Host {
-            cause: format!("rules are nested so deeply that a connection would look at {RULE_SEARCH_STEPS} sets"),
-            remedy: "fewer prefixes within prefixes".to_owned(),
+            cause: format!("rules are nested too deeply: a connection would search {RULE_SEARCH_STEPS} sets"),
+            remedy: "use fewer nested prefixes".to_owned(),
         })
     }
 }

@@ -68,8 +68,8 @@ impl Installed {
         let found = installed.header.format;
         if found != RULES_FORMAT {
             return Err(Error::Host {
-                cause: format!("the rules in the kernel are of format {found}, this ccctl knows {RULES_FORMAT}"),
-                remedy: format!("ccctl unassign --all with the ccctl that set them, or rm {}", path.display()),
+                cause: format!("the rules in the kernel have format {found}, but this ccctl reads {RULES_FORMAT}"),
+                remedy: format!("run ccctl unassign --all with the ccctl that set them, or rm {}", path.display()),
             });
         }
         Ok(installed)
@@ -94,7 +94,7 @@ impl Installed {
         for index in 1..=self.header.rules {
             let record: record::rule = self.element("rules", index)?;
             let unreadable =
-                || Error::kernel(format!("read rule {}", record.id), std::io::Error::other("it makes no sense"));
+                || Error::kernel(format!("read rule {}", record.id), std::io::Error::other("its contents are invalid"));
             rules.push(rule_of(&record, &paths).ok_or_else(unreadable)?);
         }
         Ok(RuleTable::of_parts(rules, self.header.next_id))

@@ -118,7 +118,7 @@ impl RuleIterator {
     fn number(&self, map: &str, key: &[u8]) -> Result<Option<u64>> {
         let map = self.object.maps().find(|candidate| candidate.name() == map);
         let value = map.map(|map| map.lookup(key, MapFlags::ANY)).transpose();
-        let value = value.map_err(|error| Error::libbpf("read what the iterator counted", &error))?.flatten();
+        let value = value.map_err(|error| Error::libbpf("read the iterator's counts", &error))?.flatten();
         Ok(value.and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes))
     }
 }

@@ -42,6 +42,7 @@ use crate::check::{Check, Status};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
 use crate::marks::{self, Mark};
+use crate::sockets::{SocketFilter, SocketReader};
 use live::RuleSocket;
 use sockops::Sockops;
 pub(crate) use target::{parse_choices, Names};
@@ -113,6 +114,40 @@ pub fn assign(lock: &Lock, request: &AssignRequest<'_>) -> Result<Assigned> {
         if unchanged && !request.existing { Moved::default() } else { assignment().replace(lock, &table, live)? };
     let rule = rule_named(&read_rules()?, id)?.clone();
     Ok(Assigned { rule, before, absent, moved })
+}
+
+/// What [`assign`] would do. Of live sockets it counts those in the cgroup with this peer and port: at most so many would be
+/// moved.
+pub fn preview_assign(request: &AssignRequest<'_>) -> Result<Assigned> {
+    let names = Names::now()?;
+    let choices = parse_choices(request.targets, &names)?;
+    let absent = absent_names(&choices, &names);
+    let mut table = read_rules()?;
+    let (id, before) = table.put(request.selector.clone(), choices, now_ns())?;
+    let mut moved = Moved::default();
+    let Selector { cgroup, to, to_port } = &request.selector;
+    if request.existing && CgroupTree::find()?.has(cgroup) {
+        let filter = SocketFilter {
+            cgroup: Some(cgroup.to_string().into()),
+            destination: *to,
+            port: *to_port,
+            ..SocketFilter::default()
+        };
+        moved.unreadable = SocketReader::new(&filter)?.each(|_, _| moved.found += 1)?;
+    }
+    Ok(Assigned { rule: rule_named(&table, id)?.clone(), before, absent, moved })
+}
+
+/// What [`unassign`] would remove, or [`remove_all`] without an id, and how many live sockets have met those rules.
+pub fn preview_unassign(id: Option<u32>) -> Result<(Vec<Rule>, Moved)> {
+    let table = read_rules()?;
+    let rules = match id {
+        Some(id) => vec![rule_named(&table, id)?.clone()],
+        None => table.rules().to_vec(),
+    };
+    let usage = rule_usage()?;
+    let found = rules.iter().filter_map(|rule| usage.get(&rule.id)).sum();
+    Ok((rules, Moved { found, ..Moved::default() }))
 }
 
 /// Puts these rules into force in place of all others, at one instant. Selectors that had a rule keep its id.

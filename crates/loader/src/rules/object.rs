@@ -79,14 +79,14 @@ fn load_error(what: &str, error: &libbpf_rs::Error, log: &str) -> Error {
     // What libbpf puts in the place of fields that the kernel does not have.
     if log.contains("CO-RE relocation") || log.contains("unknown func") || log.contains("invalid func unknown") {
         return Error::Host {
-            cause: "this kernel cannot do rules: its BPF lacks what they are made of".to_owned(),
-            remedy: "Linux 6.1 or newer".to_owned(),
+            cause: "this kernel does not support rules: it lacks BPF features".to_owned(),
+            remedy: "use Linux 6.1 or newer".to_owned(),
         };
     }
     let written = write_log("rules", log);
     if refused {
         let cause = last_words(log, &error.to_string());
-        let remedy = "report it with the log: these programs come with ccctl".to_owned();
+        let remedy = "report it with the log: these programs are part of ccctl".to_owned();
         return Error::Refused { object: what.to_owned(), cause, remedy, log: written };
     }
     Error::libbpf(format!("load {what} ({})", log.lines().last().unwrap_or_default()), error)

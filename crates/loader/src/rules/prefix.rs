@@ -107,7 +107,7 @@ impl FromStr for Prefix {
         let wrong = |remedy: String| Error::Request { cause: format!("{text:?} is not an address prefix"), remedy };
         let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
         let mut address: IpAddr =
-            address.parse().map_err(|_| wrong("10.0.0.0/8, fd00::/8, or a single address".to_owned()))?;
+            address.parse().map_err(|_| wrong("write 10.0.0.0/8, fd00::/8, or a single address".to_owned()))?;
         let most = width(address);
         let mut bits = match bits {
             None => most,
@@ -115,7 +115,7 @@ impl FromStr for Prefix {
                 .parse()
                 .ok()
                 .filter(|bits| *bits <= most && !text.ends_with("/+"))
-                .ok_or_else(|| wrong(format!("a length of 0 to {most} after the slash")))?,
+                .ok_or_else(|| wrong(format!("write a length of 0 to {most} after the slash")))?,
         };
         if address.to_canonical() != address && bits >= MAPPED_BITS {
             (address, bits) = (address.to_canonical(), bits - MAPPED_BITS);

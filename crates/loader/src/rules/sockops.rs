@@ -106,7 +106,7 @@ fn attach(object: &Object) -> Result<()> {
     let mut link = attached.map_err(|error| match error.kind() {
         libbpf_rs::ErrorKind::PermissionDenied => Error::Host {
             cause: "the root of the cgroup tree takes no further sockops program".to_owned(),
-            remedy: "something has attached one for itself alone: bpftool cgroup show shows it".to_owned(),
+            remedy: "another program is attached exclusively: bpftool cgroup show shows it".to_owned(),
         },
         _ => Error::libbpf(format!("attach the rules to {}", tree.mount().display()), &error),
     })?;

@@ -102,8 +102,8 @@ impl RuleTable {
             return Ok(());
         }
         Err(Error::Request {
-            cause: format!("there would be {count} rules, and {MOST_RULES} are the most"),
-            remedy: "a rule for a cgroup above, instead of many for those below".to_owned(),
+            cause: format!("there would be {count} rules: the limit is {MOST_RULES}"),
+            remedy: "use one rule for a parent cgroup instead of many for those below".to_owned(),
         })
     }
 
@@ -230,7 +230,7 @@ mod tests {
             table.put(selector(&format!("/{number}")), reno(), 1).expect("room");
         }
         let error = table.put(selector("/more"), reno(), 1).expect_err("there is no room");
-        assert_eq!(error.to_string(), "there would be 16001 rules, and 16000 are the most");
+        assert_eq!(error.to_string(), "there would be 16001 rules: the limit is 16000");
         table.put(selector("/7"), vec![choice(&["cubic"], 1)], 2).expect("it is there already");
         assert!(table.remove(8).is_some() && table.rule_for(&selector("/7")).is_none());
         assert_eq!(table.put(selector("/more"), reno(), 3).expect("room").0, 16_001);

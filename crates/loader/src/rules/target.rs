@@ -65,26 +65,29 @@ impl Names {
 }
 
 fn wrong(text: &str, hint: impl Into<String>) -> Error {
-    Error::Request { cause: format!("{text:?} does not say what connections get"), remedy: hint.into() }
+    Error::Request { cause: format!("{text:?} is not a valid target"), remedy: hint.into() }
 }
 
 /// Choices from words, with the names that the kernel knows them by.
 pub(crate) fn parse_choices(text: &str, names: &Names) -> Result<Vec<Choice>> {
     let words: Vec<&str> = text.split(',').collect();
     if words.len() > RULE_CHOICES as usize {
-        return Err(wrong(text, format!("at most {RULE_CHOICES} alternatives")));
+        return Err(wrong(text, format!("use at most {RULE_CHOICES} alternatives")));
     }
     let weighted = words.iter().filter(|word| word.contains('=')).count();
     if words.len() > 1 && weighted < words.len() {
         let bare: Vec<&str> = words.iter().map(|word| word.split('=').next().unwrap_or_default()).collect();
         let (split, list) = (format!("{}=50", bare.join("=50,")), bare.join("|"));
-        return Err(wrong(text, format!("a weight for each ({split}), or one after the other ({list})")));
+        return Err(wrong(
+            text,
+            format!("write a weight for each ({split}), or a list in order of preference ({list})"),
+        ));
     }
     let mut choices: Vec<Choice> = Vec::new();
     for word in &words {
         let choice = parse_choice(word, words.len() > 1, names)?;
         if choices.iter().any(|known| known.names[0] == choice.names[0]) {
-            return Err(wrong(text, format!("{} once, with the sum of the weights", choice.names[0])));
+            return Err(wrong(text, format!("write {} once, with the sum of the weights", choice.names[0])));
         }
         choices.push(choice);
     }
@@ -98,7 +101,7 @@ fn parse_choice(word: &str, weighted: bool, names: &Names) -> Result<Choice> {
     };
     let members: Vec<&str> = list.split('|').collect();
     if members.len() > RULE_FALLBACKS as usize {
-        return Err(wrong(word, format!("at most {RULE_FALLBACKS} names, one after the other")));
+        return Err(wrong(word, format!("use at most {RULE_FALLBACKS} names in a list")));
     }
     if members.iter().any(|member| member.is_empty()) {
         return Err(wrong(word, "ALGORITHM, ALGORITHM|FALLBACK, or ALGORITHM=WEIGHT,OTHER=WEIGHT"));
@@ -120,7 +123,7 @@ fn parse_choice(word: &str, weighted: bool, names: &Names) -> Result<Choice> {
 
 fn parse_weight(word: &str, weight: &str) -> Result<u32> {
     let parsed = weight.parse().ok().filter(|weight| (1..=MOST_WEIGHT).contains(weight));
-    parsed.ok_or_else(|| wrong(word, format!("a weight of 1 to {MOST_WEIGHT} after =")))
+    parsed.ok_or_else(|| wrong(word, format!("write a weight of 1 to {MOST_WEIGHT} after =")))
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ pub fn is_unit_name(word: &str) -> bool {
 pub fn cgroup_of_unit(tree: &CgroupTree, unit: &str) -> Result<CgroupPath> {
     let name = if KINDS.iter().any(|kind| unit.ends_with(kind)) { unit.to_owned() } else { format!("{unit}.service") };
     if !is_unit_name(&name) {
-        return Err(unknown(unit, "a name such as nginx.service".to_owned()));
+        return Err(unknown(unit, "use a name such as nginx.service".to_owned()));
     }
     if Path::new(SYSTEMD_RUNS).is_dir() {
         return ask_systemd(&name);
@@ -38,14 +38,14 @@ pub fn cgroup_of_unit(tree: &CgroupTree, unit: &str) -> Result<CgroupPath> {
                 &name,
                 match closest(&name, names.iter().map(String::as_str)) {
                     Some(similar) => format!("did you mean {similar}?"),
-                    None => format!("no folder below {} has this name; or --cgroup /PATH", tree.mount().display()),
+                    None => format!("no folder below {} has this name; use --cgroup /PATH", tree.mount().display()),
                 },
             ))
         }
         several => Err(Error::Unknown {
             kind: "single cgroup of unit",
             name,
-            hint: format!("--cgroup with one of {}", list(several)),
+            hint: format!("use --cgroup with one of {}", list(several)),
         }),
     }
 }
@@ -85,7 +85,7 @@ fn cgroup_of_properties(unit: &str, properties: &str) -> Result<CgroupPath> {
     match property("Slice") {
         Some(slice) => CgroupPath::parse(&format!("{}/{unit}", path_of_slice(slice))),
         None if unit.strip_suffix(".slice").is_some() => CgroupPath::parse(&path_of_slice(unit)),
-        None => Err(unknown(unit, "it has no cgroup now: start it first".to_owned())),
+        None => Err(unknown(unit, "it has no cgroup at the moment: start it first".to_owned())),
     }
 }
 

@@ -180,7 +180,7 @@ fn none_found(query: &SocketQuery) -> Error {
         SocketQuery::Process(pid) => (format!("process {pid}"), "ss -tap shows sockets with their processes"),
         SocketQuery::Addresses { source, destination } => {
             let to = destination.map(|destination| format!(" -> {destination}")).unwrap_or_default();
-            (format!("{source}{to}"), "ss -ta shows sockets; --src is the end on this host")
+            (format!("{source}{to}"), "ss -ta shows sockets; --src is the local address")
         }
     };
     Error::Unknown { kind: "TCP socket of", name, hint: hint.to_owned() }
@@ -248,7 +248,7 @@ fn met(assignment: &rule_assignment) -> Met {
 
 fn refusal(error: i32) -> String {
     match nix::errno::Errno::from_raw(-error) {
-        nix::errno::Errno::ENOENT => "the kernel had no algorithm of this name".to_owned(),
+        nix::errno::Errno::ENOENT => "the kernel had no algorithm with this name".to_owned(),
         nix::errno::Errno::EPERM => "its route names an algorithm (ip route ... congctl lock)".to_owned(),
         _ => reason(error),
     }

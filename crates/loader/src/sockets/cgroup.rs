@@ -30,7 +30,7 @@ fn root_in(mounts: &str) -> Option<PathBuf> {
 pub fn cgroup_id(path: &Path) -> Result<u64> {
     let root = root()?;
     if path.components().any(|component| component == Component::ParentDir) {
-        let cause = format!("{} is not a path of a cgroup", path.display());
+        let cause = format!("{} is not a cgroup path", path.display());
         return Err(Error::Request { cause, remedy: "write the path without ..".to_owned() });
     }
     let folder = match path.strip_prefix("/") {
@@ -44,7 +44,7 @@ pub fn cgroup_id(path: &Path) -> Result<u64> {
         _ => Err(Error::Unknown {
             kind: "cgroup",
             name: path.display().to_string(),
-            hint: format!("a path below {}, as systemd-cgls and /proc/PID/cgroup show it", root.display()),
+            hint: format!("use a path below {}, as systemd-cgls and /proc/PID/cgroup show it", root.display()),
         }),
     }
 }

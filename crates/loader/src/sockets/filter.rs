@@ -9,6 +9,7 @@ use super::cgroup::cgroup_id;
 use super::raw::socket_query;
 use crate::error::{Error, Result};
 use crate::netns::{Namespace, NamespaceScan};
+use crate::rules::Prefix;
 use crate::sys;
 
 /// Which sockets: those for which all that is set holds. The default is all.
@@ -22,12 +23,12 @@ pub struct SocketFilter {
     pub pid: Option<u32>,
     /// Port of either end.
     pub port: Option<u16>,
-    /// Local address; that of IPv4 also stands for its form in IPv6 sockets.
-    pub source: Option<IpAddr>,
+    /// Local address or prefix; one of IPv4 also stands for its form in IPv6 sockets.
+    pub source: Option<Prefix>,
     /// Local port.
     pub source_port: Option<u16>,
-    /// Remote address.
-    pub destination: Option<IpAddr>,
+    /// Remote address or prefix.
+    pub destination: Option<Prefix>,
     /// Remote port.
     pub destination_port: Option<u16>,
     /// In one of these states; empty: any.
@@ -114,8 +115,8 @@ impl SocketFilter {
             port: self.port.unwrap_or_default(),
             source_port: self.source_port.unwrap_or_default(),
             destination_port: self.destination_port.unwrap_or_default(),
-            by_source: u8::from(self.source.is_some()),
-            by_destination: u8::from(self.destination.is_some()),
+            source_mask: self.source.map(mask).unwrap_or_default(),
+            destination_mask: self.destination.map(mask).unwrap_or_default(),
             source: self.source.map(octets).unwrap_or_default(),
             destination: self.destination.map(octets).unwrap_or_default(),
             ..socket_query::default()
@@ -139,11 +140,18 @@ impl SocketFilter {
 }
 
 /// As IPv6 sockets write it.
-fn octets(address: IpAddr) -> [u8; 16] {
-    match address {
+fn octets(prefix: Prefix) -> [u8; 16] {
+    match prefix.address() {
         IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
         IpAddr::V6(address) => address.octets(),
     }
+}
+
+/// Those of the bits that must be the same
+fn mask(prefix: Prefix) -> [u8; 16] {
+    let mapped_bits = if prefix.address().is_ipv4() { 96 } else { 0 };
+    let bits = mapped_bits + u32::from(prefix.bits());
+    u128::MAX.checked_shl(128 - bits).unwrap_or(0).to_be_bytes()
 }
 
 fn require_process(pid: u32) -> Result<u32> {
@@ -177,7 +185,12 @@ mod tests {
         let filter = SocketFilter { source, states: vec![SocketState::Listen], ..SocketFilter::default() };
         let query = filter.query("").expect("there is nothing to look up");
         assert_eq!(query.source, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 1, 2, 3]);
-        assert_eq!((query.by_source, query.by_destination, query.states), (1, 0, 1 << 10));
+        assert_eq!((query.source_mask, query.destination_mask, query.states), ([255; 16], [0; 16], 1 << 10));
+        let destination = Some("2001:db8::/33".parse().expect("a prefix"));
+        let filter = SocketFilter { source: Some("10.0.0.0/9".parse().expect("a prefix")), destination, ..filter };
+        let query = filter.query("").expect("there is nothing to look up");
+        assert_eq!(query.source_mask[11..], [255, 255, 0x80, 0, 0]);
+        assert_eq!(query.destination_mask[..6], [255, 255, 255, 255, 0x80, 0]);
     }
 
     #[test]

@@ -3,15 +3,16 @@
 
 use std::time::{Duration, Instant};
 
+use libbpf_rs::Link;
+
 use super::filter::SocketFilter;
-use super::iterator::{SocketIterator, SocketProgramName, SocketSamples};
+use super::iterator::{samples_in, SocketIterator, SocketProgramName, SocketSamples, SAMPLES, SAMPLES_AMONG_ALL};
 use super::raw::{socket_detail, socket_sample};
 use super::record::SocketRecord;
 use crate::error::{Error, Result};
 use crate::netns::NamespaceScan;
 
 const FOLLOW: SocketProgramName<socket_detail> = SocketProgramName::new("follow");
-const SAMPLES: &str = "samples";
 /// Namespaces are looked for among all processes, which takes its time.
 const SCAN_EVERY: Duration = Duration::from_secs(1);
 
@@ -28,10 +29,18 @@ pub struct SocketSample {
     pub rtt_variation: Duration,
 }
 
+/// How the followed sockets are gone over.
+enum Samples {
+    /// By themselves, in all namespaces together.
+    Followed(SocketSamples),
+    /// Among all sockets, one namespace after the other: some kernels refuse the iterator over socket storage even to root.
+    AmongAll(Link),
+}
+
 /// Finds sockets by a filter and samples those that it has found, in all namespaces together.
 pub struct SocketFollower {
     iterator: SocketIterator<socket_detail>,
-    samples: SocketSamples,
+    samples: Samples,
     filter: SocketFilter,
     scan: NamespaceScan,
     scanned: Instant,
@@ -41,8 +50,18 @@ impl SocketFollower {
     /// Loads it; nothing is followed yet.
     pub fn new(filter: &SocketFilter) -> Result<Self> {
         let scan = filter.scan()?;
-        let iterator = SocketIterator::with(&FOLLOW, &[SAMPLES], filter, "")?;
-        let samples = iterator.samples()?;
+        let (iterator, samples) = match SocketIterator::with(&FOLLOW, &[SAMPLES], filter, "") {
+            Err(Error::Host { .. }) => {
+                let iterator = SocketIterator::with(&FOLLOW, &[SAMPLES_AMONG_ALL], filter, "")?;
+                let link = iterator.samples_among_all()?;
+                (iterator, Samples::AmongAll(link))
+            }
+            loaded => {
+                let iterator = loaded?;
+                let samples = iterator.samples()?;
+                (iterator, Samples::Followed(samples))
+            }
+        };
         Ok(Self { iterator, samples, filter: filter.clone(), scan, scanned: Instant::now() })
     }
 
@@ -71,13 +90,28 @@ impl SocketFollower {
 
     /// Tells how each followed socket is now.
     pub fn sample(&self, mut tell: impl FnMut(&SocketSample)) -> Result<()> {
-        self.samples.each(|raw: socket_sample| {
-            tell(&SocketSample {
-                time: Duration::from_nanos(raw.time_ns),
-                record: SocketRecord(raw.detail),
-                snd_una: raw.detail.stats.snd_una,
-                rtt_variation: Duration::from_micros((raw.detail.stats.mdev_us >> 2).into()),
-            });
-        })
+        let mut tell = |raw: socket_sample| tell(&SocketSample::from(raw));
+        match &self.samples {
+            Samples::Followed(samples) => samples.each(tell),
+            Samples::AmongAll(link) => self.scan.found.iter().try_for_each(|namespace| {
+                match samples_in(link, namespace) {
+                    Ok(samples) => samples.into_iter().for_each(&mut tell),
+                    Err(Error::Gone { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+                Ok(())
+            }),
+        }
+    }
+}
+
+impl From<socket_sample> for SocketSample {
+    fn from(raw: socket_sample) -> Self {
+        Self {
+            time: Duration::from_nanos(raw.time_ns),
+            record: SocketRecord(raw.detail),
+            snd_una: raw.detail.stats.snd_una,
+            rtt_variation: Duration::from_micros((raw.detail.stats.mdev_us >> 2).into()),
+        }
     }
 }

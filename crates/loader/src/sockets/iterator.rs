@@ -42,8 +42,12 @@ const MAPS_OF_ONE: [(&str, &str); 6] = [
     ("rated", "rates"),
     ("followed", "follow"),
 ];
+/// Of a program that the kernel refused before its verifier looked at it.
+const NOTHING_VERIFIED: &str = "processed 0 insns";
 /// Goes over the sockets that `follow` has met.
-const SAMPLES: &str = "samples";
+pub(super) const SAMPLES: &str = "samples";
+/// Goes over all sockets of a namespace for these.
+pub(super) const SAMPLES_AMONG_ALL: &str = "samples_among_all";
 const FOLLOWED: &str = "followed";
 
 /// An iterator over TCP sockets; opened once in each namespace.
@@ -105,6 +109,11 @@ impl<T: Pod + Send> SocketIterator<T> {
             .map_err(|error| Error::libbpf(format!("attach the iterator {SAMPLES}"), &error))
     }
 
+    /// The iterator that finds them among all.
+    pub(super) fn samples_among_all(&self) -> Result<Link> {
+        attach(&self.object, SAMPLES_AMONG_ALL)
+    }
+
     /// Runs it over the sockets of a namespace; `tell` gets some of them at a time.
     pub(crate) fn each(&self, namespace: &Namespace, mut tell: impl FnMut(T) + Send) -> Result<()> {
         namespace.run(|| read_all(&self.link, |bytes| values_of(bytes).for_each(&mut tell)))
@@ -136,6 +145,13 @@ impl SocketSamples {
     }
 }
 
+/// What `samples_among_all` finds in a namespace.
+pub(super) fn samples_in<T: Pod + Send>(link: &Link, namespace: &Namespace) -> Result<Vec<T>> {
+    let mut samples = Vec::new();
+    namespace.run(|| read_all(link, |bytes| samples.extend(values_of::<T>(bytes))))?;
+    Ok(samples)
+}
+
 /// Who has which socket open: `owners` by itself.
 pub(super) fn each_owner<T: Pod>(tell: impl FnMut(T)) -> Result<()> {
     let object = load(&socket_query::default(), &[OWNERS], &[])?;
@@ -147,7 +163,7 @@ pub(super) fn each_owner<T: Pod>(tell: impl FnMut(T)) -> Result<()> {
 fn load(query: &socket_query, programs: &[&str], maps: &[(&str, &MapHandle)]) -> Result<Object> {
     let (result, log) = sys::with_log(|| prepare(query, programs, maps)?.load());
     result.map_err(|error| {
-        if log.contains("PROG LOAD LOG") {
+        if log.contains("PROG LOAD LOG") && !log.contains(NOTHING_VERIFIED) {
             let cause = std::io::Error::other(last_words(&log, &error.to_string()));
             return Error::kernel("verify the socket iterator", cause);
         }

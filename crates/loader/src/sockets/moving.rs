@@ -20,12 +20,12 @@ pub(crate) const MOST_PASSES: usize = 10;
 /// The answer of `bpf_setsockopt` in words.
 pub(crate) fn reason(error: i32) -> String {
     match nix::errno::Errno::from_raw(-error) {
-        nix::errno::Errno::ENOENT => "the algorithm is gone".to_owned(),
+        nix::errno::Errno::ENOENT => "the algorithm no longer exists".to_owned(),
         nix::errno::Errno::EPERM => {
             "its namespace may not use this algorithm (tcp_allowed_congestion_control)".to_owned()
         }
-        nix::errno::Errno::EBUSY => "the socket is changing its algorithm just now".to_owned(),
-        _ if error == -524 => "cdg cannot be chosen from BPF".to_owned(), // ENOTSUPP, not in errno.h
+        nix::errno::Errno::EBUSY => "the socket is changing its algorithm at the moment".to_owned(),
+        _ if error == -524 => "BPF programs cannot select cdg".to_owned(), // ENOTSUPP, not in errno.h
         errno => errno.desc().to_owned(),
     }
 }

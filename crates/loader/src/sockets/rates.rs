@@ -22,20 +22,20 @@ pub struct AlgorithmRates {
     pub map_id: u32,
     /// All, listening ones included.
     pub sockets: u64,
-    /// Without these.
-    pub connections: u64,
     /// Bytes acknowledged since the last look; from the first one: since the connections began.
     pub acked_bytes: u64,
     /// Segments with data sent, likewise.
     pub data_segments: u64,
     /// Of these, retransmissions.
     pub retransmits_pkts: u64,
-    /// Windows of all connections together.
-    pub cwnd_pkts: u64,
-    /// Connections with an RTT.
-    pub measured: u64,
-    /// Smoothed RTTs of these together.
-    pub srtt_us: u64,
+    /// Connections with data of theirs acknowledged since the last look.
+    pub senders: u64,
+    /// Packets acknowledged of these, likewise.
+    pub acked_pkts: u64,
+    /// Windows of these at this look, each times its packets acknowledged.
+    pub acked_cwnd: u64,
+    /// Smoothed RTTs of these at this look, likewise.
+    pub acked_srtt_us: u64,
     /// Connections with a window or threshold that no algorithm can mean.
     pub impossible: u64,
 }
@@ -79,13 +79,13 @@ fn rates(key: &socket_totals_key, value: &socket_rates) -> AlgorithmRates {
         algorithm: c_text(&key.algorithm),
         map_id: key.map_id,
         sockets: value.sockets,
-        connections: value.connections,
         acked_bytes: value.acked_bytes,
         data_segments: value.data_segments,
         retransmits_pkts: value.retransmits_pkts,
-        cwnd_pkts: value.cwnd_pkts,
-        measured: value.measured,
-        srtt_us: value.srtt_us,
+        senders: value.senders,
+        acked_pkts: value.acked_pkts,
+        acked_cwnd: value.acked_cwnd,
+        acked_srtt_us: value.acked_srtt_us,
         impossible: value.impossible,
     }
 }

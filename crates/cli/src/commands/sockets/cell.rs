@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 
 use ccctl_catalog::is_impossible_window;
 
+use crate::commands::headings;
+
 use ccctl_core::operations::{state_text, Column, Socket, Transport};
 
 const NOTHING: &str = "-";
@@ -12,22 +14,22 @@ const NOTHING: &str = "-";
 /// Name and unit of a column.
 pub fn header(column: Column) -> &'static str {
     match column {
-        Column::State => "STATE",
-        Column::Source => "SOURCE",
-        Column::Destination => "DESTINATION",
-        Column::Algorithm => "ALGORITHM",
-        Column::Process => "PROCESS",
-        Column::Cgroup => "CGROUP",
-        Column::Cwnd => "CWND PKTS",
-        Column::Ssthresh => "SSTHRESH PKTS",
-        Column::Srtt => "SRTT MS",
+        Column::State => headings::STATE.full,
+        Column::Source => headings::SOURCE.full,
+        Column::Destination => headings::DESTINATION.full,
+        Column::Algorithm => headings::ALGORITHM.full,
+        Column::Process => headings::PROCESS.full,
+        Column::Cgroup => headings::CGROUP.full,
+        Column::Cwnd => headings::CWND.full,
+        Column::Ssthresh => headings::SSTHRESH.full,
+        Column::Srtt => headings::SRTT.full,
         Column::MinRtt => "MIN RTT MS",
         Column::Rate => "RATE MBIT/S",
-        Column::Retransmits => "RETRANS PKTS",
+        Column::Retransmits => headings::RETRANSMITS.full,
         Column::InFlight => "IN FLIGHT BYTES",
         Column::Unsent => "UNSENT BYTES",
         Column::Recovery => "RECOVERY",
-        Column::Netns => "NETNS",
+        Column::Netns => headings::NETNS.full,
         Column::Cookie => "COOKIE",
         Column::AlgorithmState => "ALGORITHM'S STATE",
     }

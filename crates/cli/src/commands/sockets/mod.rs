@@ -29,16 +29,16 @@ const USUAL: [Column; 11] = [
 
 pub fn run(arguments: &Sockets) -> anyhow::Result<Exit> {
     let columns = columns(arguments);
-    let shows = |column| arguments.output.json || columns.contains(&column) || arguments.sort == Some(column);
+    let shows =
+        |column| arguments.view.output.json || columns.contains(&column) || arguments.request.sort == Some(column);
     let request = operations::Sockets {
-        filter: arguments.selection.filter(arguments.instance.as_deref()),
-        sort: arguments.sort,
-        limit: arguments.limit,
+        filter: arguments.request.filter.with_process(),
         without_owners: !shows(Column::Process),
         without_algorithm_state: !shows(Column::AlgorithmState),
+        ..arguments.request.clone()
     };
     let streams = request.sort.is_none() && nix::unistd::geteuid().is_root();
-    match (arguments.output.json, streams) {
+    match (arguments.view.output.json, streams) {
         (true, true) => stream_json(&request)?,
         (true, false) => output::json(&client::ask(&request)?)?,
         (false, true) => stream_table(&request, columns)?,
@@ -73,7 +73,7 @@ fn stream_table(request: &operations::Sockets, columns: Vec<Column>) -> anyhow::
 }
 
 fn print_unreadable(unreadable: &[String]) -> anyhow::Result<()> {
-    unreadable.iter().try_for_each(|reason| output::line(&format!("not looked at: {reason}")))
+    unreadable.iter().try_for_each(|reason| output::line(&format!("not examined: {reason}")))
 }
 
 /// The same JSON as that of the whole answer, written as it comes.
@@ -81,11 +81,19 @@ fn stream_json(request: &operations::Sockets) -> anyhow::Result<()> {
     let mut out = output::JsonWriter(BufWriter::with_capacity(1 << 16, io::stdout()));
     let mut is_begun = false;
     let unreadable = request.each(|socket| {
-        out.write_all(if is_begun { b",\n" } else { b"{\n  \"sockets\": [\n" })?;
+        if is_begun {
+            out.write_all(b",\n")?;
+        } else {
+            write!(out, "{{\n  \"json_version\": {},\n  \"sockets\": [\n", output::JSON_VERSION)?;
+        }
         is_begun = true;
         write_entry(&mut out, &socket)
     })?;
-    out.write_all(if is_begun { b"\n  ],\n" } else { b"{\n  \"sockets\": [],\n" })?;
+    if is_begun {
+        out.write_all(b"\n  ],\n")?;
+    } else {
+        write!(out, "{{\n  \"json_version\": {},\n  \"sockets\": [],\n", output::JSON_VERSION)?;
+    }
     writeln!(out, "  \"unreadable\": {}\n}}", serde_json::to_string(&unreadable)?)?;
     out.flush()?;
     Ok(())

@@ -2,8 +2,9 @@
 //! From keys to what they mean.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
-use super::model::Mode;
+use super::model::{Mode, Stage};
 
 /// What a key means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,10 +20,20 @@ pub enum Action {
     Enter,
     Back,
     Sort,
+    SortBy(char),
     Direction,
     Filter,
+    SendersOnly,
+    Tree,
+    Columns,
     Mark,
     Migrate,
+    Load,
+    Swap,
+    Tune,
+    Assign,
+    Rearm,
+    Write,
     Pause,
     Clock,
     Help,
@@ -30,24 +41,41 @@ pub enum Action {
     No,
     Erase,
     Character(char),
+    /// At this column and row of the screen.
+    Click(u16, u16),
 }
 
 /// What `ccctl top` says of its keys.
-pub const HELP: [(&str, &str); 13] = [
-    ("up down j k", "move; PgUp PgDn Home End further"),
+pub const HELP: [(&str, &str); 25] = [
+    ("up down j k", "move; PgUp PgDn, g G or Home End further"),
     ("Enter", "sockets of the instance; then one socket"),
     ("Esc Backspace", "back; clears a filter first"),
+    ("A to Z", "sort by the column with this letter underlined;"),
+    ("", "again: the other way round"),
     ("s S", "sort by the next column; the other way round"),
     ("", "at one socket: draw the next field, the one before"),
+    ("c", "choose columns; at one socket: clocks and"),
+    ("", "sequence numbers, too"),
     ("/", "filter: instance, address, cgroup, process"),
     ("", "Enter keeps it, Esc clears it"),
-    ("Space", "mark a socket"),
-    ("m", "move marked sockets, or all of the instance,"),
-    ("", "to another one: asks which, and if really"),
-    ("a", "ACK clock on and off (costs a few per cent)"),
-    ("p", "pause"),
+    ("o", "only senders, or all"),
+    ("t", "sockets as a tree by cgroup; Enter folds"),
+    ("Space", "mark a socket, or those of a cgroup"),
+    ("m", "move marked sockets, or all of the instance"),
+    ("l", "load an algorithm"),
+    ("x", "swap the instance: another program, same name"),
+    ("u", "tune the instance: change a parameter"),
+    ("i", "assign an algorithm to the socket's cgroup"),
+    ("r", "re-arm: enable again what the guard disabled"),
+    ("", "all of these ask, and change nothing without y"),
+    ("w", "write this view to a file: CSV or JSON"),
+    ("a p", "ACK clock (costs a few percent); pause"),
+    ("mouse", "wheel: move; click: choose, again: look into"),
     ("q Ctrl-C", "quit"),
 ];
+
+/// What RTT and CWND are, below the keys.
+pub const MEANS: &str = "SRTT, CWND: means of senders, by packets acknowledged";
 
 /// What this key means; None: nothing.
 pub fn action(mode: &Mode, key: KeyEvent) -> Option<Action> {
@@ -58,9 +86,24 @@ pub fn action(mode: &Mode, key: KeyEvent) -> Option<Action> {
         return (key.code == KeyCode::Char('c')).then_some(Action::Quit);
     }
     match mode {
-        Mode::Filter => in_text(key.code),
-        Mode::Asking(question) if question.is_chosen => in_confirmation(key.code),
-        Mode::Normal | Mode::Help | Mode::Asking(_) => moving(key.code).or_else(|| letter(key.code)),
+        Mode::Filter | Mode::Writing(_) => in_text(key.code),
+        Mode::Asking(question) => match question.stage {
+            Stage::Typing(_) => in_text(key.code),
+            Stage::Confirming => in_confirmation(key.code),
+            Stage::Waiting | Stage::Choosing => moving(key.code).or_else(|| letter(key.code)),
+        },
+        Mode::Normal | Mode::Help(_) | Mode::Columns(_) => moving(key.code).or_else(|| letter(key.code)),
+    }
+}
+
+/// What the mouse does; None: nothing. Clicks are for tables: a question is answered with keys.
+pub fn mouse(mode: &Mode, event: MouseEvent) -> Option<Action> {
+    match (event.kind, mode) {
+        (_, Mode::Filter | Mode::Writing(_)) => None,
+        (MouseEventKind::ScrollUp, _) => Some(Action::Up),
+        (MouseEventKind::ScrollDown, _) => Some(Action::Down),
+        (MouseEventKind::Down(MouseButton::Left), Mode::Normal) => Some(Action::Click(event.column, event.row)),
+        _ => None,
     }
 }
 
@@ -91,8 +134,8 @@ fn moving(code: KeyCode) -> Option<Action> {
         KeyCode::Down | KeyCode::Char('j') => Action::Down,
         KeyCode::PageUp => Action::PageUp,
         KeyCode::PageDown => Action::PageDown,
-        KeyCode::Home => Action::First,
-        KeyCode::End => Action::Last,
+        KeyCode::Home | KeyCode::Char('g') => Action::First,
+        KeyCode::End | KeyCode::Char('G') => Action::Last,
         KeyCode::Enter => Action::Enter,
         KeyCode::Esc | KeyCode::Backspace => Action::Back,
         _ => return None,
@@ -106,10 +149,20 @@ fn letter(code: KeyCode) -> Option<Action> {
         KeyCode::Char('S') => Action::Direction,
         KeyCode::Char('/') => Action::Filter,
         KeyCode::Char(' ') => Action::Mark,
+        KeyCode::Char('o') => Action::SendersOnly,
+        KeyCode::Char('t') => Action::Tree,
+        KeyCode::Char('c') => Action::Columns,
         KeyCode::Char('m') => Action::Migrate,
+        KeyCode::Char('l') => Action::Load,
+        KeyCode::Char('x') => Action::Swap,
+        KeyCode::Char('u') => Action::Tune,
+        KeyCode::Char('i') => Action::Assign,
+        KeyCode::Char('r') => Action::Rearm,
+        KeyCode::Char('w') => Action::Write,
         KeyCode::Char('p') => Action::Pause,
         KeyCode::Char('a') => Action::Clock,
         KeyCode::Char('?') => Action::Help,
+        KeyCode::Char(letter) if letter.is_ascii_uppercase() => Action::SortBy(letter),
         _ => return None,
     })
 }
@@ -133,9 +186,28 @@ mod tests {
     }
 
     #[test]
+    fn capitals_sort_and_g_goes_far() {
+        assert_eq!(pressed(&Mode::Normal, KeyCode::Char('T')), Some(Action::SortBy('T')));
+        assert_eq!(pressed(&Mode::Normal, KeyCode::Char('S')), Some(Action::Direction));
+        assert_eq!(pressed(&Mode::Normal, KeyCode::Char('g')), Some(Action::First));
+        assert_eq!(pressed(&Mode::Normal, KeyCode::Char('G')), Some(Action::Last));
+    }
+
+    #[test]
+    fn the_wheel_moves_and_a_click_is_for_tables() {
+        let event = |kind| MouseEvent { kind, column: 3, row: 7, modifiers: KeyModifiers::NONE };
+        let click = event(MouseEventKind::Down(MouseButton::Left));
+        assert_eq!(mouse(&Mode::Normal, click), Some(Action::Click(3, 7)));
+        assert_eq!(mouse(&Mode::Help(0), click), None);
+        assert_eq!(mouse(&Mode::Help(0), event(MouseEventKind::ScrollDown)), Some(Action::Down));
+        assert_eq!(mouse(&Mode::Filter, event(MouseEventKind::ScrollUp)), None);
+        assert_eq!(mouse(&Mode::Normal, event(MouseEventKind::Moved)), None);
+    }
+
+    #[test]
     fn control_c_always_ends() {
         let key = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
-        for mode in [Mode::Normal, Mode::Filter, Mode::Help] {
+        for mode in [Mode::Normal, Mode::Filter, Mode::Help(0), Mode::Columns(0), Mode::Writing(String::new())] {
             assert_eq!(action(&mode, key), Some(Action::Quit));
         }
     }

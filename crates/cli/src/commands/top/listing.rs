@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::sample::{Counters, InstanceSample, Instances, Kind};
+use super::sample::{Counters, InstanceSample, Instances, Kind, Senders};
 use ccctl_core::operations::Listing;
 
 /// What the names stand for.
@@ -20,16 +20,10 @@ pub struct Found {
     pub sockets: u64,
     /// What they did since the last look.
     pub counters: Counters,
-    /// Without listening sockets.
-    pub connections: u64,
-    /// Windows together.
-    pub cwnd_pkts: u64,
+    /// Those that send.
+    pub senders: Senders,
     /// Connections with a window or threshold that no algorithm can mean.
     pub impossible: u64,
-    /// Connections with an RTT.
-    pub measured: u64,
-    /// RTTs together.
-    pub srtt_us: u64,
 }
 
 impl Known {
@@ -77,13 +71,10 @@ fn row(name: &str, known: &Known, found: &BTreeMap<(String, u32), Found>, has_gr
         if *map_id != program.unwrap_or_default() {
             row.on_old_program += sums.sockets;
         }
-        row.connections += sums.connections;
-        row.cwnd_pkts += sums.cwnd_pkts;
         row.impossible += sums.impossible;
-        row.measured += sums.measured;
-        row.srtt_us += sums.srtt_us;
         if has_grown {
             row.counters.add(sums.counters);
+            row.senders.add(sums.senders);
         }
     }
     row
@@ -101,7 +92,7 @@ mod tests {
 
     fn sums(sockets: u64, acked_bytes: u64) -> Found {
         let counters = Counters { acked_bytes, ..Counters::default() };
-        Found { sockets, counters, connections: sockets, ..Found::default() }
+        Found { sockets, counters, ..Found::default() }
     }
 
     #[test]

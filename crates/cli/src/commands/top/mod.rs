@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ccctl top`: the live screen.
 //!
-//! A worker looks ([`worker`], [`source`]), a model keeps what was seen and what is selected ([`model`]), and drawing
+//! A worker looks ([`worker`], [`source`]), threads change what a reader has said yes to ([`errands`]), a model keeps what was seen and what is selected ([`model`]), and drawing
 //! turns it into cells ([`screen`]). Only [`terminal`], [`taken`] and [`tty`] touch the terminal, and [`ending`] sees to it
 //! that all of it ends.
 
 mod backend;
 mod clock;
 mod ending;
+mod errands;
 mod keys;
 mod listing;
 mod model;
@@ -24,12 +25,12 @@ mod worker;
 use std::io::IsTerminal as _;
 use std::time::Duration;
 
-#[cfg(test)]
 pub use once::Answer;
 
 use crate::arguments::Top;
 use ccctl_console::{Exit, UsageError};
 use clock::ClockChoice;
+use model::Model;
 use sample::Wish;
 use screen::Look;
 use worker::Worker;
@@ -41,7 +42,7 @@ const EVERY_MOST: Duration = Duration::from_secs(3600);
 
 pub fn run(arguments: &Top) -> anyhow::Result<Exit> {
     if !(EVERY_LEAST..=EVERY_MOST).contains(&arguments.every) {
-        return Err(UsageError::new("--every is out of range", "a time from 100ms to 1h").into());
+        return Err(UsageError::new("--every is out of range", "use a time from 100ms to 1h").into());
     }
     let choice = ClockChoice { interfaces: arguments.interfaces.clone(), netns: arguments.netns.clone() };
     if arguments.once {
@@ -50,20 +51,23 @@ pub fn run(arguments: &Top) -> anyhow::Result<Exit> {
     require_screen(arguments.output.json)?;
     let mut source = source::open()?;
     let first = source.look(&Wish::Instances, true)?; // what does not work is said before the screen is taken
+    let mut model = Model::new();
+    model.clock_netns.clone_from(&choice.netns);
+    model.take(first);
     let worker = Worker::new(source, arguments.every, choice);
-    terminal::run(worker, first, arguments.acks, look())
+    terminal::run(worker, model, arguments.acks, look())
 }
 
 fn require_screen(as_json: bool) -> Result<(), UsageError> {
     const REMEDY: &str = "ccctl top --once --json, ccctl sockets --json or ccctl status --json";
     if as_json {
-        return Err(UsageError::new("a live screen is no JSON", REMEDY));
+        return Err(UsageError::new("the live screen cannot print JSON", REMEDY));
     }
     if !std::io::stdout().is_terminal() {
-        return Err(UsageError::new("ccctl top wants a terminal, and stdout is none", REMEDY));
+        return Err(UsageError::new("ccctl top needs a terminal, but stdout is not one", REMEDY));
     }
     if variable("TERM").is_none_or(|term| term == "dumb") {
-        return Err(UsageError::new("this terminal (TERM) cannot show a screen", REMEDY));
+        return Err(UsageError::new("this terminal (TERM) does not support full-screen programs", REMEDY));
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::clock::{ClockChoice, RunningClock};
-use super::model::{kind_text, InstanceColumn, InstanceRow, InstanceTable};
+use super::model::{kind_text, InstanceColumn, InstanceRow, InstanceTable, Key as _};
 use super::sample::{ClockState, Kind, Wish};
 use super::screen::{bit_per_s_text, ms_text, pct_text};
 use super::{source, worker};
@@ -29,7 +29,7 @@ pub struct Answer {
 
 /// What sockets use.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Row {
+pub struct Row {
     /// Kernel name, as in `net.ipv4.tcp_congestion_control`; none for the total.
     congestion_control: Option<String>,
     /// Algorithm, as `ccctl algorithms` lists it; none: built-in, of something else, or unloaded.
@@ -37,6 +37,8 @@ struct Row {
     /// Id of the `struct_ops` map of its program.
     map_id: Option<u32>,
     socket_count: u64,
+    /// Connections with data acknowledged between the two looks: the means are theirs, by packets acknowledged.
+    sender_count: u64,
     sockets_on_old_program: u64,
     throughput_bit_per_s: Option<f64>,
     retransmits_pct: Option<f64>,
@@ -59,7 +61,7 @@ pub fn run(arguments: &Top, choice: &ClockChoice) -> anyhow::Result<Exit> {
     let instances = sample.instances.unwrap_or_default();
     let (elapsed, unreadable, state) = (instances.elapsed, instances.unreadable, instances.clock.clone());
     let mut table = InstanceTable::default();
-    (table.column, table.is_descending) = (InstanceColumn::Name, false);
+    table.columns.sort_by(InstanceColumn::Name);
     table.take(instances);
     let answer = Answer {
         elapsed_s: elapsed.unwrap_or_default().as_secs_f64(),
@@ -79,7 +81,8 @@ pub fn run(arguments: &Top, choice: &ClockChoice) -> anyhow::Result<Exit> {
     Ok(if answer.acks_failed.is_some() { Exit::Partly } else { Exit::Done })
 }
 
-fn row(row: &InstanceRow) -> Row {
+/// In the names and units of `--json`.
+pub fn row(row: &InstanceRow) -> Row {
     let sample = &row.sample;
     Row {
         congestion_control: Some(sample.name.clone()),
@@ -89,6 +92,7 @@ fn row(row: &InstanceRow) -> Row {
         },
         map_id: sample.program,
         socket_count: sample.sockets,
+        sender_count: sample.senders.count,
         sockets_on_old_program: sample.on_old_program,
         throughput_bit_per_s: row.bit_per_s,
         retransmits_pct: row.retransmits_pct,
@@ -100,7 +104,10 @@ fn row(row: &InstanceRow) -> Row {
 }
 
 fn print(table: &InstanceTable, answer: &Answer) -> anyhow::Result<()> {
-    let header = ["NAME", "ALGORITHM", "SOCKETS", "THROUGHPUT", "RETRANS %", "RTT MS", "CWND PKTS", "ACK US"];
+    use InstanceColumn as C;
+    let columns =
+        [C::Name, C::Algorithm, C::Sockets, C::Senders, C::Throughput, C::Retransmits, C::Rtt, C::Cwnd, C::AckTime];
+    let header = columns.map(|column| column.heading().full);
     let cells = |row: &InstanceRow, kind: &str| {
         let mark = if row.sample.impossible > 0 { "!" } else { "" };
         let ack_us = row.sample.ack_time.map(|time| format!("{:.1}", time.as_nanos() as f64 / 1000.0));
@@ -108,10 +115,11 @@ fn print(table: &InstanceTable, answer: &Answer) -> anyhow::Result<()> {
             row.sample.name.clone(),
             kind.to_owned(),
             row.sample.sockets.to_string(),
+            row.sample.senders.count.to_string(),
             bit_per_s_text(row.bit_per_s),
             pct_text(row.retransmits_pct),
             ms_text(row.rtt_us),
-            row.cwnd_pkts.map_or("-".to_owned(), |pkts| format!("{pkts:.1}{mark}")),
+            row.cwnd_pkts.map_or("-".to_owned(), |pkts| format!("{pkts:.1}")) + mark,
             ack_us.unwrap_or("-".to_owned()),
         ]
     };

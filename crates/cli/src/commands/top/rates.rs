@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::sample::Counters;
+use super::sample::{Counters, Senders};
 
 /// What a counter of 32 bits grew by, over its wrap.
 fn grown_32(now: u64, before: u64) -> u64 {
@@ -31,6 +31,33 @@ impl Counters {
     /// Retransmissions in percent of the segments with data; None where nothing was sent.
     pub fn retransmits_pct(self) -> Option<f64> {
         (self.data_segments > 0).then(|| self.retransmits_pkts as f64 * 100.0 / self.data_segments as f64)
+    }
+}
+
+impl Senders {
+    /// One connection of which so many bytes were acknowledged.
+    pub fn one(acked_bytes: u64, mss_bytes: u32, cwnd_pkts: u32, srtt_us: u64) -> Self {
+        let acked_pkts = acked_bytes.div_ceil(mss_bytes.max(1).into());
+        let (acked_cwnd, acked_srtt_us) = (acked_pkts * u64::from(cwnd_pkts), acked_pkts * srtt_us);
+        Self { count: 1, acked_pkts, acked_cwnd, acked_srtt_us }
+    }
+
+    /// Adds up.
+    pub fn add(&mut self, more: Self) {
+        self.count += more.count;
+        self.acked_pkts += more.acked_pkts;
+        self.acked_cwnd += more.acked_cwnd;
+        self.acked_srtt_us += more.acked_srtt_us;
+    }
+
+    /// Mean window, by packets acknowledged; None: nobody sends.
+    pub fn cwnd_pkts(self) -> Option<f64> {
+        (self.acked_pkts > 0).then(|| self.acked_cwnd as f64 / self.acked_pkts as f64)
+    }
+
+    /// Mean of the smoothed RTTs, likewise.
+    pub fn srtt_us(self) -> Option<f64> {
+        (self.acked_pkts > 0).then(|| self.acked_srtt_us as f64 / self.acked_pkts as f64)
     }
 }
 
@@ -95,6 +122,16 @@ mod tests {
         assert_eq!(bit_per_s(1, Duration::ZERO), None);
         assert_eq!(counters(0, 200, 3).retransmits_pct(), Some(1.5));
         assert_eq!(counters(0, 0, 0).retransmits_pct(), None);
+    }
+
+    /// 300 packets at a window of 40 and 100 at 20 are a mean of 35; at 20 and 60 ms one of 30 ms.
+    #[test]
+    fn means_weigh_what_was_acknowledged() {
+        let mut senders = Senders::one(300_000, 1000, 40, 20_000);
+        senders.add(Senders::one(99_001, 1000, 20, 60_000));
+        assert_eq!((senders.count, senders.acked_pkts), (2, 400), "a part of a packet is one");
+        assert_eq!((senders.cwnd_pkts(), senders.srtt_us()), (Some(35.0), Some(30_000.0)));
+        assert_eq!((Senders::default().cwnd_pkts(), Senders::default().srtt_us()), (None, None));
     }
 
     #[test]

@@ -70,16 +70,10 @@ pub struct InstanceSample {
     pub on_old_program: u64,
     /// What they did.
     pub counters: Counters,
-    /// Without listening sockets.
-    pub connections: u64,
-    /// Windows of all connections together.
-    pub cwnd_pkts: u64,
+    /// Those that send, and their windows and RTTs.
+    pub senders: Senders,
     /// Connections with a window or threshold that no algorithm can mean.
     pub impossible: u64,
-    /// Connections with an RTT.
-    pub measured: u64,
-    /// Smoothed RTTs of these together.
-    pub srtt_us: u64,
     /// Mean time of an ACK from its arrival to the end of its processing.
     pub ack_time: Option<Duration>,
 }
@@ -107,6 +101,19 @@ pub struct Counters {
     pub data_segments: u64,
     /// Of these, retransmissions.
     pub retransmits_pkts: u64,
+}
+
+/// Connections with data of theirs acknowledged since the look before. Who is idle or only receives is none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Senders {
+    /// How many.
+    pub count: u64,
+    /// Packets acknowledged of them.
+    pub acked_pkts: u64,
+    /// Their windows, each times its packets acknowledged.
+    pub acked_cwnd: u64,
+    /// Their smoothed RTTs, likewise.
+    pub acked_srtt_us: u64,
 }
 
 /// Sockets of one algorithm.
@@ -147,6 +154,8 @@ pub struct SocketRow {
     pub acked_bytes: u64,
     /// Retransmissions since the connection began.
     pub retransmits_pkts: u32,
+    /// Sent and not acknowledged.
+    pub in_flight_pkts: u32,
 }
 
 /// All of one socket.

@@ -10,7 +10,7 @@ use ccctl_loader::{SocketFilter, SocketReader, SocketRecord};
 
 use super::listing::{instances, Found, Known};
 use super::rates::Before;
-use super::sample::{Counters, Instances, OneSocket, Sample, SocketList, SocketRow, Wish};
+use super::sample::{Counters, Instances, OneSocket, Sample, Senders, SocketList, SocketRow, Wish};
 use crate::client;
 use ccctl_core::{operations, Operation};
 
@@ -109,11 +109,13 @@ fn found(rates: &AlgorithmRates) -> Found {
             data_segments: rates.data_segments,
             retransmits_pkts: rates.retransmits_pkts,
         },
-        connections: rates.connections,
-        cwnd_pkts: rates.cwnd_pkts,
+        senders: Senders {
+            count: rates.senders,
+            acked_pkts: rates.acked_pkts,
+            acked_cwnd: rates.acked_cwnd,
+            acked_srtt_us: rates.acked_srtt_us,
+        },
         impossible: rates.impossible,
-        measured: rates.measured,
-        srtt_us: rates.srtt_us,
     }
 }
 
@@ -185,6 +187,7 @@ impl Labels {
             srtt_us: transport.and_then(|transport| transport.srtt).map(|srtt| srtt.as_micros() as u64),
             acked_bytes: transport.map_or(0, |transport| transport.acked_bytes),
             retransmits_pkts: transport.map_or(0, |transport| transport.retransmits_pkts),
+            in_flight_pkts: transport.map_or(0, |transport| transport.packets_out),
         }
     }
 
@@ -264,21 +267,25 @@ impl Asked {
             let sum = sums.entry((socket.congestion_control.clone(), socket.map_id.unwrap_or_default())).or_default();
             sum.sockets += 1;
             let Some(transport) = &socket.transport else { continue };
-            sum.connections += 1;
-            sum.cwnd_pkts += u64::from(transport.cwnd_pkts);
             sum.impossible += u64::from(transport.is_window_impossible);
-            sum.measured += u64::from(transport.srtt_us.is_some());
-            sum.srtt_us += transport.srtt_us.unwrap_or_default();
             let now = Counters {
                 acked_bytes: transport.acked_bytes,
                 data_segments: transport.data_segments_sent_pkts.into(),
                 retransmits_pkts: transport.retransmits_pkts.into(),
             };
-            sum.counters.add(look.meet(socket.cookie, now));
+            let grown = look.meet(socket.cookie, now);
+            sum.counters.add(grown);
+            if grown.acked_bytes > 0 && transport.data_segments_sent_pkts > 0 {
+                sum.senders.add(sender(grown.acked_bytes, transport));
+            }
         }
         look.end();
         sums
     }
+}
+
+fn sender(acked_bytes: u64, transport: &operations::Transport) -> Senders {
+    Senders::one(acked_bytes, transport.mss_bytes, transport.cwnd_pkts, transport.srtt_us.unwrap_or_default())
 }
 
 fn row(socket: &operations::Socket) -> SocketRow {
@@ -297,5 +304,6 @@ fn row(socket: &operations::Socket) -> SocketRow {
         srtt_us: transport.and_then(|transport| transport.srtt_us),
         acked_bytes: transport.map_or(0, |transport| transport.acked_bytes),
         retransmits_pkts: transport.map_or(0, |transport| transport.retransmits_pkts),
+        in_flight_pkts: transport.map_or(0, |transport| transport.in_flight_pkts),
     }
 }

@@ -9,12 +9,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Context as _;
 use nix::fcntl::OFlag;
 use ratatui::crossterm::cursor::Show;
+use ratatui::crossterm::event::DisableMouseCapture;
 use ratatui::crossterm::execute;
+use ratatui::crossterm::style::Print;
 use ratatui::crossterm::terminal::{disable_raw_mode, enable_raw_mode, EnterAlternateScreen, LeaveAlternateScreen};
 use ratatui::Terminal;
 
 use super::backend::Quiet;
 use super::tty::Tty;
+
+/// Buttons and wheel, in numbers of any size. crossterm would ask for each movement, too, of which nothing is made.
+const MOUSE_CLICKS: &str = "\x1b[?1000h\x1b[?1006h";
 
 static IS_TAKEN: AtomicBool = AtomicBool::new(false);
 static HAS_PANICKED: AtomicBool = AtomicBool::new(false);
@@ -42,7 +47,7 @@ impl Screen {
     fn try_take() -> io::Result<Self> {
         IS_TAKEN.store(true, Ordering::SeqCst); // half of it may fail
         enable_raw_mode()?;
-        execute!(stdout(), EnterAlternateScreen)?;
+        execute!(stdout(), EnterAlternateScreen, Print(MOUSE_CLICKS))?;
         Ok(Self { terminal: Terminal::new(Quiet::new())?, tty: Tty::open()? })
     }
 }
@@ -62,7 +67,7 @@ pub fn has_panicked() -> bool {
 fn give_back() {
     if IS_TAKEN.swap(false, Ordering::SeqCst) {
         let _ = disable_raw_mode(); // the terminal may be gone
-        let _ = execute!(stdout(), LeaveAlternateScreen, Show);
+        let _ = execute!(stdout(), DisableMouseCapture, LeaveAlternateScreen, Show);
     }
 }
 
@@ -76,5 +81,5 @@ pub fn give_back_by_force() {
     let flags = (OFlag::O_NONBLOCK | OFlag::O_NOCTTY).bits();
     let Ok(mut terminal) = OpenOptions::new().write(true).custom_flags(flags).open("/dev/tty") else { return };
     let _ = terminal.write_all(b"\x18");
-    let _ = execute!(terminal, LeaveAlternateScreen, Show);
+    let _ = execute!(terminal, DisableMouseCapture, LeaveAlternateScreen, Show);
 }

@@ -9,13 +9,13 @@ use ccctl_console::Exit;
 use ratatui::crossterm::event::{self, Event};
 
 use super::ending::Ending;
+use super::errands;
 use super::keys;
 use super::model::{Effect, Model};
-use super::sample::Sample;
 use super::screen::{self, Look};
 use super::taken::{self, Screen};
 use super::tty::{Ready, Tty};
-use super::worker::{migrate, News, Order, Worker};
+use super::worker::{News, Order, Worker};
 
 /// Between two looks at signals and news.
 const TURN: Duration = Duration::from_millis(50);
@@ -25,10 +25,8 @@ const NEWS_WAITING: usize = 4;
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Shows the screen until somebody wants it to end.
-pub fn run(worker: Worker, first: Sample, with_clock: bool, look: Look) -> anyhow::Result<Exit> {
+pub fn run(worker: Worker, mut model: Model, with_clock: bool, look: Look) -> anyhow::Result<Exit> {
     let ending = Ending::watch()?; // before any other thread is started
-    let mut model = Model::new();
-    model.take(first);
     let mut screen = Screen::take()?;
     let (order, orders) = std::sync::mpsc::channel();
     let (tell, news) = sync_channel(NEWS_WAITING);
@@ -106,8 +104,12 @@ fn take_keys(model: &mut Model, tty: &Tty, channels: &Channels) -> anyhow::Resul
             return Ok(keys);
         }
         (keys, waits) = (Keys::Taken, Duration::ZERO);
-        let Event::Key(key) = event::read()? else { continue };
-        let effect = keys::action(&model.mode, key).and_then(|action| model.act(action));
+        let action = match event::read()? {
+            Event::Key(key) => keys::action(&model.mode, key),
+            Event::Mouse(mouse) => keys::mouse(&model.mode, mouse),
+            _ => None,
+        };
+        let effect = action.and_then(|action| model.act(action));
         if effect.is_some_and(|effect| !bring_about(effect, channels)) {
             return Ok(Keys::End);
         }
@@ -121,13 +123,23 @@ fn bring_about(effect: Effect, channels: &Channels) -> bool {
         Effect::Look(wish) => Order::Look(wish),
         Effect::Pause(is_paused) => Order::Pause(is_paused),
         Effect::Clock(is_wanted) => Order::Clock(is_wanted),
-        Effect::Migrate(migration) => {
-            let tell = channels.tell.clone();
-            std::thread::spawn(move || tell.send(News::Moved(migrate(&migration))));
-            return true;
+        Effect::Lookup(lookup) => {
+            return run_errand(channels, move || {
+                let found = errands::look_up(&lookup);
+                News::Offer(lookup, found)
+            })
         }
+        Effect::Change(change) => return run_errand(channels, move || News::Done(errands::carry_out(&change))),
+        Effect::Write(export) => return run_errand(channels, move || News::Done(errands::write(&export))),
     };
     channels.order.send(order).is_ok()
+}
+
+/// In a thread of its own: keys are answered meanwhile.
+fn run_errand(channels: &Channels, errand: impl FnOnce() -> News + Send + 'static) -> bool {
+    let tell = channels.tell.clone();
+    std::thread::spawn(move || tell.send(errand()));
+    true
 }
 
 fn take_news(model: &mut Model, channels: &Channels) -> anyhow::Result<bool> {
@@ -136,9 +148,10 @@ fn take_news(model: &mut Model, channels: &Channels) -> anyhow::Result<bool> {
         match channels.news.try_recv() {
             Ok(News::Sample(sample)) => model.take(*sample),
             Ok(News::Failed(why)) => model.failed(why),
-            Ok(News::Moved(outcome)) => model.moved(outcome),
+            Ok(News::Offer(lookup, found)) => model.offer(&lookup, found),
+            Ok(News::Done(outcome)) => model.done(outcome),
             Err(TryRecvError::Empty) => return Ok(is_new),
-            Err(TryRecvError::Disconnected) => anyhow::bail!("the thread that looks has ended"),
+            Err(TryRecvError::Disconnected) => anyhow::bail!("the sampling thread has ended"),
         }
         is_new = true;
     }

@@ -4,14 +4,12 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
-use ccctl_console::{cause, output};
+use ccctl_console::cause;
 
 use super::clock::{ClockChoice, RunningClock};
-use super::model::Migration;
+use super::model::{Choice, Lookup};
 use super::sample::{ClockState, Sample, Wish};
-use super::source::{ask, Source};
-use ccctl_core::error;
-use ccctl_core::operations::Migrated;
+use super::source::Source;
 
 /// What the worker is told.
 #[derive(Debug)]
@@ -31,8 +29,10 @@ pub enum News {
     Sample(Box<Sample>),
     /// Why it saw nothing.
     Failed(String),
-    /// What came of moving sockets.
-    Moved(Result<String, String>),
+    /// What a question can be answered with.
+    Offer(Lookup, Result<Vec<Choice>, String>),
+    /// What came of a change or a file.
+    Done(Result<String, String>),
 }
 
 /// Looks at even distances, and at once where the wish is another.
@@ -106,29 +106,4 @@ pub fn add_ack_times(sample: &mut Sample, clock: Option<&mut RunningClock>) {
     }
     instances.clock = state;
     debug_assert!(instances.clock != ClockState::Off);
-}
-
-/// Moves sockets; one that closed meanwhile is not found, which is no failure.
-pub fn migrate(migration: &Migration) -> Result<String, String> {
-    let (mut found, mut moved, mut failures) = (0, 0, Vec::new());
-    for request in migration.requests() {
-        let answer: Migrated = ask(&request).map_err(|error| refusal(&error, moved))?;
-        found += answer.found;
-        moved += answer.moved;
-        failures.extend(answer.failed);
-    }
-    let text = format!("moved {moved} of {} to {}", output::count(found, "socket"), migration.to);
-    match failures.first() {
-        None => Ok(text),
-        Some(first) => {
-            let more = failures.len();
-            Err(format!("{text}; {more} not moved, the first: {}: {}", first.socket, first.reason))
-        }
-    }
-}
-
-fn refusal(error: &anyhow::Error, moved: usize) -> String {
-    let before = if moved > 0 { format!("moved {moved}, then: ") } else { String::new() };
-    let remedy = error::remedy(error).map_or(String::new(), |remedy| format!("; try: {remedy}"));
-    format!("{before}{}{remedy}", cause(error))
 }

@@ -8,6 +8,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use ccctl_console::arguments::words;
 use ccctl_console::{output, Exit, Stop, UsageError};
 use ccctl_series::Table;
 
@@ -17,6 +18,9 @@ use ccctl_core::operations::plot::Choice;
 use ccctl_core::operations::trace::{Settings, Summary, Tracer};
 use sink::Sink;
 
+/// Of the picture.
+const WIDTH_PX: f64 = 800.0;
+
 /// What was traced is in the file after so long, whatever happens then.
 const FLUSH_EVERY: Duration = Duration::from_millis(500);
 
@@ -24,7 +28,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     check(arguments)?;
     let stop = Stop::listen()?;
     let mut tracer = Tracer::start(Settings {
-        filter: arguments.selection.filter(arguments.instance.as_deref()),
+        filter: arguments.filter.clone(),
         every: (!arguments.each_ack).then_some(arguments.every),
         backlog: arguments.backlog,
         ring_bytes: arguments.ring,
@@ -32,7 +36,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     tell_facts(arguments, tracer.header());
     let sink = RefCell::new(Sink::open(arguments, tracer.header())?);
     if tracer.sockets() == 0 {
-        note("no socket matches yet: waiting for one (Ctrl-C ends it)");
+        note("no socket matches yet: waiting for one (Ctrl-C stops)");
     }
     let is_stopped = || {
         sink.borrow_mut().flush_in_time()?;
@@ -53,12 +57,16 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 }
 
 /// What can be wrong before anything is started.
-fn check(arguments: &Arguments) -> Result<(), UsageError> {
+fn check(arguments: &Arguments) -> anyhow::Result<()> {
     if arguments.json && arguments.output.is_none() && arguments.plot.is_none() {
-        return Err(UsageError::new("--json is a summary, and stdout has the rows", "-o FILE, or without --json"));
+        return Err(UsageError::new(
+            "--json prints a summary to stdout, which has the rows",
+            "add -o FILE, or leave --json out",
+        )
+        .into());
     }
     if arguments.ring.is_some_and(|bytes| !bytes.is_power_of_two() || bytes < 4096) {
-        return Err(UsageError::new("the ring's size must be a power of two, 4096 or larger", "--ring 8388608"));
+        return Err(UsageError::new("the ring's size must be a power of two, 4096 or larger", "--ring 8388608").into());
     }
     if let Some(picture) = &arguments.plot {
         plot::check_picture(picture)?;
@@ -67,12 +75,11 @@ fn check(arguments: &Arguments) -> Result<(), UsageError> {
 }
 
 fn tell_facts(arguments: &Arguments, header: &mut Table) {
-    let words: Vec<String> = std::env::args().skip(1).collect();
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let mode =
         if arguments.each_ack { "each ACK".to_owned() } else { format!("every {}", output::span(arguments.every)) };
     let facts = [
-        ("command", format!("ccctl {}", words.join(" "))),
+        ("command", format!("ccctl {}", words().join(" "))),
         ("version", env!("CARGO_PKG_VERSION").to_owned()),
         ("kernel", kernel.trim().to_owned()),
         ("started", humantime::format_rfc3339_millis(SystemTime::now()).to_string()),
@@ -89,27 +96,29 @@ fn draw(arguments: &Arguments, table: Option<Table>, summary: &Summary, picture:
     };
     if summary.socket_count == 0 {
         return Err(UsageError::new(
-            "there is nothing to draw: no socket has matched",
-            "other filters, or a longer --for",
+            "there is nothing to draw: no socket matched",
+            "use other filters, or a longer --for",
         )
         .into());
     }
-    let choice = Choice { socket: None, fields: arguments.draw.clone(), backlog: arguments.backlog };
-    plot::draw(&table, &choice, picture).map(drop)
+    let choice = Choice { fields: arguments.draw.clone(), backlog: arguments.backlog, ..Choice::default() };
+    // As the rows of -o, the picture of a trace takes the place of an older one.
+    let picture = plot::Picture { path: picture, width_px: WIDTH_PX, force: true };
+    plot::draw(&table, &choice, &picture).map(drop)
 }
 
 fn report(arguments: &Arguments, summary: &Summary) -> anyhow::Result<()> {
     if summary.lost_events > 0 {
         // The rows are written: that the daemon cannot be told is no reason to end without the summary.
         if let Err(error) = ccctl_telemetry::lost_events::add(summary.lost_events) {
-            note(&format!("the daemon's metrics will not have these: {error}"));
+            note(&format!("the daemon's metrics will not include these: {error}"));
         }
         note(&format!(
-            "{} events found no room on their way from the kernel and are missing from the rows: trace fewer sockets, or --every",
+            "{} events were dropped for lack of buffer space and are missing from the rows: trace fewer sockets, or use --every",
             summary.lost_events
         ));
     }
-    summary.unreadable.iter().for_each(|reason| note(&format!("not looked at: {reason}")));
+    summary.unreadable.iter().for_each(|reason| note(&format!("not examined: {reason}")));
     if arguments.json {
         return output::json(summary);
     }

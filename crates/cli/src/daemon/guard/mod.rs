@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guard: looks at what the connections of each instance do, and takes one that harms them out of use.
+//! The guard: monitors the connections of each instance and disables an instance that harms them.
 
 mod verdict;
 
@@ -53,10 +53,10 @@ impl Guard {
     /// Watches an instance as if for the first time.
     pub fn forget(&mut self, name: &str) {
         self.histories.remove(name);
-        self.note(name, "armed again".to_owned());
+        self.note(name, "enabled again".to_owned());
     }
 
-    /// Ends a window; true where an instance was taken out of use.
+    /// Ends a window; true where an instance was disabled.
     pub fn look(&mut self, configuration: &Configuration) -> anyhow::Result<bool> {
         self.due = Instant::now() + self.guarding.limits.every();
         let (trips, _) = sort_trips(configuration)?;
@@ -89,7 +89,7 @@ impl Guard {
         if window.own.all.impossible > 0 {
             // without numbers: the log leaves out what it has said within the last minute
             tracing::warn!(
-                "guard: {name}: connections with impossible windows are left out: ccctl guard has their number"
+                "guard: {name}: connections with impossible windows are not counted: ccctl guard shows how many"
             );
         }
         match judge(limits, history.make_contiguous()) {
@@ -106,7 +106,7 @@ impl Guard {
             Verdict::Bad(in_a_row) => {
                 COUNTERS.guard_bad_windows.add(1);
                 let why = complaints(limits, window).join(", ");
-                let text = format!("bad window {in_a_row} of {}: {why}", limits.windows);
+                let text = format!("bad interval {in_a_row} of {}: {why}", limits.windows);
                 tracing::warn!("guard: {name}: {text}");
                 self.note(name, text);
                 Ok(false)
@@ -120,7 +120,7 @@ impl Guard {
 
     fn trip(&mut self, name: &str, why: &str) -> anyhow::Result<()> {
         let limits = &self.guarding.limits;
-        let why = format!("{why} in window {} of {}", limits.windows, output::span(limits.every()));
+        let why = format!("{why} in interval {} of {}", limits.windows, output::span(limits.every()));
         let trip = Trip {
             name: name.to_owned(),
             fallback: limits.fallback.clone(),
@@ -136,9 +136,9 @@ impl Guard {
             COUNTERS.moved(&done.migration);
         }
         drop(lock);
-        let what = done.as_ref().map_or_else(|error| format!("not all is moved: {error}"), told);
-        tracing::error!("guard: {name} is out of use, and {} in its place: {why}; {what}", trip.fallback);
-        self.note(name, format!("out of use, {} in its place: {why}; {what}", trip.fallback));
+        let what = done.as_ref().map_or_else(|error| format!("not everything was moved: {error}"), told);
+        tracing::error!("guard: {name} is disabled, failed over to {}: {why}; {what}", trip.fallback);
+        self.note(name, format!("disabled, failed over to {}: {why}; {what}", trip.fallback));
         Ok(())
     }
 
@@ -148,8 +148,8 @@ impl Guard {
         if done.rules + done.defaults + done.migration.moved > 0 {
             COUNTERS.moved(&done.migration);
             let what = told(&done);
-            tracing::info!("guard: {} is still out of use: {what}", trip.name);
-            self.note(&trip.name, format!("still out of use: {what}"));
+            tracing::info!("guard: {} is still disabled: {what}", trip.name);
+            self.note(&trip.name, format!("still disabled: {what}"));
         }
         Ok(())
     }

@@ -38,11 +38,11 @@ const COMMANDS: &[&[&str]] = &[
     &["tune", "apinone", "beta=0.9"],
     &["swap", "apione", "--with", "scalable"],
     &["swap", "apione", "--with", "scalabel"],
-    &["migrate", "--from", "apione", "--to", "reno", "--dry-run"],
-    &["migrate", "--from", "apione", "--to", "apinone"],
+    &["migrate", "--instance", "apione", "--to", "reno", "--dry-run"],
+    &["migrate", "--instance", "apione", "--to", "apinone"],
     &["assign", "--cgroup", "/apinone", "apione"],
-    &["assign", "--cgroup", "/apinone", "--absent-ok", "--to", "10.1.0.0/16", "apione=1,reno=2"],
-    &["assign", "--cgroup", "/apinone", "--absent-ok", "--to", "10.1.0.0/16", "apinone"],
+    &["assign", "--cgroup", "/apinone", "--absent-ok", "--dst", "10.1.0.0/16", "apione=1,reno=2"],
+    &["assign", "--cgroup", "/apinone", "--absent-ok", "--dst", "10.1.0.0/16", "apinone"],
     &["rules"],
     &["why", "--pid", "1"],
     &["guard"],
@@ -51,7 +51,7 @@ const COMMANDS: &[&[&str]] = &[
     &["unassign", "--all"],
     &["sockets", "--instance", "apione"],
     &["sockets", "--instance", "apinone"],
-    &["migrate", "--from", "apione", "--to", "reno"],
+    &["migrate", "--instance", "apione", "--to", "reno"],
     &["unload", "apinone"],
     &["unload", "apione", "apitwo", "--migrate-to", "reno"],
     &["list"],
@@ -83,7 +83,7 @@ fn both(words: &[&str], run: &dyn Fn(&[&str]) -> Output) -> Vec<Output> {
 
 /// A check of `ccctl doctor` that counts, on some kernels with another result each time.
 const COUNTED: &str = "hooks called";
-const COUNTED_REMEDY: &str = "try: measure on another kernel";
+const COUNTED_REMEDY: &str = "try: use another kernel";
 
 /// Without what is never the same twice: ids, times, and sockets of others.
 fn settled(text: &str) -> String {
@@ -147,9 +147,9 @@ fn requests(default: &Value) -> Vec<(&'static str, Value)> {
         ("default", json!({"name": default})),
         ("migrate", json!({"filter": {"instance": "apidoc"}, "to": "reno", "dry_run": true})),
         ("sockets", json!({"limit": 3, "without_owners": true})),
-        ("assign", json!({"cgroup": "/apidoc", "to": "10.0.0.0/8", "targets": "apidoc=1,reno=2", "absent_ok": true})),
+        ("assign", json!({"cgroup": "/apidoc", "dst": "10.0.0.0/8", "targets": "apidoc=1,reno=2", "absent_ok": true})),
         ("rules", json!({})),
-        ("unassign", json!({"cgroup": "/apidoc", "to": "10.0.0.0/8"})),
+        ("unassign", json!({"cgroup": "/apidoc", "dst": "10.0.0.0/8"})),
         ("why", json!({"pid": std::process::id()})),
         ("apply", json!({"file": "x", "text": "[instance.apidoc]\nalgorithm = \"reno\"", "dry_run": true})),
         ("unload", json!({"names": ["apidoc"]})),
@@ -181,7 +181,7 @@ fn the_document_is_valid_and_every_answer_is_as_it_says() {
             "status",
             "guard",
             "rules",
-            "sockets?limit=3&filter[state]=listen&sort=cwnd",
+            "sockets?limit=3&filter[tcp_state]=listen&sort=cwnd",
         ] {
             let answer = daemon.get(path).ok();
             let path = format!("/v1/{}", path.split('?').next().unwrap());
@@ -283,7 +283,7 @@ fn a_daemon_of_another_version_is_named_and_not_asked() {
         let hanging = folder.path().join("hanging");
         let _listener = UnixListener::bind(&hanging).unwrap();
         let output = list(&hanging);
-        assert!(output.success() && output.stderr.contains("does not answer"), "{}", output.stderr);
+        assert!(output.success() && output.stderr.contains("is not responding"), "{}", output.stderr);
         // what a killed one has left
         drop(UnixListener::bind(folder.path().join("stale")).unwrap());
         let output = list(&folder.path().join("stale"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guard takes an instance out of use that harms its connections, and no other.
+//! The guard disables an instance that harms its connections, and no other.
 
 use crate::support;
 use crate::support::policy;
@@ -126,7 +126,7 @@ fn targets() -> Vec<String> {
 }
 
 #[test]
-fn an_instance_whose_connections_stall_is_out_of_use_until_it_is_armed_again() {
+fn an_instance_whose_connections_stall_is_disabled_until_it_is_enabled_again() {
     support::test("trip", 180, || {
         let (path, other_path) = (Network::new().unwrap(), Network::new().unwrap());
         let (bad, good) = (Cgroup::new("guarded").unwrap(), Cgroup::new("baseline").unwrap());
@@ -186,11 +186,11 @@ fn is_told_everywhere(daemon: &Daemon) {
     assert!(why.contains(&format!("stalled {COUNT} of {COUNT} active connections (limit 50 %; reno ")), "{why}");
     assert_eq!(answer["tripped"][0]["fallback"], "reno");
     let log = daemon.log();
-    assert!(log.contains("error: guard: kguard is out of use, and reno in its place: ") && log.contains(why), "{log}");
-    assert!(log.contains("bad window 2 of 3"), "{log}");
+    assert!(log.contains("error: guard: kguard is disabled, failed over to reno: ") && log.contains(why), "{log}");
+    assert!(log.contains("bad interval 2 of 3"), "{log}");
     for words in [&["status"][..], &["guard"]] {
         let said = daemon.ccctl(words).stdout;
-        assert!(said.contains("kguard is out of use") && said.contains(why), "{words:?}: {said}");
+        assert!(said.contains("kguard is disabled") && said.contains(why), "{words:?}: {said}");
     }
 }
 
@@ -297,12 +297,14 @@ fn a_file_without_the_guard_ends_what_it_held() {
         let traffic = Traffic::start(&cgroup, &path);
         cut(&path, "add");
         // the mark is made first
-        soon("all is done", &daemon, || daemon.log().contains("kguard is out of use"));
+        soon("all is done", &daemon, || daemon.log().contains("kguard is disabled"));
         drop(traffic);
         // without a daemon, the same answer; and a file that guards nothing puts things back
         assert_eq!(daemon.terminate(), Some(0));
         assert_eq!(support::json(&["guard", "--json"])["tripped"][0]["name"], "kguard");
-        assert!(support::succeeds(&["status"]).contains("kguard is out of use"));
+        let status = support::ccctl(&["status"]);
+        assert_eq!(status.code, Some(code::REFUSED), "no daemon runs: {}", status.stdout);
+        assert!(status.stdout.contains("kguard is disabled"), "{}", status.stdout);
         let folder = Folder::new("ended-files");
         let guarded = folder.file("guarded.toml", format!("{instance}{GUARD}{rule}"));
         assert_eq!(support::json(&["apply", &guarded, "--json"])["steps"], Value::Array(vec![]));

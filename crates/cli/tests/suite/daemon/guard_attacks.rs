@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What users without privileges and remote peers try, so that the guard takes an instance out of use that is well.
+//! What users without privileges and remote peers try to make the guard disable an instance that works well.
 
 use crate::daemon::guard::{
     cut_from, guard, instance_with_rule, soon, tripped, watched, windows_end, Traffic, COUNT, SERVER,
@@ -165,7 +165,7 @@ const WIDE: &str = r#"
 
 /// A window of 2,000,000 packets is more than 1.5 GB, and no network has that.
 #[test]
-fn an_instance_whose_connections_have_impossible_windows_is_out_of_use() {
+fn an_instance_whose_connections_have_impossible_windows_is_disabled() {
     support::test("guard: impossible windows", 120, || {
         let (path, service) = (Network::new().unwrap(), Cgroup::new("service").unwrap());
         let folder = Folder::new("wide");

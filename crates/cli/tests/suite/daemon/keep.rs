@@ -11,7 +11,9 @@ use std::time::Duration;
 use ccctl_testbed::{eventually, run, HostState};
 use serde_json::Value;
 use support::daemon::Daemon;
-use support::{claim, code, is_refusal, json, listed, names, parameter, refuses, succeeds, Folder, CCCTL};
+use support::{
+    claim, code, is_refusal, json, json_with_code, listed, names, parameter, refuses, succeeds, Folder, CCCTL,
+};
 
 const PATIENCE: Duration = Duration::from_secs(15);
 
@@ -139,7 +141,7 @@ fn a_step_that_fails_does_not_stop_the_others_and_is_tried_again() {
             (&"load".into(), &"reno".into(), &3.into())
         );
         daemon.compares_twice();
-        let told = daemon.log().matches("not done: load reno").count();
+        let told = daemon.log().matches("step failed: load reno").count();
         assert_eq!(told, 1, "said once, tried often:\n{}", daemon.log());
         let file = daemon.config().to_str().unwrap().to_owned();
         let applied = daemon.ccctl(&["apply", &file, "--json"]);
@@ -156,7 +158,7 @@ fn apply_shows_and_does_the_difference_with_and_without_a_daemon() {
         claim("kweb");
         claim("kbackup");
         let before = HostState::read().unwrap();
-        let dry = json(&["apply", &file, "--dry-run", "--json"]);
+        let dry = json_with_code(&["apply", &file, "--dry-run", "--json"], code::PARTLY);
         let done = |answer: &Value| -> Vec<String> {
             let steps = answer["steps"].as_array().unwrap();
             steps.iter().map(|step| format!("{} {}", step["do"], step["name"]).replace('"', "")).collect()
@@ -165,12 +167,15 @@ fn apply_shows_and_does_the_difference_with_and_without_a_daemon() {
         ccctl_testbed::assert_same(&before);
         assert_eq!(done(&json(&["apply", &file, "--json"])), done(&dry));
         assert_eq!(done(&json(&["apply", &file, "--json"])), [""; 0]);
-        assert!(succeeds(&["apply", &file]).contains("the host is as the file has it"));
+        assert_eq!(done(&json(&["apply", &file, "--dry-run", "--json"])), [""; 0], "code 0: nothing would change");
+        assert!(succeeds(&["apply", &file]).contains("the host matches the file"));
 
         // a daemon with another file adopts it, and keeps what it is given until it reads its own file again
         let mut daemon = Daemon::start("apply-daemon", TWO);
         let other = folder.file("two.toml", "[instance.kweb]\nalgorithm = \"cubic\"\n");
-        let dry = daemon.json(&["apply", &other, "--dry-run", "--json"]);
+        let output = daemon.ccctl(&["apply", &other, "--dry-run", "--json"]);
+        assert_eq!(output.code, Some(code::PARTLY), "{}", output.stdout);
+        let dry: Value = serde_json::from_str(&output.stdout).unwrap();
         assert_eq!(done(&dry), ["tune kweb", "unload kbackup"]);
         assert_eq!(daemon.status()["in_force"], daemon.status()["file"]);
         let applied = daemon.json(&["apply", &other, "--json"]);
@@ -199,8 +204,9 @@ fn a_socket_is_made_only_where_nobody_else_can_exchange_it() {
             let file = folder.file("ccctl.toml", format!("[api]\nsocket = \"{}/socket\"\n", place.display()));
             let words = ["daemon", "--trust-writable", "--config", &file];
             let output = run(Command::new(CCCTL).args(words), PATIENCE).unwrap();
-            let shown = format!("others than root can write {} (owner 0, mode {mode:04o})", folder.path().display());
-            is_refusal("open folder", &output, code::REFUSED, &[&shown, "no socket is made there"]);
+            let shown =
+                format!("other users than root can write {} (owner 0, mode {mode:04o})", folder.path().display());
+            is_refusal("open folder", &output, code::REFUSED, &[&shown, "ccctl does not create a socket there"]);
             assert!(!place.join("socket").exists());
         }
     });

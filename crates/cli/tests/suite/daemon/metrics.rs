@@ -207,11 +207,11 @@ fn operations_are_counted_and_programs_timed() {
         let receiver = Receiver::start(&network.server, "::").unwrap();
         let flows = Flows::start(&network.client, &support::steady(&receiver, SERVER_V4, "metr"), 3).unwrap();
         let moved =
-            daemon.json(&["migrate", "--from", "metr", "--to", "reno", "--netns", network.client.name(), "--json"]);
+            daemon.json(&["migrate", "--instance", "metr", "--to", "reno", "--netns", network.client.name(), "--json"]);
         assert_eq!(moved["moved"], 3, "{moved}");
-        daemon.json(&["migrate", "--from", "reno", "--to", "metr", "--netns", network.client.name(), "--json"]);
+        daemon.json(&["migrate", "--instance", "reno", "--to", "metr", "--netns", network.client.name(), "--json"]);
         assert!(!daemon
-            .ccctl(&["migrate", "--from", "metr", "--to", "nosuch", "--netns", network.client.name()])
+            .ccctl(&["migrate", "--instance", "metr", "--to", "nosuch", "--netns", network.client.name()])
             .success());
         daemon.json(&["swap", "metr", "--json"]);
         assert!(!daemon.ccctl(&["swap", "nosuch"]).success());

@@ -13,6 +13,8 @@ mod metrics_backlog;
 mod metrics_churn;
 mod metrics_port;
 mod metrics_prometheus;
+mod metrics_tls;
 mod readme;
 mod survive;
+mod top_rearm;
 mod unit;

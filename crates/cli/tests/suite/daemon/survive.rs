@@ -18,7 +18,7 @@ const PARALLEL: usize = 8;
 
 /// The rules: cgroup, port, what connections get.
 fn rules_of() -> Vec<String> {
-    let words = |rule: &serde_json::Value| format!("{} {} {}", rule["cgroup"], rule["to_port"], rule["targets"]);
+    let words = |rule: &serde_json::Value| format!("{} {} {}", rule["cgroup"], rule["port"], rule["targets"]);
     rules().iter().map(|rule| words(rule).replace('"', "")).collect()
 }
 
@@ -182,7 +182,7 @@ fn down_leaves_no_trace() {
             // by hand, besides the file's: an instance, a default elsewhere, a rule
             succeeds(&["load", "htcp", "--as", "shand", "--set", "delta_b=20%"]);
             assert!(support::ccctl_in(&network.client, &["default", "shand"]).success());
-            succeeds(&["assign", "--cgroup", other.path(), "--to-port", "99", "shand"]);
+            succeeds(&["assign", "--cgroup", other.path(), "--port", "99", "shand"]);
             let flows = [flows(&web, &network, &receiver, SERVER_V4), flows(&other, &network, &receiver, SERVER_V4)];
             assert_eq!(support::established(&network.client, "sweb"), PARALLEL);
             assert_eq!(support::established(&network.client, "shand"), PARALLEL);
@@ -234,7 +234,7 @@ fn an_operators_rules_and_instances_are_left_alone() {
     support::test("left alone", 60, || {
         let (web, backup) = (Cgroup::new("web").unwrap(), Cgroup::new("backup").unwrap());
         succeeds(&["load", "htcp", "--as", "shand"]);
-        succeeds(&["assign", "--cgroup", web.path(), "--to-port", "99", "shand"]);
+        succeeds(&["assign", "--cgroup", web.path(), "--port", "99", "shand"]);
         let mut daemon = Daemon::start("alone", &two_services(&web, &backup));
         assert_eq!(rules_of().len(), 3);
         // drift of a rule is put right, too

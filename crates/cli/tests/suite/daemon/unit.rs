@@ -84,7 +84,7 @@ fn what_fails(daemon: &Daemon) -> Vec<String> {
         let pid = stranger.0.id().to_string();
         let listed = daemon.ccctl(&["list", "--json"]);
         expect("count sockets of other users", &listed, &|answer| answer["instances"][0]["socket_count"] == 1);
-        let migrated = daemon.ccctl(&["migrate", "--from", "unone", "--to", "untwo", "--json"]);
+        let migrated = daemon.ccctl(&["migrate", "--instance", "unone", "--to", "untwo", "--json"]);
         expect("migrate sockets of other users", &migrated, &|answer| answer["moved"] == 1);
         expect("why", &daemon.ccctl(&["why", "--pid", &pid, "--json"]), &|_| true);
     }

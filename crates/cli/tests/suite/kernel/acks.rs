@@ -196,7 +196,12 @@ fn programs_of_others_stay() {
             let words = ["acks", "--interface", "veth0", "--at", place, "--for", "300ms", "--json"];
             let output = network.client.run(Command::new(CCCTL).args(words), LIMIT).unwrap();
             if taken {
-                support::is_refusal(place, &output, code::HOST, &["veth0", "another program is there, and stays"]);
+                support::is_refusal(
+                    &words.join(" "),
+                    &output,
+                    code::HOST,
+                    &["veth0", "another program is there, and stays"],
+                );
             } else {
                 let report: Value = serde_json::from_str(&output.stdout).unwrap();
                 assert_eq!(report["interfaces"][0]["attached_to"], "tc ingress (tcx)", "{report}");

@@ -140,7 +140,7 @@ fn a_daemon_that_runs_is_named() {
         let world = World::new("named", CLOSED);
         let config = world.folder().file("ccctl.toml", "");
         let daemon = daemon(&world, &config);
-        let named = format!("a ccctl daemon runs already (pid {})", daemon.id());
+        let named = format!("a ccctl daemon is already running (pid {})", daemon.id());
         let remedy = format!("try: kill {}", daemon.id());
         let refuses = || {
             let output =

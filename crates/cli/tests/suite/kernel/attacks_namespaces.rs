@@ -56,7 +56,7 @@ fn attack_many_namespaces_of_a_user_break_no_command() {
             "list",
             "swap attack_a --with cubic",
             "tune attack_a beta=0.8",
-            "migrate --from attack_a --to cubic",
+            "migrate --instance attack_a --to cubic",
             "sockets",
             "default reno",
         ] {

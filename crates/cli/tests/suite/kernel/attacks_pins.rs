@@ -69,9 +69,9 @@ fn attack_folders_that_were_opened_are_refused() {
         }
         world.succeeds(&["unload", "attack_a"]);
         let doctor = |world: &World| world.ccctl(&["doctor"]).stdout;
-        assert!(!doctor(&world).contains("every user may make files"));
+        assert!(!doctor(&world).contains("every user can create files"));
         world.shell("chmod 1777 /sys/fs/bpf");
-        assert!(doctor(&world).contains("every user may make files in /sys/fs/bpf"), "{}", doctor(&world));
+        assert!(doctor(&world).contains("every user can create files in /sys/fs/bpf"), "{}", doctor(&world));
     });
 }
 
@@ -114,14 +114,14 @@ fn attack_a_foreign_map_in_our_own_folder_is_not_read() {
             run_ok(world.command(&make_map).args([kind, key, value, "1", pin]), LIMIT).unwrap();
             for words in [&["list"][..], &["swap", "reno", "--with", "cubic"], &["unload", "reno"]] {
                 let what = format!("type {kind}, {value} bytes: {words:?}");
-                is_refusal(&what, &world.ccctl(words), code::HOST, &[pin, "map of another kind", "try: rm "]);
+                is_refusal(&what, &world.ccctl(words), code::HOST, &[pin, "map of another kind", "then rm "]);
             }
             world.shell(&format!("rm {pin}"));
         }
         // the link of one instance under the name of another
         world.succeeds(&["load", "reno", "--as", "attack_a"]);
         world.shell(&format!("mv /sys/fs/bpf/ccctl/instances/attack_a {pin}"));
-        is_refusal("moved", &world.ccctl(&["list"]), code::HOST, &[pin, "the algorithm attack_a", "try: rm "]);
+        is_refusal("moved", &world.ccctl(&["list"]), code::HOST, &[pin, "the algorithm attack_a", "then rm "]);
         world.shell(&format!("mv {pin} /sys/fs/bpf/ccctl/instances/attack_a"));
         world.succeeds(&["unload", "attack_a"]);
     });
@@ -154,7 +154,7 @@ fn attack_forged_tables_are_not_believed() {
             let pin = format!("{ROOT}/{table}");
             run_ok(world.command(&make_map).args([map_type::HASH, key, value, "16", &pin]), LIMIT).unwrap();
             let words = if table == "marks" { &["apply", &config][..] } else { &["default", "reno"] };
-            is_refusal(table, &world.ccctl(words), code::HOST, &[&pin, "is not the table of", "try: rm "]);
+            is_refusal(table, &world.ccctl(words), code::HOST, &[&pin, "is not a table of", "then rm "]);
             world.shell("rm -r /sys/fs/bpf/ccctl");
         }
     });

@@ -52,7 +52,7 @@ fn attack_a_default_that_is_gone_locks_no_change_out() {
         begin();
         world.succeeds(&["tune", "attack_b", "low_window_pkts=17"]);
         world.succeeds(&["load", "vegas", "--as", "attack_c"]);
-        world.succeeds(&["migrate", "--from", "attack_b", "--to", "cubic"]);
+        world.succeeds(&["migrate", "--instance", "attack_b", "--to", "cubic"]);
         world.succeeds(&["unload", "attack_a"]);
         assert_eq!(default(), before, "the default of before is back");
         world.succeeds(&["down"]);
@@ -87,7 +87,7 @@ fn attack_a_mark_that_cannot_be_settled_is_told_and_no_more() {
         );
         let tuned = world.ccctl(&["tune", "attack_a", "abc_limit_pkts=1"]);
         assert!(tuned.success(), "{}{}", tuned.stdout, tuned.stderr);
-        assert!(tuned.stderr.contains("left by a ccctl that was killed: this namespace: "), "{}", tuned.stderr);
+        assert!(tuned.stderr.contains("a killed ccctl left this behind: this namespace: "), "{}", tuned.stderr);
         assert_eq!(world.shell("ls /run/ccctl/unsettled").trim(), "/run/ccctl/unsettled", "the next one tries again");
         world.shell("umount /proc/sys");
         let tuned = world.ccctl(&["tune", "attack_a", "abc_limit_pkts=2"]);

@@ -130,7 +130,7 @@ fn everything_at_once_ends_consistent() {
                 "swap busy --with scalable",
                 "tune busy beta=0.8",
                 "unload busy",
-                "migrate --from busy --to cubic",
+                "migrate --instance busy --to cubic",
                 "list --json",
                 "show busy --json",
             ];

@@ -17,7 +17,7 @@ const OPERATIONS: [(&[&str], bool); 6] = [
     (&["load", "reno", "--as", NAME, "--default"], false),
     (&["swap", NAME, "--with", "scalable"], true),
     (&["tune", NAME, "beta=0.9", "c=0.9", "max_step_pkts=9"], true),
-    (&["migrate", "--from", NAME, "--to", "cubic"], true),
+    (&["migrate", "--instance", NAME, "--to", "cubic"], true),
     (&["unload", NAME, "--migrate-to", "cubic"], true),
 ];
 

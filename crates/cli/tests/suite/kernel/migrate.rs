@@ -54,13 +54,13 @@ fn a_thousand_idle_and_50_busy_connections() {
         })
         .unwrap();
 
-        migrate(&["--from", "bpf_cubic", "--to", "bpf_htcp", "--dry-run"], 1050, 0);
+        migrate(&["--instance", "bpf_cubic", "--to", "bpf_htcp", "--dry-run"], 1050, 0);
         assert_eq!(established(&network.client, "bpf_cubic"), 1050, "a dry run moves nothing");
         for connections in &idle {
             all_use(connections, "bpf_cubic");
         }
 
-        migrate(&["--from", "bpf_cubic", "--to", "bpf_htcp"], 1050, 1050);
+        migrate(&["--instance", "bpf_cubic", "--to", "bpf_htcp"], 1050, 1050);
         assert_eq!(established(&network.client, "bpf_htcp"), 1050);
         assert_eq!(established(&network.client, "bpf_cubic"), 0);
         assert_eq!(
@@ -78,7 +78,7 @@ fn a_thousand_idle_and_50_busy_connections() {
         assert!(busy.iter().all(|flow| flow.algorithm == "bpf_htcp"));
         assert!(receiver.failures().is_empty(), "{:?}", receiver.failures());
 
-        migrate(&["--from", "bpf_cubic", "--to", "bpf_htcp"], 0, 0);
+        migrate(&["--instance", "bpf_cubic", "--to", "bpf_htcp"], 0, 0);
         succeeds(&["unload", "bpf_cubic"]);
         succeeds(&["unload", "bpf_htcp", "--migrate-to", "reno"]);
         for connections in &mut idle {
@@ -136,7 +136,7 @@ fn none_of_10000_sockets_is_left_behind_while_others_come_and_go() {
         let held = Connections::open(&network, SERVER_V4, Some("kfrom"), 5_000).unwrap();
         let churn = Churn::start(&network);
         for (from, to) in [("kfrom", "kto"), ("kto", "kfrom"), ("kfrom", "kto")] {
-            let result = json(&["migrate", "--from", from, "--to", to, "--json"]);
+            let result = json(&["migrate", "--instance", from, "--to", to, "--json"]);
             assert_eq!((&result["found"], &result["moved"]), (&5_000.into(), &5_000.into()), "{result}");
             assert_eq!((&result["failed"], &result["is_settled"]), (&serde_json::json!([]), &true.into()), "{result}");
             // the last one has found nothing
@@ -145,7 +145,7 @@ fn none_of_10000_sockets_is_left_behind_while_others_come_and_go() {
         }
         let others = churn.stop();
         assert!(others > 500, "only {others} others came");
-        let said = succeeds(&["migrate", "--from", "kto", "--to", "kfrom"]);
+        let said = succeeds(&["migrate", "--instance", "kto", "--to", "kfrom"]);
         assert!(said.contains("2 passes; the last one found nothing to move"), "{said}");
         drop((held, network));
         succeeds(&["unload", "kfrom", "kto"]);
@@ -164,10 +164,10 @@ fn after_a_swap_live_connections_are_counted_as_old_until_renewed() {
         let mut new = Connections::open(&network, SERVER_V4, Some("same"), 10).unwrap();
         let entry = listed("same").unwrap();
         assert_eq!((&entry["socket_count"], &entry["sockets_on_old_program"]), (&110.into(), &100.into()));
-        migrate(&["--from", "same", "--to", "same", "--dry-run"], 110, 0);
-        migrate(&["--from", "same", "--to", "same"], 110, 100);
+        migrate(&["--instance", "same", "--to", "same", "--dry-run"], 110, 0);
+        migrate(&["--instance", "same", "--to", "same"], 110, 100);
         assert_eq!(listed("same").unwrap()["sockets_on_old_program"], 0);
-        migrate(&["--from", "same", "--to", "same"], 110, 0);
+        migrate(&["--instance", "same", "--to", "same"], 110, 0);
         idle.check().unwrap();
         new.check().unwrap();
         all_use(&idle, "same");
@@ -184,23 +184,23 @@ fn only_the_namespace_that_is_asked_for() {
         let of_left = Connections::open(&left, SERVER_V4, Some("bpf_scalable"), 30).unwrap();
         let of_right = Connections::open(&right, SERVER_V6, Some("bpf_scalable"), 40).unwrap();
         let (left_name, right_path) = (left.client.name(), right.client.path());
-        let both = json(&["migrate", "--from", "bpf_scalable", "--to", "reno", "--dry-run", "--json"]);
+        let both = json(&["migrate", "--instance", "bpf_scalable", "--to", "reno", "--dry-run", "--json"]);
         let namespaces = both["namespaces"].as_array().unwrap();
         assert_eq!((both["found"].as_u64(), namespaces.len()), (Some(70), 2), "{both}");
         assert!(namespaces.iter().any(|one| one["namespace"].as_str().unwrap().contains(left_name)), "{both}");
 
-        migrate(&["--from", "bpf_scalable", "--to", "reno", "--netns", left_name], 30, 30);
+        migrate(&["--instance", "bpf_scalable", "--to", "reno", "--netns", left_name], 30, 30);
         all_use(&of_left, "reno");
         all_use(&of_right, "bpf_scalable");
         // from a built-in algorithm back, and by path
-        migrate(&["--from", "reno", "--to", "bpf_scalable", "--netns", left_name], 30, 30);
+        migrate(&["--instance", "reno", "--to", "bpf_scalable", "--netns", left_name], 30, 30);
         all_use(&of_left, "bpf_scalable");
-        migrate(&["--from", "bpf_scalable", "--to", "cubic", "--netns", right_path.to_str().unwrap()], 40, 40);
+        migrate(&["--instance", "bpf_scalable", "--to", "cubic", "--netns", right_path.to_str().unwrap()], 40, 40);
         all_use(&of_right, "cubic");
 
         for wrong in ["no_such_netns", "/nowhere", "/etc/passwd", ""] {
             refuses(
-                &["migrate", "--from", "bpf_scalable", "--to", "reno", "--netns", wrong],
+                &["migrate", "--instance", "bpf_scalable", "--to", "reno", "--netns", wrong],
                 code::USAGE,
                 &["namespace"],
             );
@@ -222,7 +222,7 @@ fn listeners_move_and_what_they_accept_follows() {
         for listener in [&dual, &only_v4] {
             listener.set_algorithm("bpf_cubic").unwrap();
         }
-        migrate(&["--from", "bpf_cubic", "--to", "bpf_bic"], 2, 2);
+        migrate(&["--instance", "bpf_cubic", "--to", "bpf_bic"], 2, 2);
         let listening = sockets(&network.server, "listening").unwrap();
         assert!(listening.iter().all(|socket| socket.algorithm.as_deref() == Some("bpf_bic")), "{listening:?}");
         for (listener, address) in [(&dual, SERVER_V4), (&dual, SERVER_V6), (&only_v4, SERVER_V4)] {
@@ -264,7 +264,7 @@ fn half_closed_and_half_open_connections() {
             count => Err(format!("{count} in SYN-SENT")),
         })
         .unwrap();
-        migrate(&["--from", "bpf_cubic", "--to", "reno"], 21, 21);
+        migrate(&["--instance", "bpf_cubic", "--to", "reno"], 21, 21);
         let waiting = sockets(&network.client, "fin-wait-2").unwrap();
         assert_eq!(waiting.len(), 20);
         assert!(waiting.iter().all(|socket| socket.algorithm.as_deref() == Some("reno")), "{waiting:?}");
@@ -284,13 +284,13 @@ fn namespaces_without_a_name_are_found_through_their_processes() {
         let unshare = unshare.args(["--net", "--pid", "--fork", "--kill-child", "sh", "-c", script]);
         let mut nameless = Background::start(unshare).unwrap();
         let found = eventually(Duration::from_secs(5), || {
-            match json(&["migrate", "--from", "bpf_cubic", "--to", "reno", "--dry-run", "--json"]) {
+            match json(&["migrate", "--instance", "bpf_cubic", "--to", "reno", "--dry-run", "--json"]) {
                 result if result["found"].as_u64() >= Some(2) => Ok(result["found"].as_u64().unwrap() as usize),
                 result => Err(result.to_string()),
             }
         })
         .unwrap();
-        migrate(&["--from", "bpf_cubic", "--to", "reno"], found, found);
+        migrate(&["--instance", "bpf_cubic", "--to", "reno"], found, found);
         assert_eq!(listed("bpf_cubic").unwrap()["socket_count"], 0);
         assert!(nameless.kill(), "it ended before");
         succeeds(&["unload", "bpf_cubic"]);
@@ -329,10 +329,14 @@ fn wrong_names_move_nothing() {
         succeeds(&["load", "cubic"]);
         let network = Network::new().unwrap();
         let idle = Connections::open(&network, SERVER_V6, Some("bpf_cubic"), 5).unwrap();
-        refuses(&["migrate", "--from", "bpf_cubic", "--to", "bpf_cubci"], code::USAGE, &["bpf_cubci", "did you mean"]);
-        refuses(&["migrate", "--from", "bpf_cubci", "--to", "reno"], code::USAGE, &["bpf_cubci", "did you mean"]);
-        refuses(&["migrate", "--from", "bpf_cubic"], code::USAGE, &["--to"]);
-        refuses(&["migrate", "--to", "reno"], code::USAGE, &["--from"]);
+        refuses(
+            &["migrate", "--instance", "bpf_cubic", "--to", "bpf_cubci"],
+            code::USAGE,
+            &["bpf_cubci", "did you mean"],
+        );
+        refuses(&["migrate", "--instance", "bpf_cubci", "--to", "reno"], code::USAGE, &["bpf_cubci", "did you mean"]);
+        refuses(&["migrate", "--instance", "bpf_cubic"], code::USAGE, &["--to"]);
+        refuses(&["migrate", "--to", "reno"], code::USAGE, &["--instance"]);
         refuses(&["unload", "bpf_cubic", "--migrate-to", "bpf_cubic"], code::REFUSED, &["bpf_cubic"]);
         refuses(&["unload", "bpf_cubic", "--migrate-to", "nothing"], code::USAGE, &["nothing"]);
         all_use(&idle, "bpf_cubic");
@@ -374,7 +378,7 @@ fn a_file_where_namespaces_are_that_is_none_stops_nothing() {
         succeeds(&["load", "cubic"]);
         let receiver = Receiver::start(&network.server, SERVER_V4).unwrap();
         let flow = Flows::start(&network.client, &steady(&receiver, SERVER_V4, "bpf_cubic"), 1).unwrap();
-        migrate(&["--from", "bpf_cubic", "--to", "reno"], 1, 1);
+        migrate(&["--instance", "bpf_cubic", "--to", "reno"], 1, 1);
         succeeds(&["unload", "bpf_cubic"]);
         flow.stop().unwrap();
         drop(file);

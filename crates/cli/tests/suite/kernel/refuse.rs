@@ -88,7 +88,6 @@ fn wrong_usage_is_one_line_and_a_hint() {
     support::test("usage", 60, || {
         for words in [
             &["laod", "cubic"][..],
-            &[],
             &["load"],
             &["load", "cubic", "--sett", "a=1"],
             &["load", "cubic", "--set"],
@@ -119,7 +118,7 @@ fn wrong_usage_is_one_line_and_a_hint() {
 fn names_that_are_taken() {
     support::test("taken", 60, || {
         for built_in in ["cubic", "reno"] {
-            refuses(&["load", "cubic", "--as", built_in], code::REFUSED, &[built_in, "taken", "--as"]);
+            refuses(&["load", "cubic", "--as", built_in], code::REFUSED, &[built_in, "taken", "--instance"]);
         }
         succeeds(&["load", "reno", "--as", "mine"]);
         let before = show("mine");
@@ -161,7 +160,7 @@ fn without_privileges_every_command_says_so() {
             &["load", "cubic"][..],
             &["swap", "bpf_reno", "--with", "cubic"],
             &["tune", "bpf_reno", "abc_limit_pkts=1"],
-            &["migrate", "--from", "bpf_reno", "--to", "cubic"],
+            &["migrate", "--instance", "bpf_reno", "--to", "cubic"],
             &["unload", "bpf_reno"],
             &["unload", "--all"],
             &["default", "reno"],

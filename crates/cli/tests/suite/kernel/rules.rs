@@ -57,19 +57,19 @@ fn peers_and_ports_mean_the_same_at_both_ends() {
         let other = listen(&back, &network.server, "::");
         let port = listener.local_addr().unwrap().port().to_string();
         for end in [&front, &back] {
-            assign(&["--cgroup", end.path(), "--to-port", &port, "reno"]);
+            assign(&["--cgroup", end.path(), "--port", &port, "reno"]);
         }
         for address in [SERVER_V4, SERVER_V6, MAPPED_V4] {
             assert_eq!(pair(&front, &network, &listener, address).algorithms(), ["reno", "reno"], "{address}");
             assert_eq!(pair(&front, &network, &other, address).algorithms(), [DEFAULT, DEFAULT], "{address}");
         }
-        assign(&["--cgroup", front.path(), "--to", "10.77.0.0/24", "cubic"]);
-        assign(&["--cgroup", back.path(), "--to", &format!("{CLIENT_V6}/128"), "cubic"]);
+        assign(&["--cgroup", front.path(), "--dst", "10.77.0.0/24", "cubic"]);
+        assign(&["--cgroup", back.path(), "--dst", &format!("{CLIENT_V6}/128"), "cubic"]);
         // a longer prefix outranks a port
         assert_eq!(pair(&front, &network, &listener, SERVER_V4).algorithms(), ["cubic", "reno"]);
         assert_eq!(pair(&front, &network, &listener, MAPPED_V4).algorithms(), ["cubic", "reno"]);
         assert_eq!(pair(&front, &network, &listener, SERVER_V6).algorithms(), ["reno", "cubic"]);
-        assign(&["--cgroup", back.path(), "--to", CLIENT_V4, "cubic"]);
+        assign(&["--cgroup", back.path(), "--dst", CLIENT_V4, "cubic"]);
         // the server's socket is one of IPv6 and its peer's address a mapped one
         assert_eq!(pair(&front, &network, &listener, SERVER_V4).algorithms(), ["cubic", "cubic"]);
         succeeds(&["unassign", "--all"]);
@@ -89,17 +89,17 @@ fn the_nearest_cgroup_wins_and_matches_fall_outward() {
 
         assign(&["--cgroup", outer.path(), "reno"]);
         assert_eq!([&outer, &middle, &inner].map(client), ["reno", "reno", "reno"]);
-        assign(&["--cgroup", inner.path(), "--to", "10.0.0.0/8", "--to-port", &port, "cubic"]);
+        assign(&["--cgroup", inner.path(), "--dst", "10.0.0.0/8", "--port", &port, "cubic"]);
         assert_eq!([&outer, &middle, &inner].map(client), ["reno", "reno", "cubic"]);
         // what does not match in the nearest cgroup is looked up in the next
-        assign(&["--cgroup", inner.path(), "--to", "10.0.0.0/8", "--to-port", "1", "bbr"]);
-        json(&["unassign", "--cgroup", inner.path(), "--to", "10.0.0.0/8", "--to-port", &port, "--json"]);
+        assign(&["--cgroup", inner.path(), "--dst", "10.0.0.0/8", "--port", "1", "bbr"]);
+        json(&["unassign", "--cgroup", inner.path(), "--dst", "10.0.0.0/8", "--port", &port, "--json"]);
         assert_eq!([&outer, &middle, &inner].map(client), ["reno", "reno", "reno"]);
-        assign(&["--cgroup", middle.path(), "--to", "0.0.0.0/0", "cubic"]);
+        assign(&["--cgroup", middle.path(), "--dst", "0.0.0.0/0", "cubic"]);
         assert_eq!([&outer, &middle, &inner].map(client), ["reno", "cubic", "cubic"]);
         // the whole host is the last resort
         let elsewhere = Cgroup::new("elsewhere").unwrap();
-        assign(&["--cgroup", "/", "--to", SERVER_V4, "--to-port", &port, "cubic"]);
+        assign(&["--cgroup", "/", "--dst", SERVER_V4, "--port", &port, "cubic"]);
         assert_eq!([&outer, &elsewhere].map(client), ["reno", "cubic"]);
         drop(inner);
         succeeds(&["unassign", "--all"]);
@@ -320,11 +320,11 @@ fn no_rule_leaves_nothing_behind() {
         let before = ccctl_testbed::HostState::read().unwrap();
         for _ in 0..3 {
             let first = assign(&["--cgroup", front.path(), "reno"]);
-            assign(&["--cgroup", front.path(), "--to-port", "80", "reno=1,cubic=1"]);
+            assign(&["--cgroup", front.path(), "--port", "80", "reno=1,cubic=1"]);
             let live = pair(&front, &network, &listener, SERVER_V4);
             assert_eq!(live.algorithms(), ["reno", "reno"]);
             succeeds(&["unassign", "--id", &first.to_string()]);
-            succeeds(&["unassign", "--cgroup", front.path(), "--to-port", "80"]);
+            succeeds(&["unassign", "--cgroup", front.path(), "--port", "80"]);
             // `settled` waits for what the kernel frees later
             ccctl_testbed::settled(&before).unwrap();
             assert!(!std::path::Path::new(ccctl_testbed::RULES_PIN).exists());

@@ -98,7 +98,7 @@ fn existing_connections_move_where_their_rule_is_the_one() {
             assert_eq!(found, expected);
         };
         // a more specific rule is there first, for new connections only
-        assign(&["--cgroup", inner.path(), "--to", "fd77::/64", "reno"]);
+        assign(&["--cgroup", inner.path(), "--dst", "fd77::/64", "reno"]);
         after(&[&before, &before, &before], &before);
         assert_eq!(findings(&of_inner.client), ["older_than_rule"]);
         // the subtree: two clients less the one of the other rule, three accepted connections less the one over IPv6, and
@@ -113,11 +113,11 @@ fn existing_connections_move_where_their_rule_is_the_one() {
         assert_eq!(why(&of_outer.server)["met"]["event"], "existing");
         assert_eq!(why(&of_outer.server)["passive"], true);
         // by the port of the service: own port of the accepted, peer's port of the others
-        let moved = json(&["assign", "--cgroup", outer.path(), "--to-port", &port, "reno", "--existing", "--json"]);
+        let moved = json(&["assign", "--cgroup", outer.path(), "--port", &port, "reno", "--existing", "--json"]);
         assert_eq!(moved["existing"]["found"], 4);
         assert_eq!(of_outer.algorithms(), ["reno", "reno"]);
         // back again: the rule with the port goes, the one without applies
-        let gone = json(&["unassign", "--cgroup", outer.path(), "--to-port", &port, "--existing", "--json"]);
+        let gone = json(&["unassign", "--cgroup", outer.path(), "--port", &port, "--existing", "--json"]);
         assert_eq!(gone["existing"]["moved"], 4, "{gone}");
         assert_eq!(of_outer.algorithms(), ["cubic", "cubic"]);
         // and without any rule all is as it was
@@ -227,7 +227,7 @@ fn rules_change_under_traffic_and_no_byte_is_lost() {
         while started.elapsed() < Duration::from_secs(6) {
             for targets in ["htcp|reno", "reno=1,cubic=1,htcp=2", "cubic", "reno"] {
                 json(&["assign", "--cgroup", front.path(), targets, "--existing", "--json"]);
-                json(&["assign", "--cgroup", front.path(), "--to-port", "1", targets, "--json"]);
+                json(&["assign", "--cgroup", front.path(), "--port", "1", targets, "--json"]);
                 changes += 2;
             }
             assert_eq!(established(&network.client, "reno"), FLOWS);
@@ -256,7 +256,7 @@ fn wait_for(network: &Network, algorithm: &str, count: usize) {
 
 /// What rules say, by selector.
 fn state() -> BTreeMap<String, String> {
-    let text = |rule: &serde_json::Value| format!("{} {} {}", rule["cgroup"], rule["to"], rule["to_port"]);
+    let text = |rule: &serde_json::Value| format!("{} {} {}", rule["cgroup"], rule["dst"], rule["port"]);
     rules().iter().map(|rule| (text(rule), rule["targets"].as_str().unwrap().to_owned())).collect()
 }
 
@@ -270,7 +270,7 @@ fn kills_leave_a_whole_set_of_rules() {
         let operations: [(&[&str], bool); 6] = [
             (&["assign", "--cgroup", a, "cubic"], false),
             (&["assign", "--cgroup", a, "cubic", "--existing"], true),
-            (&["assign", "--cgroup", b, "--to-port", "80", "cubic|reno"], true),
+            (&["assign", "--cgroup", b, "--port", "80", "cubic|reno"], true),
             (&["unassign", "--cgroup", a], true),
             (&["unassign", "--all"], true),
             (&["unassign", "--all", "--existing"], true),
@@ -283,7 +283,7 @@ fn kills_leave_a_whole_set_of_rules() {
             let live = connect();
             if with_rules {
                 succeeds(&["assign", "--cgroup", a, "reno", "--existing"]);
-                succeeds(&["assign", "--cgroup", b, "--to", SERVER_V6, "reno"]);
+                succeeds(&["assign", "--cgroup", b, "--dst", SERVER_V6, "reno"]);
             }
             (live, state())
         };

@@ -117,8 +117,8 @@ fn set_rules(random: &mut Random, cgroups: &[Cgroup], listeners: &[TcpListener])
         let gives = ALGORITHMS[pick(2)];
         let text = port.map(|port| port.to_string()).unwrap_or_default();
         let mut words = vec!["--cgroup", &cgroup];
-        words.extend(to.iter().flat_map(|to| ["--to", to]));
-        words.extend(port.iter().flat_map(|_| ["--to-port", text.as_str()]));
+        words.extend(to.iter().flat_map(|to| ["--dst", to]));
+        words.extend(port.iter().flat_map(|_| ["--port", text.as_str()]));
         words.push(gives);
         let id = assign(&words);
         rules.retain(|rule| rule.id != id); // the same selector once more

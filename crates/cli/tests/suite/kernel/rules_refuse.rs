@@ -34,14 +34,14 @@ fn bad_words_change_nothing_and_say_what_would_do() {
             (&["a|b|c|d|reno"], &["at most 4"]),
             (&["a=1,b=1,c=1,d=1,e=1,f=1,g=1,h=1,reno=1"], &["at most 8"]),
             // prefixes and ports
-            (&["--to", "10.0.0.0/33", "reno"], &["10.0.0.0/33", "0 to 32"]),
-            (&["--to", "10.0.0.1/8", "reno"], &["10.0.0.0/8"]),
-            (&["--to", "fd77::/129", "reno"], &["0 to 128"]),
-            (&["--to", "example.org", "reno"], &["example.org", "10.0.0.0/8"]),
-            (&["--to", "", "reno"], &["prefix"]),
-            (&["--to-port", "0", "reno"], &["0"]),
-            (&["--to-port", "65536", "reno"], &["65536"]),
-            (&["--to-port", "http", "reno"], &["http"]),
+            (&["--dst", "10.0.0.0/33", "reno"], &["10.0.0.0/33", "0 to 32"]),
+            (&["--dst", "10.0.0.1/8", "reno"], &["10.0.0.0/8"]),
+            (&["--dst", "fd77::/129", "reno"], &["0 to 128"]),
+            (&["--dst", "example.org", "reno"], &["example.org", "10.0.0.0/8"]),
+            (&["--dst", "", "reno"], &["prefix"]),
+            (&["--port", "0", "reno"], &["0"]),
+            (&["--port", "65536", "reno"], &["65536"]),
+            (&["--port", "http", "reno"], &["http"]),
         ] {
             refuses(&[&["assign"][..], &place, words].concat(), code::USAGE, parts);
         }
@@ -82,8 +82,8 @@ fn cgroups_that_are_not_there() {
             (&["--id", "7"][..], &["7", "there are 1"][..]),
             (&["--id", "none"], &["none"]),
             (&["--cgroup", child.path()], &["no rule for", child.path()]),
-            (&["--cgroup", &missing, "--to-port", "80"], &["port 80", "there is rule 1"]),
-            (&["--id", "1", "--to-port", "80"], &["--to-port"]),
+            (&["--cgroup", &missing, "--port", "80"], &["port 80", "there is rule 1"]),
+            (&["--id", "1", "--port", "80"], &["--port"]),
             (&["--all", "--id", "1"], &["--id"]),
             (&[], &["--id"]),
         ] {
@@ -181,12 +181,12 @@ fn a_part_of_the_tree_is_not_the_tree() {
     support::test("no cgroup tree", 60, || {
         let front = Cgroup::new("front").unwrap();
         let mount = front.folder().parent().unwrap().display().to_string();
-        let words = format!("exec {} assign --cgroup / --to {SERVER_V4} reno", support::CCCTL);
+        let words = format!("exec {} assign --cgroup / --dst {SERVER_V4} reno", support::CCCTL);
         let inside = format!("mount --bind {} {mount} && {words}", front.folder().display());
         let without = format!("umount {mount} && {words}");
         for (script, parts) in [
             (&without, ["no cgroup v2 tree is mounted", "mount -t cgroup2"]),
-            (&inside, ["not the root of the cgroup tree", "on the host"]),
+            (&inside, ["only a part of the cgroup tree", "on the host"]),
         ] {
             let mut command = Command::new("unshare");
             let command = command.args(["--mount", "--propagation", "private", "sh", "-c", script]);
@@ -210,7 +210,7 @@ fn more_rules_than_there_can_be_change_nothing() {
         support::claim("kmany");
         for words in [&["apply", &file][..], &["apply", &file, "--dry-run"]] {
             // the line of the first rule that is too many
-            refuses(words, code::USAGE, &["many.toml:48005: 16001 rules, and 16000 are the most", "cgroup above"]);
+            refuses(words, code::USAGE, &["many.toml:48005: 16001 rules: the limit is 16000", "parent cgroup"]);
         }
         assert!(!names().contains(&"kmany".to_owned()));
     });

@@ -58,10 +58,10 @@ fn each_filter_selects_what_ss_says() {
         let of_cubic = |line: &Line| line.value("bpf_cubic").is_some();
         assert_eq!(scene.selects(&[], |_| true), 2 * 12 + 2);
         assert_eq!(scene.selects(&["--instance", "bpf_cubic"], of_cubic), 12);
-        assert_eq!(scene.selects(&["--state", "listen"], |line| line.state == "LISTEN"), 2);
-        assert_eq!(scene.selects(&["--state", "connected"], |line| line.state == "ESTAB"), 24);
-        assert_eq!(scene.selects(&["--state", "established", "--state", "listen"], |_| true), 26);
-        assert_eq!(scene.selects(&["--state", "close-wait"], |line| line.state == "CLOSE-WAIT"), 0);
+        assert_eq!(scene.selects(&["--tcp-state", "listen"], |line| line.state == "LISTEN"), 2);
+        assert_eq!(scene.selects(&["--tcp-state", "connected"], |line| line.state == "ESTAB"), 24);
+        assert_eq!(scene.selects(&["--tcp-state", "established", "--tcp-state", "listen"], |_| true), 26);
+        assert_eq!(scene.selects(&["--tcp-state", "close-wait"], |line| line.state == "CLOSE-WAIT"), 0);
         let either = |line: &Line| port(&line.local) == port(&one.remote) || port(&line.remote) == port(&one.remote);
         assert!(scene.selects(&["--port", port(&one.remote)], either) >= 6);
         let v4 = [CLIENT_V4.to_owned(), format!("[::ffff:{CLIENT_V4}]")];
@@ -87,7 +87,7 @@ fn each_filter_selects_what_ss_says() {
         // all that is said must hold
         assert_eq!(scene.selects(&["--instance", "bpf_cubic", "--dst", CLIENT_V4], |_| false), 0);
         assert_eq!(
-            scene.selects(&["--src", SERVER_V6, "--state", "established"], |line| host(&line.local)
+            scene.selects(&["--src", SERVER_V6, "--tcp-state", "established"], |line| host(&line.local)
                 == format!("[{SERVER_V6}]")),
             4
         );
@@ -163,19 +163,21 @@ fn each_filter_moves_what_it_selects() {
             (&["--src", &one.local], 1),
             (&["--src", CLIENT_V6], 4),
             (&["--dst", SERVER_V4], 8),
-            (&["--port", &local_port, "--state", "established"], 1),
+            (&["--dst", "10.77.0.0/16"], 8),
+            (&["--dst", "fd77::/16"], 4),
+            (&["--src", "10.78.0.0/16"], 0),
+            (&["--dst", "0.0.0.0/0", "--instance", "reno"], 8),
+            (&["--port", &local_port, "--tcp-state", "established"], 1),
             (&["--pid", &pid], 12),
             (&["--cgroup", "/"], 12),
-            (&["--from", "reno", "--dst", SERVER_V6], 4),
+            (&["--instance", "reno", "--dst", SERVER_V6], 4),
             (&[], 12),
         ] {
             let words = [words, &["--netns", client.name()]].concat();
             let ask = |to: &str, more: &[&str]| json(&[&["migrate", "--json", "--to", to], more, &words[..]].concat());
             let dry = ask("bpf_cubic", &["--dry-run"]);
             assert_eq!((&dry["found"], &dry["moved"]), (&count.into(), &0.into()), "{words:?}: {dry}");
-            let selection: Vec<&str> =
-                words.iter().map(|word| if *word == "--from" { "--instance" } else { word }).collect();
-            let selected = cookies(&listed(&selection));
+            let selected = cookies(&listed(&words));
             let moved = ask("bpf_cubic", &[]);
             assert_eq!((&moved["found"], &moved["moved"]), (&count.into(), &count.into()), "{words:?}: {moved}");
             let using: BTreeSet<u64> = ss(client)
@@ -184,7 +186,7 @@ fn each_filter_moves_what_it_selects() {
                 .map(|(cookie, _)| cookie)
                 .collect();
             assert_eq!(using, selected, "{words:?}");
-            json(&["migrate", "--from", "bpf_cubic", "--to", "reno", "--json"]);
+            json(&["migrate", "--instance", "bpf_cubic", "--to", "reno", "--json"]);
         }
         drop(scene);
         succeeds(&["unload", "bpf_cubic"]);
@@ -203,8 +205,11 @@ fn wrong_words_are_refused_with_what_to_type() {
             (&["--src", "10.0.0"], &["10.0.0", "192.0.2.1:443"]),
             (&["--dst", "example.org"], &["example.org"]),
             (&["--dst", "10.0.0.1:0"], &["port 0"]),
-            (&["--state", "establish"], &["did you mean established"]),
-            (&["--state", "time-wait"], &["time-wait", "no algorithm"]),
+            (&["--dst", "10.0.0.1/8"], &["10.0.0.0/8"]),
+            (&["--dst", "::/0"], &["IPv4"]),
+            (&["--cgroup", "/", "--unit", "a.service"], &["--unit"]),
+            (&["--tcp-state", "establish"], &["did you mean established"]),
+            (&["--tcp-state", "time-wait"], &["time-wait", "no algorithm"]),
             (&["--cookie", "0"], &["cookie 0"]),
             (&["--cookie", "-1"], &["-1"]),
             (&["--netns", "no_such_netns"], &["namespace"]),
@@ -220,7 +225,7 @@ fn wrong_words_are_refused_with_what_to_type() {
         refuses(&["sockets", "--sort", "wnd"], code::USAGE, &["wnd"]);
         refuses(&["sockets", "--columns", "state,wnd"], code::USAGE, &["wnd"]);
         refuses(&["sockets", "--wide", "--columns", "state"], code::USAGE, &["--wide"]);
-        refuses(&["migrate", "--to", "reno"], code::USAGE, &["which sockets", "--cgroup", "--all"]);
+        refuses(&["migrate", "--to", "reno"], code::USAGE, &["no filter selects the sockets", "--cgroup", "--all"]);
         refuses(&["migrate", "--to", "reno", "--all", "--port", "1"], code::USAGE, &["--all"]);
         refuses(&["migrate", "--all", "--to", "rneo"], code::USAGE, &["did you mean reno"]);
     });
@@ -237,7 +242,12 @@ fn an_unprivileged_user_is_refused() {
         {
             let mut command = Command::new("setpriv");
             command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]).arg(&copy).args(words);
-            is_refusal("setpriv ccctl sockets", &run(&mut command, LIMIT).unwrap(), code::HOST, &["root"]);
+            is_refusal(
+                &format!("setpriv ccctl {}", words.join(" ")),
+                &run(&mut command, LIMIT).unwrap(),
+                code::HOST,
+                &["root"],
+            );
         }
     });
 }

@@ -48,7 +48,7 @@ fn quiet_connections_show_what_ss_shows() {
         while stuck.write(&block).is_ok() {}
         let mut compared = 0;
         for namespace in [&network.client, &network.server] {
-            let words = ["--netns", namespace.name(), "--state", "established"];
+            let words = ["--netns", namespace.name(), "--tcp-state", "established"];
             compared += eventually(SILENCE, || {
                 let lines = ss(namespace);
                 let sockets = listed(&words);
@@ -228,7 +228,7 @@ fn the_algorithms_state_through_its_own_btf() {
         let table = succeeds(&["sockets", "--instance", "told"]);
         assert_eq!(table.matches("told (old program)").count(), 4, "{table}");
 
-        json(&["migrate", "--from", "told", "--to", "reno", "--json"]);
+        json(&["migrate", "--instance", "told", "--to", "reno", "--json"]);
         let moved = listed(&["--instance", "reno", "--netns", network.client.name()]);
         assert_eq!(moved.len(), 4);
         for socket in &moved {

@@ -67,7 +67,7 @@ fn readers_see_through_the_daemon_what_root_sees() {
         screen.wait("its sockets", |text| text.contains("2 in all") && text.contains("10.77.0.2:"));
         screen.press(&["Enter"]);
         screen
-            .wait("one of them", |text| text.contains("cwnd, ssthresh (dotted): pkts") && text.contains("cubic keeps"));
+            .wait("one of them", |text| text.contains("cwnd, ssthresh (dashed): pkts") && text.contains("cubic keeps"));
         screen.press(&["m", "Enter"]);
         screen.wait("the question", |text| text.contains("Move 1 socket of"));
         screen.press(&["y"]);
@@ -76,7 +76,7 @@ fn readers_see_through_the_daemon_what_root_sees() {
         assert_eq!(screen.ended(), "0");
 
         let [top, sockets] = [&ONCE[..], &["sockets", "--json"]].map(|words| as_user("12345", &copy, &daemon, words));
-        is_refusal("top as a stranger", &top, code::HOST, &[]);
+        is_refusal("top --once --json as a stranger", &top, code::HOST, &[]);
         assert_eq!((top.code, top.stderr), (sockets.code, sockets.stderr), "the same refusal as of other commands");
         flows.stop().unwrap();
         drop((receiver, network, daemon));

@@ -45,7 +45,7 @@ impl Scripted {
         let scripted = Self { script, traced };
         let is_shown = || {
             let shown = scripted.traced.written("shown");
-            if shown.contains(ENTERED) && shown.contains("ALGORITHM") {
+            if shown.contains(ENTERED) && shown.contains("ccctl") {
                 Ok(())
             } else {
                 Err(format!("{shown}{}", scripted.traced.written("stderr")))

@@ -20,7 +20,7 @@ fn locals(text: &str) -> Vec<String> {
 }
 
 /// Shows this name alone, and goes into it.
-fn go_into(screen: &Screen, name: &str) {
+pub fn go_into(screen: &Screen, name: &str) {
     screen.enter("/");
     screen.enter(name);
     screen.wait("only the name", |text| {
@@ -31,12 +31,12 @@ fn go_into(screen: &Screen, name: &str) {
     screen.wait("the sockets", |text| text.contains(&format!("ccctl top > {name}")));
 }
 
-/// Chooses a target from the list that is on the screen, by as many steps as it is far.
-fn choose(screen: &Screen, target: &str) {
+/// Chooses an answer from the list that is on the screen, by as many steps as it is far.
+pub fn choose(screen: &Screen, target: &str) {
     let place = screen.wait_for("the list of targets", |text| {
         let inside = text.lines().filter_map(|line| line.split('│').nth(1)).map(str::trim);
-        let mut names = inside.skip_while(|line| !line.ends_with(" to:")).skip(1);
-        names.position(|name| name == target).ok_or("not offered".to_owned())
+        let mut names = inside.skip_while(|line| !line.ends_with(':')).skip(1);
+        names.position(|line| line.split_whitespace().next() == Some(target)).ok_or("not offered".to_owned())
     });
     screen.press(&vec!["Down"; place]);
     screen.press(&["Enter"]);
@@ -63,14 +63,16 @@ fn sockets_are_sorted_hidden_and_moved() {
         screen.wait("five sockets", |text| text.contains("5 in all"));
         let mut sorted: Vec<String> = ss(&network.client).into_values().map(|line| line.local).collect();
         sorted.sort();
-        while !screen.text().contains("LOCAL^") {
+        while !screen.text().contains("SOURCE^") {
             screen.press(&["s"]);
             screen.wait("another column", |text| text.contains('^') || text.contains("v ") || text.contains("v\n"));
         }
         assert_eq!(locals(&screen.text()), sorted);
+        screen.press(&["T", "O"]);
+        screen.wait("by letter", |text| text.contains("SOURCE^") && locals(text) == sorted);
         screen.press(&["S"]);
         sorted.reverse();
-        screen.wait("the other direction", |text| text.contains("LOCALv") && locals(text) == sorted);
+        screen.wait("the other direction", |text| text.contains("SOURCEv") && locals(text) == sorted);
 
         screen.enter("/");
         screen.enter(&sorted[2]);
@@ -203,7 +205,7 @@ fn terminals_that_can_do_less() {
             screen.wait("the socket", |text| text.contains("1 in all"));
             screen.press(&["Enter"]);
             let text =
-                screen.wait("charts", |text| text.contains("cwnd, ssthresh (dotted): pkts") && text.contains("now"));
+                screen.wait("charts", |text| text.contains("cwnd, ssthresh (dashed): pkts") && text.contains("now"));
             assert_eq!(text.is_ascii(), !is_unicode, "{variables}\n{text}");
             assert_eq!(has_colour(&screen.text_with_attributes()), is_coloured, "{variables}");
             screen.press(&["q"]);

@@ -247,22 +247,26 @@ fn pictures_show_what_the_trace_has() {
             &["cwnd", "ssthresh", "smoothed", "minimum", "retransmission", "delivery rate", "waiting"],
         );
         let answer = json(&["plot", &file, "--state", "dwnd_q8,gamma_q8", "--json"]);
-        assert_eq!((&answer["socket_count"], &answer["lost_events"]), (&value!(1), &value!(0)), "{answer}");
+        assert_eq!(
+            (answer["traced_sockets"].as_array().unwrap().len(), &answer["lost_events"]),
+            (1, &value!(0)),
+            "{answer}"
+        );
         let panels = value!(["window (packets)", "RTT (ms)", "state", "rate (Mbit/s)"]);
         assert_eq!((&answer["panels"], &answer["plot"]), (&panels, &value!(path("trace.svg"))), "{answer}");
         is_picture(&path("trace.svg"), &["cwnd", "dwnd_q8 / 2^8", "gamma_q8 / 2^8", "bpf_compound"]);
         let cookie = cookie_of(&connection.0).unwrap().to_string();
         let by_cookie = json(&["plot", &file, "--socket", &cookie, "--backlog", "--json", "-o", &path("by.svg")]);
-        assert_eq!(by_cookie["cookie"].to_string(), cookie);
+        assert_eq!(by_cookie["traced_sockets"][0]["cookie"].to_string(), cookie);
         assert_eq!(by_cookie["panels"].as_array().unwrap().last(), Some(&value!("backlogs of the host (packets)")));
         drop((connection, network));
         succeeds(&["unload", "bpf_compound"]);
         refuses(&["plot", &file, "--state", "dwnd"], code::USAGE, &["dwnd", "dwnd_q8"]);
-        refuses(&["plot", &file, "--socket", "2"], code::USAGE, &["no socket \"2\"", "--socket 1 to 1"]);
+        refuses(&["plot", &file, "--socket", "2"], code::USAGE, &["no socket \"2\"", "from 1 to 1", "--list"]);
         refuses(&["plot", &path("none.csv")], code::USAGE, &["none.csv"]);
         refuses(&["plot", &folder.file("empty.xlsx", "")], code::USAGE, &["empty.xlsx"]);
         refuses(&["plot", &folder.file("table.csv", "a,b\n1,2\n")], code::USAGE, &["no column time_s"]);
-        refuses(&["plot", &file, "-o", &path("x.png")], code::USAGE, &[".svg"]);
+        refuses(&["plot", &file, "-o", &path("x.gif")], code::USAGE, &[".svg, .png or .pdf"]);
         refuses(&["plot", &file, "-o", &path("no/x.svg")], code::USAGE, &["cannot write"]);
     });
 }
@@ -291,7 +295,7 @@ fn wrong_words_are_refused_before_anything_starts() {
         refuses(&["trace", "-o", &path("trace.txt")], code::USAGE, &[".jsonl or .csv", "trace.jsonl"]);
         refuses(&["trace", "-o", &path("trace.parquet")], code::USAGE, &[".jsonl or .csv", "trace.csv"]);
         refuses(&["trace", "-o", &path("no/trace.csv")], code::USAGE, &["no/trace"]);
-        refuses(&["trace", "--plot", &path("trace.png")], code::USAGE, &[".svg"]);
+        refuses(&["trace", "--plot", &path("trace.gif")], code::USAGE, &[".svg"]);
         refuses(&["trace", "--plot", &path("no/trace.svg")], code::USAGE, &["cannot write"]);
         refuses(&["trace", "--every", "10us"], code::USAGE, &["1ms", "--each-ack"]);
         refuses(&["trace", "--every", "10ms", "--each-ack"], code::USAGE, &["--each-ack"]);

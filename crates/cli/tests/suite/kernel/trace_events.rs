@@ -98,7 +98,11 @@ fn lost_events_are_counted() {
         }
         assert_eq!(traced.facts["lost_events"].as_str(), Some(&*lost.to_string()));
         assert_eq!(ccctl_telemetry::lost_events::read().unwrap() - lost_before, lost, "as the daemon exports it");
-        assert!(traced.stderr.contains(&format!("{lost} events found no room")), "{}", traced.stderr);
+        assert!(
+            traced.stderr.contains(&format!("{lost} events were dropped for lack of buffer space")),
+            "{}",
+            traced.stderr
+        );
     });
 }
 

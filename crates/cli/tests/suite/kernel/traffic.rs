@@ -42,16 +42,16 @@ fn all_commands_under_traffic_lose_no_byte() {
 fn one_round(algorithm: &str) {
     succeeds(&["swap", "work", "--with", algorithm]);
     succeeds(&["tune", "other", "abc_limit_pkts=2"]);
-    let there = json(&["migrate", "--from", "work", "--to", "other", "--json"]);
+    let there = json(&["migrate", "--instance", "work", "--to", "other", "--json"]);
     assert_eq!((&there["found"], &there["moved"]), (&24.into(), &24.into()), "{there}");
     assert_eq!(listed("other").unwrap()["socket_count"], 24);
     succeeds(&["tune", "other", "abc_limit_pkts=1"]);
-    let back = json(&["migrate", "--from", "other", "--to", "work", "--json"]);
+    let back = json(&["migrate", "--instance", "other", "--to", "work", "--json"]);
     assert_eq!(back["moved"], 24, "{back}");
     succeeds(&["load", algorithm, "--as", "third"]);
     let renewed = json(&["swap", "work", "--with", algorithm, "--json"]);
     assert_eq!(renewed["changed"], true, "{renewed}");
-    let same = json(&["migrate", "--from", "work", "--to", "work", "--json"]);
+    let same = json(&["migrate", "--instance", "work", "--to", "work", "--json"]);
     assert_eq!(same["moved"], 24, "{same}");
     assert_eq!(listed("work").unwrap()["sockets_on_old_program"], 0);
     succeeds(&["unload", "third"]);
@@ -134,7 +134,7 @@ fn hundreds_of_swaps_under_64_connections() {
 }
 
 fn renew_all(when: &str) {
-    let renewed = json(&["migrate", "--from", "swapped", "--to", "swapped", "--json"]);
+    let renewed = json(&["migrate", "--instance", "swapped", "--to", "swapped", "--json"]);
     assert_eq!((&renewed["found"], &renewed["moved"]), (&PARALLEL.into(), &PARALLEL.into()), "{when}: {renewed}");
     assert_eq!(renewed["failed"], serde_json::json!([]), "{when}");
 }

@@ -37,17 +37,17 @@ fn each_case_is_told_apart() {
         // a swap leaves it on the program before
         json(&["swap", "bpf_cubic", "--with", "reno", "--json"]);
         assert_eq!(findings(&new.client), ["as_the_rule_says", "old_program"]);
-        json(&["migrate", "--from", "bpf_cubic", "--to", "bpf_cubic", "--json"]);
+        json(&["migrate", "--instance", "bpf_cubic", "--to", "bpf_cubic", "--json"]);
         assert_eq!(findings(&new.client), ["as_the_rule_says"]);
         // somebody else changes it
-        json(&["migrate", "--from", "bpf_cubic", "--to", "cubic", "--json"]);
+        json(&["migrate", "--instance", "bpf_cubic", "--to", "cubic", "--json"]);
         assert_eq!(findings(&new.client), ["changed_since"]);
         let again = pair(&front, &network, &listener, SERVER_V6);
         assert_eq!(again.algorithms()[0], "bpf_cubic");
 
         // another rule is nearer now
         let port = listener.local_addr().unwrap().port().to_string();
-        let nearer = assign(&["--cgroup", front.path(), "--to", "fd77::/64", "--to-port", &port, "reno"]);
+        let nearer = assign(&["--cgroup", front.path(), "--dst", "fd77::/64", "--port", &port, "reno"]);
         let told = why(&again.client);
         assert_eq!(told["findings"], json!(["other_rule_now"]), "{told}");
         assert_eq!((&told["rule_id"], &told["met"]["rule_id"]), (&json!(nearer), &json!(rule)));
@@ -58,7 +58,7 @@ fn each_case_is_told_apart() {
             .map(|one| [one["id"].clone(), one["verdict"].clone()])
             .collect();
         assert_eq!(verdicts, [[json!(nearer), json!("won")], [json!(rule), json!("wider_prefix")]]);
-        assign(&["--cgroup", back.path(), "--to", "10.0.0.0/8", "reno"]);
+        assign(&["--cgroup", back.path(), "--dst", "10.0.0.0/8", "reno"]);
         let told = why(&again.client);
         assert_eq!(told["considered"][2]["verdict"], "other_cgroup");
 

@@ -47,6 +47,8 @@ pub mod code {
     pub const HOST: i32 = 4;
     /// The kernel refused the program.
     pub const PROGRAM: i32 = 5;
+    /// Some of it could not be done, or the host differs from the file.
+    pub const PARTLY: i32 = 6;
 }
 
 /// How often a test does again what it has done before: `often` where `CCCTL_LONG` is set, as in `just test-long`.
@@ -128,6 +130,15 @@ pub fn json(words: &[&str]) -> Value {
     parsed(words, &succeeds(words))
 }
 
+/// Runs `ccctl`, expects this code and nothing on stderr, and reads its stdout as JSON.
+#[track_caller]
+pub fn json_with_code(words: &[&str], code: i32) -> Value {
+    let output = ccctl(words);
+    assert_eq!(output.code, Some(code), "ccctl {}: {}{}", words.join(" "), output.stdout, output.stderr);
+    assert!(output.stderr.is_empty(), "ccctl {} wrote to stderr: {}", words.join(" "), output.stderr);
+    parsed(words, &output.stdout)
+}
+
 /// The same inside a namespace.
 #[track_caller]
 pub fn json_in(namespace: &Namespace, words: &[&str]) -> Value {
@@ -164,7 +175,13 @@ pub fn is_refusal(what: &str, output: &Output, code: i32, parts: &[&str]) {
     let lines: Vec<&str> = output.stderr.lines().collect();
     let shown = format!("{what}: code {:?}\n{}{}", output.code, output.stdout, output.stderr);
     assert_eq!(output.code, Some(code), "{shown}");
-    assert!(output.stdout.is_empty(), "stdout of a refusal is empty: {shown}");
+    if what.contains("--json") {
+        let said: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}: {shown}"));
+        assert_eq!(said["error"]["exit"], code, "{shown}");
+        assert!(output.stderr.contains(said["error"]["cause"].as_str().unwrap()), "the same as on stderr: {shown}");
+    } else {
+        assert!(output.stdout.is_empty(), "stdout of a refusal is empty: {shown}");
+    }
     assert!(!lines.is_empty() && lines.len() <= 2, "one line of cause, one of remedy: {shown}");
     assert!(lines[0].starts_with("ccctl: ") && lines[0].len() > 12, "{shown}");
     assert!(lines.get(1).is_none_or(|line| line.starts_with("  try: ") && line.len() > 9), "{shown}");

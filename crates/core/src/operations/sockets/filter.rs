@@ -1,38 +1,56 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which sockets, in the words of a request.
 
-use std::net::{IpAddr, SocketAddr};
-
 use ccctl_catalog::closest;
 use ccctl_console::UsageError;
-use ccctl_loader::SocketState;
+use ccctl_loader::{cgroup_of_unit, is_unit_name, CgroupTree, Prefix, SocketState};
+use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Which sockets: those for which all that is set holds; without anything, all.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Args)]
+#[group(skip)]
 #[serde(deny_unknown_fields, default)]
 pub struct SocketFilter {
-    /// Kernel name of their algorithm: an instance or a built-in one.
+    /// Sockets that use this algorithm, an instance or a built-in one
+    #[arg(long, alias = "from", value_name = "NAME")]
     pub instance: Option<String>,
-    /// Made in this cgroup (v2) or below: its path from the root of the hierarchy.
+    /// Sockets created in this cgroup (v2) or below
+    #[arg(long, value_name = "PATH|UNIT", conflicts_with = "unit")]
     pub cgroup: Option<String>,
-    /// Open in this process.
+    /// Sockets created in the cgroup of this systemd unit or below
+    #[arg(long)]
+    pub unit: Option<String>,
+    /// Sockets held open by this process
+    #[arg(long)]
     pub pid: Option<u32>,
-    /// Port of either end.
+    /// Sockets with this local or remote port
+    #[arg(long)]
     pub port: Option<u16>,
-    /// Local end: `ADDRESS`, `ADDRESS:PORT`, `[ADDRESS]:PORT` or `:PORT`.
+    /// Sockets with this local address, prefix or port; IPv6 addresses with a port in brackets
+    #[arg(long, value_name = "ADDRESS|CIDR[:PORT]")]
     pub src: Option<String>,
-    /// Remote end, likewise.
+    /// Sockets with this remote address, prefix or port
+    #[arg(long, value_name = "ADDRESS|CIDR[:PORT]")]
     pub dst: Option<String>,
-    /// In one of these states: `established`, `listen`, ..., or `connected`: all but `listen`.
-    pub state: Vec<String>,
-    /// `SO_COOKIE`.
+    /// Sockets in this state: established, listen, connected (all except listen), ...; may be repeated
+    #[arg(long, value_name = "STATE")]
+    pub tcp_state: Vec<String>,
+    /// The socket with this cookie (`SO_COOKIE`), decimal or 0x...
+    #[arg(long, value_parser = cookie)]
     pub cookie: Option<u64>,
-    /// Of this network namespace: a name in /run/netns. Root may also give the path of a namespace file.
+    /// Sockets of this network namespace: a name in /run/netns or the path of a namespace file
+    #[arg(long, value_name = "NAME|PATH")]
     pub netns: Option<String>,
-    /// Of the network namespace of this process.
+    /// Sockets of the network namespace of this process
+    #[arg(skip)]
     pub netns_pid: Option<u32>,
+}
+
+/// A socket's cookie in decimal, or in hexadecimal as `ss` prints it.
+pub fn cookie(text: &str) -> Result<u64, std::num::ParseIntError> {
+    text.strip_prefix("0x").map_or_else(|| text.parse(), |digits| u64::from_str_radix(digits, 16))
 }
 
 impl SocketFilter {
@@ -48,12 +66,33 @@ impl SocketFilter {
         self.netns.as_ref().is_some_and(|netns| netns.contains('/'))
     }
 
+    /// The same with `/proc/PID/ns/net` as the process that it names, which the daemon takes from everybody who may ask, and
+    /// other paths from root alone.
+    #[must_use]
+    pub fn with_process(&self) -> Self {
+        match self.netns.as_deref().and_then(process_of) {
+            pid @ Some(_) => Self { netns: None, netns_pid: pid, ..self.clone() },
+            None => self.clone(),
+        }
+    }
+
     fn namespace(&self) -> Result<Option<String>, UsageError> {
         match (&self.netns, not_zero("netns_pid", self.netns_pid)?) {
-            (Some(_), Some(_)) => Err(UsageError::new("the namespace is given twice", "netns or netns_pid")),
-            (None, Some(pid)) => Ok(Some(format!("/proc/{pid}/ns/net"))),
-            (netns, None) => Ok(netns.clone()),
+            (Some(_), Some(_)) => Err(UsageError::new("the namespace is given twice", "use either netns or netns_pid")),
+            (None, pid) => Ok(pid.map(|pid| format!("/proc/{pid}/ns/net"))),
+            (Some(netns), None) => Ok(Some(netns.clone())),
         }
+    }
+
+    fn cgroup(&self) -> anyhow::Result<Option<String>> {
+        let unit = match (&self.cgroup, &self.unit) {
+            (Some(_), Some(_)) => {
+                return Err(UsageError::new("the cgroup is given twice", "--cgroup PATH or --unit UNIT").into());
+            }
+            (Some(word), None) if !is_unit_name(word) => return Ok(Some(not_empty("cgroup", word.clone())?)),
+            (word, unit) => word.as_ref().or(unit.as_ref()),
+        };
+        unit.map(|unit| Ok(cgroup_of_unit(&CgroupTree::find()?, unit)?.to_string())).transpose()
     }
 
     /// As the loader takes it.
@@ -61,12 +100,12 @@ impl SocketFilter {
         let (source, source_port) = end("src", self.src.as_deref())?;
         let (destination, destination_port) = end("dst", self.dst.as_deref())?;
         let mut states = Vec::new();
-        for name in &self.state {
+        for name in &self.tcp_state {
             states.extend(states_of(name)?);
         }
         Ok(ccctl_loader::SocketFilter {
             algorithm: self.instance.clone().map(|name| not_empty("instance", name)).transpose()?,
-            cgroup: self.cgroup.clone().map(|path| not_empty("cgroup", path)).transpose()?.map(Into::into),
+            cgroup: self.cgroup()?.map(Into::into),
             pid: not_zero("pid", self.pid)?,
             port: not_zero("port", self.port)?,
             source,
@@ -80,37 +119,65 @@ impl SocketFilter {
     }
 }
 
+/// The process of `/proc/PID/ns/net`
+fn process_of(path: &str) -> Option<u32> {
+    path.strip_prefix("/proc/")?.strip_suffix("/ns/net")?.parse().ok()
+}
+
 fn not_empty(what: &str, text: String) -> Result<String, UsageError> {
     if text.is_empty() {
-        return Err(UsageError::new(format!("--{what} is empty"), format!("--{what} with a value, or without it")));
+        return Err(UsageError::new(format!("--{what} is empty"), format!("give --{what} a value, or leave it out")));
     }
     Ok(text)
 }
 
 fn not_zero<T: PartialEq + Default>(what: &str, number: Option<T>) -> Result<Option<T>, UsageError> {
     if number == Some(T::default()) {
-        return Err(UsageError::new(format!("there is no {what} 0"), format!("a {what} from 1 on, or no --{what}")));
+        return Err(UsageError::new(
+            format!("there is no {what} 0"),
+            format!("use a {what} of 1 or more, or leave --{what} out"),
+        ));
     }
     Ok(number)
 }
 
-/// One end of a connection: its address, its port, or both.
-fn end(what: &str, text: Option<&str>) -> Result<(Option<IpAddr>, Option<u16>), UsageError> {
+/// One end of a connection: its address or prefix, its port, or both.
+fn end(what: &str, text: Option<&str>) -> Result<(Option<Prefix>, Option<u16>), UsageError> {
     let Some(text) = text else { return Ok((None, None)) };
     let bare = text.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')).unwrap_or(text);
-    if let Ok(address) = bare.parse() {
-        return Ok((Some(address), None));
+    if let Ok(prefix) = bare.parse::<Prefix>() {
+        return Ok((Some(not_all_of_ipv6(what, prefix)?), None));
     }
-    if let Ok(both) = text.parse::<SocketAddr>() {
-        return Ok((Some(both.ip()), not_zero("port", Some(both.port()))?));
+    if let Some((address, port)) = text.rsplit_once(':') {
+        let bare = address.strip_prefix('[').and_then(|inner| inner.strip_suffix(']'));
+        let prefix = bare
+            .unwrap_or(address)
+            .parse::<Prefix>()
+            .ok()
+            .filter(|prefix| prefix.address().is_ipv4() || bare.is_some());
+        if let (Ok(port), true) = (port.parse(), address.is_empty() || prefix.is_some()) {
+            let prefix = prefix.map(|prefix| not_all_of_ipv6(what, prefix)).transpose()?;
+            return Ok((prefix, not_zero("port", Some(port))?));
+        }
     }
-    if let Some(Ok(port)) = text.strip_prefix(':').map(str::parse) {
-        return Ok((None, not_zero("port", Some(port))?));
+    if let (true, Err(ccctl_loader::Error::Request { cause, remedy })) = (text.contains('/'), bare.parse::<Prefix>()) {
+        return Err(UsageError::new(format!("--{what}: {cause}"), remedy));
     }
     Err(UsageError::new(
-        format!("--{what} {text:?} is neither an address nor an address with a port"),
-        format!("--{what} 192.0.2.1, 192.0.2.1:443, 2001:db8::1, [2001:db8::1]:443 or :443"),
+        format!("--{what} {text:?} is not an address, a prefix or a port"),
+        format!("--{what} 192.0.2.1, 192.0.2.1:443, 192.0.2.0/24, 2001:db8::1, [2001:db8::1]:443 or :443"),
     ))
+}
+
+/// The kernel's side of the filter has IPv4 addresses in IPv6 form, which `::/0` would contain.
+fn not_all_of_ipv6(what: &str, prefix: Prefix) -> Result<Prefix, UsageError> {
+    if prefix.bits() == 0 && prefix.address().is_ipv6() {
+        return Err(UsageError::new(
+            format!("--{what} ::/0 would also match IPv4"),
+            format!("--{what} 2000::/3, or without it"),
+        ));
+    }
+    Ok(prefix)
 }
 
 fn states_of(name: &str) -> Result<Vec<SocketState>, UsageError> {
@@ -119,7 +186,7 @@ fn states_of(name: &str) -> Result<Vec<SocketState>, UsageError> {
         "connected" => return Ok(all.into_iter().filter(|state| *state != SocketState::Listen).collect()),
         "listening" => return Ok(vec![SocketState::Listen]),
         "time-wait" => {
-            let remedy = "leave it out: such a connection is over, and nothing controls it";
+            let remedy = "leave it out: such a connection has ended";
             return Err(UsageError::new("sockets in time-wait have no algorithm", remedy));
         }
         _ => {}
@@ -130,7 +197,7 @@ fn states_of(name: &str) -> Result<Vec<SocketState>, UsageError> {
     let names = all.map(SocketState::name);
     let remedy = match closest(name, names) {
         Some(similar) => format!("did you mean {similar}?"),
-        None => format!("connected, or one of {}", names.join(", ")),
+        None => format!("use connected, or one of {}", names.join(", ")),
     };
     Err(UsageError::new(format!("there is no state {name:?}"), remedy))
 }
@@ -150,9 +217,22 @@ mod tests {
         assert_eq!(parsed("[fd77::1]"), Ok((address("fd77::1"), None)));
         assert_eq!(parsed("[fd77::1]:80"), Ok((address("fd77::1"), Some(80))));
         assert_eq!(parsed(":80"), Ok((None, Some(80))));
-        for wrong in
-            ["", ":", ":0", "10.0.0.1:", "10.0.0.1:70000", "10.0.0.256", "localhost", "10.0.0.0/8", "1.1.1.1:0"]
-        {
+        assert_eq!(parsed("10.0.0.0/8"), Ok((address("10.0.0.0/8"), None)));
+        assert_eq!(parsed("10.0.0.0/8:443"), Ok((address("10.0.0.0/8"), Some(443))));
+        assert_eq!(parsed("[2001:db8::/32]:443"), Ok((address("2001:db8::/32"), Some(443))));
+        assert_eq!(parsed("fd77::80"), Ok((address("fd77::80"), None)), "no port without brackets");
+        for wrong in [
+            "",
+            ":",
+            ":0",
+            "10.0.0.1:",
+            "10.0.0.1:70000",
+            "10.0.0.256",
+            "localhost",
+            "10.0.0.0/33",
+            "1.1.1.1:0",
+            "::/0",
+        ] {
             parsed(wrong).unwrap_err();
         }
     }

@@ -6,30 +6,37 @@ mod filter;
 mod socket;
 
 pub use column::Column;
-pub use filter::SocketFilter;
+pub use filter::{cookie, SocketFilter};
 pub use socket::{Socket, Transport};
 
 pub(super) use socket::LookUp;
 
 use ccctl_loader::{Owners, SocketReader};
+use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Operation;
 /// List TCP sockets of all network namespaces that may be entered. Those in TIME-WAIT and SYN-RECV have no algorithm and
 /// are left out.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[group(skip)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sockets {
-    /// Which.
+    /// Which sockets
+    #[command(flatten)]
     pub filter: SocketFilter,
-    /// In the order of this; without, as the kernel has them.
+    /// Sort by this column: text from a to z, numbers from the largest
+    #[arg(long, value_name = "COLUMN", hide_possible_values = true)]
     pub sort: Option<Column>,
-    /// At most so many.
+    /// Maximum number of rows
+    #[arg(long, value_name = "NUMBER")]
     pub limit: Option<usize>,
-    /// Do not look for the processes that have them open, which costs as much again.
+    /// Do not look for the processes that hold them open, which costs as much again
+    #[arg(skip)]
     pub without_owners: bool,
-    /// Do not decode what algorithms keep for them.
+    /// Do not decode what algorithms keep for them
+    #[arg(skip)]
     pub without_algorithm_state: bool,
 }
 
@@ -45,7 +52,7 @@ pub struct SocketsAnswer {
 impl Operation for Sockets {
     type Answer = SocketsAnswer;
     const NAME: &'static str = "sockets";
-    const TITLE: &'static str = "List TCP sockets, their algorithms and what these keep for them";
+    const TITLE: &'static str = "List TCP sockets with their algorithms and private state";
 
     fn changes(&self) -> bool {
         false

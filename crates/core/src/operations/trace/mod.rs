@@ -55,7 +55,7 @@ pub struct Summary {
     pub socket_count: u64,
     /// Rows, those of the host included.
     pub rows: u64,
-    /// Events for which the kernel had no room: these rows are missing.
+    /// Events that the kernel dropped for lack of buffer space: these rows are missing.
     pub lost_events: u64,
     /// Intervals without rows, because the machine was late.
     pub skipped_intervals: u64,
@@ -63,7 +63,7 @@ pub struct Summary {
     pub file: Option<String>,
     /// The picture.
     pub plot: Option<String>,
-    /// Network namespaces that could not be looked into, and why.
+    /// Network namespaces that could not be read, and why.
     pub unreadable: Vec<String>,
 }
 

@@ -5,14 +5,18 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use super::columns::{Columns, Key};
 use super::scrolled;
+use crate::commands::headings::{self, Heading};
 use crate::commands::top::rates::bit_per_s;
-use crate::commands::top::sample::{Counters, InstanceSample, Instances, Kind};
+use crate::commands::top::sample::{Counters, InstanceSample, Instances, Kind, Senders};
 
 /// Throughputs kept for the trend.
 pub const TREND_SAMPLES: usize = 60;
 /// The retransmit ratio is over so much time: in one second few are sent, and the ratio would jump.
 pub const RATIO_OVER: Duration = Duration::from_secs(10);
+/// Means are of those that send within so much time: between two looks that are closer than an RTT nobody seems to.
+pub const MEANS_OVER: Duration = Duration::from_secs(1);
 
 /// A column, and a key to sort by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +26,7 @@ pub enum InstanceColumn {
     Algorithm,
     Program,
     Sockets,
+    Senders,
     Throughput,
     Retransmits,
     Rtt,
@@ -30,7 +35,53 @@ pub enum InstanceColumn {
     Trend,
 }
 
-impl InstanceColumn {
+impl Key for InstanceColumn {
+    const ALL: &'static [Self] = &[
+        Self::Name,
+        Self::Algorithm,
+        Self::Program,
+        Self::Sockets,
+        Self::Senders,
+        Self::Throughput,
+        Self::Retransmits,
+        Self::Rtt,
+        Self::Cwnd,
+        Self::AckTime,
+        Self::Trend,
+    ];
+
+    fn heading(self) -> Heading {
+        match self {
+            Self::Name => headings::NAME,
+            Self::Algorithm => headings::ALGORITHM,
+            Self::Program => headings::PROGRAM,
+            Self::Sockets => headings::SOCKETS,
+            Self::Senders => headings::SENDERS,
+            Self::Throughput => headings::THROUGHPUT,
+            Self::Retransmits => headings::RETRANSMITS_PCT,
+            Self::Rtt => headings::SRTT,
+            Self::Cwnd => headings::CWND,
+            Self::AckTime => headings::ACK_TIME,
+            Self::Trend => headings::TREND,
+        }
+    }
+
+    fn letter(self) -> Option<char> {
+        Some(match self {
+            Self::Name => 'N',
+            Self::Algorithm => 'A',
+            Self::Program => 'P',
+            Self::Sockets => 'K',
+            Self::Senders => 'E',
+            Self::Throughput => 'T',
+            Self::Retransmits => 'R',
+            Self::Rtt => 'M',
+            Self::Cwnd => 'C',
+            Self::AckTime => 'U',
+            Self::Trend => return None,
+        })
+    }
+
     fn is_text(self) -> bool {
         matches!(self, Self::Name | Self::Algorithm)
     }
@@ -45,15 +96,15 @@ pub struct InstanceRow {
     pub bit_per_s: Option<f64>,
     /// Of the last [`RATIO_OVER`].
     pub retransmits_pct: Option<f64>,
-    /// Mean of the smoothed RTTs of its connections.
+    /// Mean of the smoothed RTTs of those that sent in the last [`MEANS_OVER`], by packets acknowledged.
     pub rtt_us: Option<f64>,
-    /// Mean of their windows.
+    /// Mean of their windows, likewise.
     pub cwnd_pkts: Option<f64>,
 }
 
 #[derive(Debug, Default)]
 struct History {
-    counters: VecDeque<(Duration, Counters)>,
+    looks: VecDeque<(Duration, Counters, Senders)>,
     trend: VecDeque<u64>,
 }
 
@@ -66,16 +117,14 @@ pub struct InstanceTable {
     pub total: InstanceRow,
     /// Text that a row must have.
     pub filter: String,
-    /// What they are sorted by.
-    pub column: InstanceColumn,
-    /// From the largest, or from z.
-    pub is_descending: bool,
+    /// Hides those through which nothing is sent.
+    pub is_senders_only: bool,
+    /// Columns and order.
+    pub columns: Columns<InstanceColumn>,
     /// Rows that the screen has room for.
     pub height: usize,
     /// The first of them.
     pub offset: usize,
-    /// Columns that the screen has room for: `s` goes through them.
-    pub shown: Vec<InstanceColumn>,
     all: Vec<InstanceRow>,
     histories: BTreeMap<String, History>,
     total_history: History,
@@ -90,11 +139,10 @@ impl Default for InstanceTable {
             rows: Vec::new(),
             total: InstanceRow::default(),
             filter: String::new(),
-            column: InstanceColumn::Throughput,
-            is_descending: true,
+            is_senders_only: false,
+            columns: Columns::sorted_by(InstanceColumn::Throughput),
             height: 0,
             offset: 0,
-            shown: vec![InstanceColumn::Throughput],
             all: Vec::new(),
             histories: BTreeMap::new(),
             total_history: History::default(),
@@ -143,37 +191,18 @@ impl InstanceTable {
         self.scroll();
     }
 
-    /// Sorts by the next column.
-    pub fn next_column(&mut self) {
-        let place = self.shown.iter().position(|column| *column == self.column).map_or(0, |place| place + 1);
-        self.column = self.shown.get(place).or(self.shown.first()).copied().unwrap_or(self.column);
-        self.is_descending = !self.column.is_text();
-        self.arrange();
-    }
-
-    /// Sorts the other way round.
-    pub fn turn_order(&mut self) {
-        self.is_descending = !self.is_descending;
-        self.arrange();
-    }
-
-    /// Shows those with this text in their name or algorithm.
-    pub fn set_filter(&mut self, filter: String) {
-        self.filter = filter;
-        self.arrange();
-    }
-
     /// An algorithm by its name, whatever the filter hides.
     pub fn named(&self, name: &str) -> Option<&InstanceRow> {
         self.all.iter().find(|row| row.sample.name == name)
     }
 
-    /// The cursor stays with its name once it was moved.
-    fn arrange(&mut self) {
+    /// Chooses and sorts the rows. The cursor stays with its name once it was moved.
+    pub fn arrange(&mut self) {
         let name = self.selected().filter(|_| self.is_moved).map(|row| row.sample.name.clone());
         let filter = self.filter.to_lowercase();
-        self.rows = self.all.iter().filter(|row| matches(row, &filter)).cloned().collect();
-        let (column, is_descending) = (self.column, self.is_descending);
+        let is_wanted = |row: &&InstanceRow| matches(row, &filter) && (!self.is_senders_only || may_send(row));
+        self.rows = self.all.iter().filter(is_wanted).cloned().collect();
+        let (column, is_descending) = (self.columns.sorted, self.columns.is_descending);
         self.rows.sort_by(|a, b| {
             let order = compare(column, a, b);
             let order = if is_descending { order.reverse() } else { order };
@@ -184,11 +213,9 @@ impl InstanceTable {
         self.scroll();
     }
 
-    /// Gives it as many rows and columns as the screen has room for.
-    pub fn fit(&mut self, height: usize, mut shown: Vec<InstanceColumn>) {
+    /// Gives it as many rows as the screen has room for.
+    pub fn fit(&mut self, height: usize) {
         self.height = height;
-        shown.retain(|column| *column != InstanceColumn::Trend);
-        self.shown = shown;
         self.scroll();
     }
 
@@ -201,9 +228,9 @@ impl History {
     fn row(&mut self, sample: InstanceSample, elapsed: Option<Duration>) -> InstanceRow {
         let rate = elapsed.and_then(|elapsed| bit_per_s(sample.counters.acked_bytes, elapsed));
         if let (Some(elapsed), Some(rate)) = (elapsed, rate) {
-            self.counters.push_back((elapsed, sample.counters));
-            while self.counters.iter().skip(1).map(|(elapsed, _)| *elapsed).sum::<Duration>() >= RATIO_OVER {
-                self.counters.pop_front();
+            self.looks.push_back((elapsed, sample.counters, sample.senders));
+            while self.looks.iter().skip(1).map(|(elapsed, ..)| *elapsed).sum::<Duration>() >= RATIO_OVER {
+                self.looks.pop_front();
             }
             self.trend.push_back((rate / 1000.0) as u64);
             if self.trend.len() > TREND_SAMPLES {
@@ -211,26 +238,36 @@ impl History {
             }
         }
         let mut sums = Counters::default();
-        self.counters.iter().for_each(|(_, counters)| sums.add(*counters));
-        let mean = |sum: u64, count: u64| (count > 0).then(|| sum as f64 / count as f64);
+        self.looks.iter().for_each(|(_, counters, _)| sums.add(*counters));
+        let senders = self.latest_senders();
         InstanceRow {
             bit_per_s: rate,
             retransmits_pct: sums.retransmits_pct(),
-            rtt_us: mean(sample.srtt_us, sample.measured),
-            cwnd_pkts: mean(sample.cwnd_pkts, sample.connections),
+            rtt_us: senders.srtt_us(),
+            cwnd_pkts: senders.cwnd_pkts(),
             sample,
         }
+    }
+
+    /// Of as many looks as make [`MEANS_OVER`], at least of the last.
+    fn latest_senders(&self) -> Senders {
+        let (mut senders, mut covered) = (Senders::default(), Duration::ZERO);
+        for (elapsed, _, more) in self.looks.iter().rev() {
+            if covered >= MEANS_OVER {
+                break;
+            }
+            covered += *elapsed;
+            senders.add(*more);
+        }
+        senders
     }
 }
 
 fn add(total: &mut InstanceSample, sample: &InstanceSample) {
     total.sockets += sample.sockets;
-    total.connections += sample.connections;
-    total.cwnd_pkts += sample.cwnd_pkts;
     total.impossible += sample.impossible;
-    total.measured += sample.measured;
-    total.srtt_us += sample.srtt_us;
     total.counters.add(sample.counters);
+    total.senders.add(sample.senders);
 }
 
 /// What a row is, in a word.
@@ -248,6 +285,11 @@ fn matches(row: &InstanceRow, filter: &str) -> bool {
     texts.iter().any(|text| text.to_lowercase().contains(filter))
 }
 
+/// Before the second look nobody knows.
+fn may_send(row: &InstanceRow) -> bool {
+    row.bit_per_s.is_none() || row.cwnd_pkts.is_some()
+}
+
 fn compare(column: InstanceColumn, a: &InstanceRow, b: &InstanceRow) -> Ordering {
     let number = |a: Option<f64>, b: Option<f64>| a.unwrap_or(-1.0).total_cmp(&b.unwrap_or(-1.0));
     match column {
@@ -255,6 +297,7 @@ fn compare(column: InstanceColumn, a: &InstanceRow, b: &InstanceRow) -> Ordering
         InstanceColumn::Algorithm => kind_text(&a.sample.kind).cmp(kind_text(&b.sample.kind)),
         InstanceColumn::Program => a.sample.program.cmp(&b.sample.program),
         InstanceColumn::Sockets => a.sample.sockets.cmp(&b.sample.sockets),
+        InstanceColumn::Senders => a.sample.senders.count.cmp(&b.sample.senders.count),
         InstanceColumn::Throughput | InstanceColumn::Trend => number(a.bit_per_s, b.bit_per_s),
         InstanceColumn::Retransmits => number(a.retransmits_pct, b.retransmits_pct),
         InstanceColumn::Rtt => number(a.rtt_us, b.rtt_us),

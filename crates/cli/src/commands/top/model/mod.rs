@@ -1,21 +1,34 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The state of the screen: what was sampled, what is selected, what is being asked. No terminal, no kernel.
 
+mod acting;
+mod change;
+mod columns;
+mod export;
 mod instances;
-mod migration;
+mod modes;
+mod question;
 mod socket;
+mod socket_column;
 mod sockets;
 mod state;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_changes;
+mod tree;
 
+pub use change::{Change, Migration};
+pub use columns::{Columns, Key};
+pub use export::Export;
 pub use instances::{kind_text, InstanceColumn, InstanceRow, InstanceTable};
-pub use migration::{Migration, Question};
-pub use socket::{Point, SocketHistory};
-pub use sockets::{SocketColumn, SocketTable};
+pub use question::{Choice, Lookup, Question, Stage};
+pub use socket::{Point, SocketHistory, CWND, SRTT};
+pub use socket_column::SocketColumn;
+pub use sockets::{Line, SocketTable};
 pub use state::StateField;
+pub use tree::Branch;
 
-use super::keys::Action;
 use super::sample::{ClockState, Sample, Wish};
 
 /// What is on the screen.
@@ -36,10 +49,14 @@ pub enum Mode {
     Normal,
     /// They are text of the filter.
     Filter,
-    /// They close the help.
-    Help,
+    /// They scroll the help, which begins at this line, or close it.
+    Help(usize),
     /// They answer a question.
     Asking(Question),
+    /// They choose columns; this one is under the cursor.
+    Columns(usize),
+    /// They are the name of a file to write to.
+    Writing(String),
 }
 
 /// What a key brings about outside of the screen.
@@ -49,8 +66,12 @@ pub enum Effect {
     Quit,
     /// Another wish.
     Look(Wish),
-    /// Sockets are to be moved.
-    Migrate(Migration),
+    /// A question needs to know this.
+    Lookup(Lookup),
+    /// Something is to be changed.
+    Change(Change),
+    /// A file is to be written.
+    Write(Export),
     /// Stop or go on looking.
     Pause(bool),
     /// Switch the ACK clock.
@@ -85,6 +106,8 @@ pub struct Model {
     pub unreadable: usize,
     /// The ACK clock.
     pub clock: ClockState,
+    /// The network namespace whose ACKs are timed; none: that of this process.
+    pub clock_netns: Option<String>,
     /// Nothing is read.
     pub is_paused: bool,
     /// What was last done, or did not work.
@@ -105,6 +128,7 @@ impl Model {
             targets: Vec::new(),
             unreadable: 0,
             clock: ClockState::Off,
+            clock_netns: None,
             is_paused: false,
             message: None,
             is_stale: false,
@@ -134,138 +158,40 @@ impl Model {
         }
     }
 
+    /// Takes in what a question needs to know, if it is still asked.
+    pub fn offer(&mut self, lookup: &Lookup, found: Result<Vec<Choice>, String>) {
+        let Mode::Asking(question) = &mut self.mode else { return };
+        if question.lookup().as_ref() != Some(lookup) || question.stage != Stage::Waiting {
+            return;
+        }
+        if let Err(text) = found.and_then(|choices| question.offer(choices)) {
+            self.mode = Mode::Normal;
+            self.refuse(text);
+        }
+    }
+
     /// Says that looking did not work; goes away with the next look that does.
     pub fn failed(&mut self, cause: String) {
-        self.message = Some(Message { text: cause, is_error: true });
+        self.refuse(cause);
         self.is_stale = true;
     }
 
-    /// Says what came of moving sockets; stays until the next key.
-    pub fn moved(&mut self, outcome: Result<String, String>) {
-        let is_error = outcome.is_err();
-        self.message = Some(Message { text: outcome.unwrap_or_else(|error| error), is_error });
+    /// Says what came of a change; stays until the next key.
+    pub fn done(&mut self, outcome: Result<String, String>) {
+        match outcome {
+            Ok(text) => self.tell(text),
+            Err(text) => self.refuse(text),
+        }
+    }
+
+    fn tell(&mut self, text: String) {
+        self.message = Some(Message { text, is_error: false });
         self.is_stale = false;
     }
 
-    /// Does what a key means.
-    pub fn act(&mut self, action: Action) -> Option<Effect> {
-        if action == Action::Quit {
-            return Some(Effect::Quit);
-        }
-        match &mut self.mode {
-            Mode::Help => {
-                self.mode = Mode::Normal;
-                None
-            }
-            Mode::Filter => {
-                self.edit_filter(action);
-                None
-            }
-            Mode::Asking(_) => self.answer(action),
-            Mode::Normal => {
-                self.message = None;
-                self.act_in_view(action)
-            }
-        }
-    }
-
-    fn act_in_view(&mut self, action: Action) -> Option<Effect> {
-        match action {
-            Action::Up => self.move_by(-1),
-            Action::Down => self.move_by(1),
-            Action::PageUp => self.move_by(-(self.page() as isize)),
-            Action::PageDown => self.move_by(self.page() as isize),
-            Action::First => self.move_by(isize::MIN / 2),
-            Action::Last => self.move_by(isize::MAX / 2),
-            Action::Enter => return self.drill_down(),
-            Action::Back => return self.back(),
-            Action::Sort => self.next_column(),
-            Action::Direction => self.turn_order(),
-            Action::Filter if !matches!(self.view, View::Socket(..)) => self.mode = Mode::Filter,
-            Action::Mark if matches!(self.view, View::Sockets(_)) => self.sockets.mark(),
-            Action::Migrate => self.ask_where_to(),
-            Action::Help => self.mode = Mode::Help,
-            Action::Pause => {
-                self.is_paused = !self.is_paused;
-                return Some(Effect::Pause(self.is_paused));
-            }
-            Action::Clock => return Some(Effect::Clock(self.clock != ClockState::On)),
-            _ => {}
-        }
-        None
-    }
-
-    fn page(&self) -> usize {
-        match self.view {
-            View::Instances => self.instances.height.max(1),
-            _ => self.sockets.height.max(1),
-        }
-    }
-
-    fn move_by(&mut self, rows: isize) {
-        match self.view {
-            View::Instances => self.instances.move_by(rows),
-            View::Sockets(_) => self.sockets.move_by(rows),
-            View::Socket(..) => {}
-        }
-    }
-
-    fn next_column(&mut self) {
-        match self.view {
-            View::Instances => self.instances.next_column(),
-            View::Sockets(_) => self.sockets.next_column(),
-            View::Socket(..) => self.socket.next_field(),
-        }
-    }
-
-    fn turn_order(&mut self) {
-        match self.view {
-            View::Instances => self.instances.turn_order(),
-            View::Sockets(_) => self.sockets.turn_order(),
-            View::Socket(..) => self.socket.previous_field(),
-        }
-    }
-
-    fn drill_down(&mut self) -> Option<Effect> {
-        match &self.view {
-            View::Instances => {
-                let name = self.instances.selected()?.sample.name.clone();
-                self.sockets = SocketTable::of(&name);
-                self.view = View::Sockets(name.clone());
-                Some(Effect::Look(Wish::Sockets(name)))
-            }
-            View::Sockets(name) => {
-                let row = self.sockets.selected()?;
-                let cookie = row.cookie;
-                self.socket = SocketHistory::of(cookie);
-                self.view = View::Socket(name.clone(), cookie);
-                Some(Effect::Look(Wish::Socket(cookie)))
-            }
-            View::Socket(..) => None,
-        }
-    }
-
-    /// A filter goes before the view does.
-    fn back(&mut self) -> Option<Effect> {
-        match &self.view {
-            View::Instances => {
-                self.instances.set_filter(String::new());
-                None
-            }
-            View::Sockets(_) if !self.sockets.filter.is_empty() => {
-                self.sockets.set_filter(String::new());
-                None
-            }
-            View::Sockets(_) => {
-                self.view = View::Instances;
-                Some(Effect::Look(Wish::Instances))
-            }
-            View::Socket(name, _) => {
-                let name = name.clone();
-                self.view = View::Sockets(name.clone());
-                Some(Effect::Look(Wish::Sockets(name)))
-            }
-        }
+    fn refuse(&mut self, text: String) {
+        self.message = Some(Message { text, is_error: true });
+        self.is_stale = false;
     }
 
     /// The filter of what is shown.
@@ -276,49 +202,18 @@ impl Model {
         }
     }
 
-    fn edit_filter(&mut self, action: Action) {
-        let mut text = self.filter().to_owned();
-        match action {
-            Action::Character(character) => text.push(character),
-            Action::Erase => {
-                text.pop();
-            }
-            Action::Back => {
-                text.clear();
-                self.mode = Mode::Normal;
-            }
-            Action::Enter => self.mode = Mode::Normal,
-            _ => {}
+    /// Why the column of the ACK clock is not filled, where it runs: it times the ACKs of one network namespace, and the
+    /// table is about all.
+    pub fn clock_hint(&self) -> Option<String> {
+        let is_empty =
+            |row: &InstanceRow| row.sample.ack_time.is_none() && row.bit_per_s.is_some_and(|rate| rate > 0.0);
+        if self.clock != ClockState::On || self.view != View::Instances || !self.instances.rows.iter().any(is_empty) {
+            return None;
         }
-        match self.view {
-            View::Instances => self.instances.set_filter(text),
-            _ => self.sockets.set_filter(text),
-        }
-    }
-
-    fn ask_where_to(&mut self) {
-        match Question::about(self) {
-            Ok(question) => self.mode = Mode::Asking(question),
-            Err(text) => self.message = Some(Message { text, is_error: true }),
-        }
-    }
-
-    fn answer(&mut self, action: Action) -> Option<Effect> {
-        let Mode::Asking(question) = &mut self.mode else { return None };
-        match question.answer(action) {
-            migration::Answer::Open => None,
-            migration::Answer::No => {
-                self.mode = Mode::Normal;
-                self.message = Some(Message { text: "nothing was moved".to_owned(), is_error: false });
-                None
-            }
-            migration::Answer::Yes(migration) => {
-                self.mode = Mode::Normal;
-                self.sockets.unmark();
-                self.message = Some(Message { text: format!("moving {} ...", migration.label()), is_error: false });
-                Some(Effect::Migrate(migration))
-            }
-        }
+        Some(match &self.clock_netns {
+            None => "ACK clock: this namespace only; --netns NAME times another".to_owned(),
+            Some(name) => format!("ACK clock: namespace {name} only"),
+        })
     }
 }
 

@@ -16,6 +16,11 @@ const UNITS: [(&str, &str); 11] = [
     ("_s", "s"),
 ];
 
+/// The end of names of sequence numbers.
+const SEQUENCE: &str = "_seq";
+/// How names begin of what is kept in case a loss was none.
+const UNDO: &str = "undo";
+
 /// A field at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StateField {
@@ -39,6 +44,27 @@ impl StateField {
         Self { name: name.to_owned(), value: raw / 2_f64.powi(fraction_bits as i32), unit, fraction_bits }
     }
 
+    /// As the algorithm has it.
+    pub fn raw(&self) -> f64 {
+        self.value * 2_f64.powi(self.fraction_bits as i32)
+    }
+
+    /// A clock or a sequence number: it says when or where, and not how much.
+    pub fn is_position(&self) -> bool {
+        self.name.ends_with(SEQUENCE) || ccctl_series::is_moment(&self.name)
+    }
+
+    /// How much it says at first sight: a window most, then what has a unit, then counts.
+    pub fn interest(&self) -> u8 {
+        match self.unit {
+            _ if self.is_position() => 0,
+            _ if self.name.starts_with(UNDO) => 1,
+            "" => 2,
+            "pkts" => 4,
+            _ => 3,
+        }
+    }
+
     /// The value and its unit.
     pub fn text(&self) -> String {
         let value = if self.fraction_bits > 0 { format!("{:.3}", self.value) } else { format!("{}", self.value) };
@@ -60,6 +86,14 @@ fn without_fraction(name: &str) -> (String, u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// `epoch_us` and `round_end_seq` only rise; what a loss may undo is no news.
+    #[test]
+    fn windows_are_of_more_interest_than_clocks() {
+        let names = ["epoch_us", "round_end_seq", "undo_w_max_pkts", "rounds", "k_q10s", "w_max_pkts"];
+        assert_eq!(names.map(|name| StateField::new(name, 1.0).interest()), [0, 0, 1, 2, 3, 4]);
+        assert!(!StateField::new("undo_epoch_age_us", 1.0).is_position(), "an age is no clock");
+    }
 
     /// Names of the style guide, and what they mean by it.
     #[test]

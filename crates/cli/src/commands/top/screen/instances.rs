@@ -1,43 +1,44 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The table of algorithms.
 
-use ccctl_console::output::printable;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::columns::{fit, Column};
-use super::{format, line, put, Look, SELECTED, STRONG};
-use crate::commands::top::model::{InstanceColumn, InstanceRow, Model};
+use super::columns::{cells, fit, header, places, Column};
+use super::{format, line, Look, SELECTED, STRONG};
+use crate::commands::top::model::{Columns, InstanceColumn, InstanceRow, Model};
 use crate::commands::top::sample::{ClockState, Kind};
 
-fn columns() -> Vec<Column<InstanceColumn>> {
+fn columns(chosen: &Columns<InstanceColumn>, width: usize) -> Vec<(Column<InstanceColumn>, usize)> {
     use InstanceColumn as C;
-    vec![
-        Column::text(C::Name, "NAME", 15, 15, 0),
-        Column::text(C::Algorithm, "ALGORITHM", 12, 16, 7),
-        Column::number(C::Program, "PROGRAM", 8, 8),
-        Column::number(C::Sockets, "SOCKETS", 8, 1),
-        Column::number(C::Throughput, "THROUGHPUT", 11, 2),
-        Column::number(C::Retransmits, "RETR%", 6, 3),
-        Column::number(C::Rtt, "RTT ms", 7, 4),
-        Column::number(C::Cwnd, "CWND", 7, 5),
-        Column::number(C::AckTime, "ACK us", 7, 6),
-        Column::text(C::Trend, "TREND", 10, 60, 9),
-    ]
+    let mut columns = vec![
+        Column::text(C::Name, 15, 15, 0),
+        Column::text(C::Algorithm, 11, 16, 7),
+        Column::number(C::Program, 8, 8),
+        Column::number(C::Sockets, 7, 1),
+        Column::number(C::Senders, 7, 9),
+        Column::number(C::Throughput, 11, 2),
+        Column::number(C::Retransmits, 8, 3),
+        Column::number(C::Rtt, 7, 4),
+        Column::number(C::Cwnd, 7, 5),
+        Column::number(C::AckTime, 7, 6),
+        Column::text(C::Trend, 10, 60, 10),
+    ];
+    columns.retain(|column| !chosen.is_hidden(column.key));
+    fit(&columns, width)
 }
 
-/// Columns that there is room for.
-pub fn shown(width: usize) -> Vec<InstanceColumn> {
-    fit(&columns(), width).into_iter().map(|(column, _)| column.key).collect()
+/// Columns that there is room for, and where.
+pub fn shown(model: &Model, width: usize) -> Vec<(InstanceColumn, u16, u16)> {
+    places(&columns(&model.instances.columns, width))
 }
 
 /// Header and rows.
 pub fn draw(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
     let table = &model.instances;
-    let columns = fit(&columns(), area.width.into());
-    let sorted = Some((table.column, table.is_descending));
-    header(&columns, sorted, look, area, buffer);
+    let columns = columns(&table.columns, area.width.into());
+    header(&columns, &table.columns, look, area, buffer);
     let rows = table.rows.iter().enumerate().skip(table.offset).take(table.height);
     for ((place, row), y) in rows.zip(area.y + 1..area.bottom()) {
         let style = if place == table.cursor() { SELECTED } else { Style::new() };
@@ -46,14 +47,18 @@ pub fn draw(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
         cells(&columns, area, style, buffer, |column, width| cell(column.key, width, row, model, Some(name)));
     }
     if table.rows.is_empty() && area.height > 1 {
-        let text = if table.filter.is_empty() { "nothing seen yet" } else { "the filter hides all" };
+        let text = match (table.filter.is_empty(), table.is_senders_only) {
+            (false, _) => "the filter hides all",
+            (true, true) => "nobody sends (o: show all)",
+            (true, false) => "nothing seen yet",
+        };
         line(buffer, Rect { y: area.y + 1, ..area }, text, Style::new());
     }
 }
 
 /// The line of sums.
 pub fn draw_total(model: &Model, _look: Look, area: Rect, buffer: &mut Buffer) {
-    let columns = fit(&columns(), area.width.into());
+    let columns = columns(&model.instances.columns, area.width.into());
     let total = &model.instances.total;
     cells(&columns, area, STRONG, buffer, |column, width| match column.key {
         InstanceColumn::Name => "all".to_owned(),
@@ -66,47 +71,6 @@ pub fn draw_total(model: &Model, _look: Look, area: Rect, buffer: &mut Buffer) {
     });
 }
 
-/// The line above a table; the column that it is sorted by has a mark.
-pub fn header<K: Copy + PartialEq>(
-    columns: &[(Column<K>, usize)],
-    sorted: Option<(K, bool)>,
-    look: Look,
-    area: Rect,
-    buffer: &mut Buffer,
-) {
-    let area = Rect { height: area.height.min(1), ..area };
-    cells(columns, area, look.header(), buffer, |column, _| match sorted.filter(|(key, _)| *key == column.key) {
-        Some((_, is_descending)) => format!("{}{}", column.title, if is_descending { 'v' } else { '^' }),
-        None => column.title.to_owned(),
-    });
-}
-
-/// One row of a table.
-pub fn cells<K: Copy>(
-    columns: &[(Column<K>, usize)],
-    area: Rect,
-    style: Style,
-    buffer: &mut Buffer,
-    text: impl Fn(&Column<K>, usize) -> String,
-) {
-    buffer.set_style(Rect { height: area.height.min(1), ..area }, style);
-    let mut x = area.x;
-    for (column, width) in columns {
-        if x >= area.right() || area.height == 0 {
-            return;
-        }
-        let text = text(column, *width);
-        let text = printable(&text);
-        let indent = if column.is_number { width.saturating_sub(text.chars().count()) } else { 0 };
-        let start = x.saturating_add(indent as u16);
-        let room = (*width - indent).min(usize::from(area.right().saturating_sub(start)));
-        if room > 0 {
-            put(buffer, (start, area.y), &text, room, style);
-        }
-        x = x.saturating_add(*width as u16 + 1);
-    }
-}
-
 fn cell(column: InstanceColumn, width: usize, row: &InstanceRow, model: &Model, name: Option<&str>) -> String {
     let sample = &row.sample;
     match column {
@@ -114,6 +78,7 @@ fn cell(column: InstanceColumn, width: usize, row: &InstanceRow, model: &Model, 
         InstanceColumn::Algorithm => kind_text(&sample.kind).to_owned(),
         InstanceColumn::Program => format::whole(sample.program),
         InstanceColumn::Sockets => sample.sockets.to_string(),
+        InstanceColumn::Senders => sample.senders.count.to_string(),
         InstanceColumn::Throughput => format::bit_per_s(row.bit_per_s),
         InstanceColumn::Retransmits => format::pct(row.retransmits_pct),
         InstanceColumn::Rtt => format::ms(row.rtt_us),

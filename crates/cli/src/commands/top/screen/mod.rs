@@ -2,6 +2,7 @@
 //! Drawing: the model in, cells out. No terminal, no kernel.
 
 mod ascii;
+mod chart;
 mod columns;
 mod format;
 mod instances;
@@ -63,9 +64,10 @@ pub fn fit(model: &mut Model, area: Rect) {
     let [_, table, _, _] = split(area);
     let height = table.height.saturating_sub(1).into();
     let width = table.width.into();
-    model.instances.fit(height, instances::shown(width));
+    model.instances.fit(height);
+    model.instances.columns.shown = instances::shown(model, width);
     model.sockets.fit(height);
-    model.sockets.shown = sockets::shown(&model.sockets, width);
+    model.sockets.columns.shown = sockets::shown(&model.sockets, width);
 }
 
 /// Draws all of it.
@@ -88,9 +90,10 @@ pub fn draw(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
     }
     draw_last_line(model, look, last, buffer);
     match &model.mode {
-        Mode::Help => overlay::help(look, area, buffer),
+        Mode::Help(first) => overlay::help(*first, look, area, buffer),
         Mode::Asking(question) => overlay::question(question, look, area, buffer),
-        Mode::Normal | Mode::Filter => {}
+        Mode::Columns(cursor) => overlay::columns(model, *cursor, look, area, buffer),
+        Mode::Normal | Mode::Filter | Mode::Writing(_) => {}
     }
     if !look.has_unicode {
         ascii::replace(buffer, area);
@@ -104,7 +107,9 @@ fn title_text(model: &Model) -> String {
         View::Socket(name, cookie) => format!(" > {name}{} > socket {cookie}", what_is(model, name)),
     };
     let paused = if model.is_paused { "  PAUSED (p)" } else { "" };
-    format!("ccctl top{place}{paused}")
+    let is_table = !matches!(model.view, View::Socket(..));
+    let senders = if is_table && model.instances.is_senders_only { "  SENDERS ONLY (o)" } else { "" };
+    format!("ccctl top{place}{senders}{paused}")
 }
 
 /// What there is to say of an algorithm that is looked into.
@@ -120,7 +125,10 @@ fn what_is(model: &Model, name: &str) -> String {
 
 fn draw_last_line(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
     if model.mode == Mode::Filter {
-        return line(buffer, area, &format!("/{}_  Enter keeps it, Esc clears it", model.filter()), STRONG);
+        return line(buffer, area, &format!("/{}_  Enter applies, Esc clears", model.filter()), STRONG);
+    }
+    if let Mode::Writing(name) = &model.mode {
+        return line(buffer, area, &format!("write to: {name}_  (.csv or .json)  Enter writes, Esc does not"), STRONG);
     }
     if let Some(message) = &model.message {
         let style = if message.is_error { look.error() } else { STRONG };
@@ -129,14 +137,17 @@ fn draw_last_line(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
     if let ClockState::Failed(why) = &model.clock {
         return line(buffer, area, &format!("ACK clock: {why}"), look.error());
     }
+    if let Some(hint) = model.clock_hint() {
+        return line(buffer, area, &hint, STRONG);
+    }
     line(buffer, area, keys_text(&model.view), look.coloured(Color::DarkGray));
 }
 
 fn keys_text(view: &View) -> &'static str {
     match view {
-        View::Instances => "Enter sockets  s/S sort  / filter  m move all  a ACK clock  ? help  q quit",
-        View::Sockets(_) => "Enter one  Space mark  m move  s/S sort  / filter  Esc back  ? help  q quit",
-        View::Socket(..) => "s/S field drawn  m move  p pause  Esc back  ? help  q quit",
+        View::Instances => "? help  q quit  Enter sockets  / filter  A-Z sort  m move  l load  a ACK clock",
+        View::Sockets(_) => "? help  q quit  Enter one  Esc back  / filter  A-Z sort  t tree  m move",
+        View::Socket(..) => "? help  q quit  Esc back  s/S field drawn  c all fields  m move  w write",
     }
 }
 

@@ -8,28 +8,22 @@ use ccctl_console::output::printable;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style};
-use ratatui::symbols::Marker;
-use ratatui::text::Line;
-use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType, Widget as _};
 
+use super::chart::{self, is_far_above, short, Curve, Picture, Values};
 use super::{format, line, put, Look, STRONG};
-use crate::commands::top::model::{Model, Point, SocketHistory};
+use crate::commands::top::model::{Model, Point, SocketHistory, CWND, SRTT};
 use ccctl_core::operations::{Socket, Transport};
 
-/// Of the table of values.
-const VALUES_WIDTH: u16 = 34;
-/// The time axis shows no less: two points make no line.
-const LEAST_SECONDS: f64 = 30.0;
-
-type Values = Vec<(f64, f64)>;
-
-/// One curve.
-struct Curve {
-    values: Values,
-    /// Told from the other one without colour.
-    is_dotted: bool,
-    colour: Color,
-}
+/// Of the table of values, and where there is room for long names.
+const VALUES_WIDTH: (u16, u16) = (34, 44);
+/// So much is room.
+const WIDE: u16 = 120;
+/// Narrower there are no charts.
+const LEAST_WIDTH: u16 = 58;
+/// Lower a chart shows nothing.
+const CHART_ROWS: u16 = 5;
+/// With fewer rows the window comes before what the socket is.
+const FEW_ROWS: u16 = 10;
 
 /// Charts at the left, values at the right.
 pub fn draw(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
@@ -42,8 +36,11 @@ pub fn draw(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
     let closed = if history.is_closed { "CLOSED: these are its last values   " } else { "" };
     line(buffer, area, &format!("{closed}{heading}"), STRONG);
     let below = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
-    let [charts, values] =
-        Layout::horizontal([Constraint::Min(20), Constraint::Length(VALUES_WIDTH)]).spacing(1).areas(below);
+    if below.width < LEAST_WIDTH {
+        return draw_values(history, socket, look, below, buffer);
+    }
+    let width = if area.width < WIDE { VALUES_WIDTH.0 } else { VALUES_WIDTH.1 };
+    let [charts, values] = Layout::horizontal([Constraint::Min(20), Constraint::Length(width)]).spacing(1).areas(below);
     draw_charts(history, look, charts, buffer);
     draw_values(history, socket, look, values, buffer);
 }
@@ -52,26 +49,54 @@ fn draw_charts(history: &SocketHistory, look: Look, area: Rect, buffer: &mut Buf
     let Some(now) = history.points.back().map(|point| point.at) else {
         return line(buffer, area, "a listening socket has no window", Style::new());
     };
-    let values = |value: fn(&Point) -> Option<f64>| {
+    let values = |value: fn(&Point) -> Option<f64>| -> Values {
         let points = history.points.iter();
         points.filter_map(|point| Some((seconds(point.at, now), value(point)?))).collect()
     };
-    let curve = |values, is_dotted, colour| Curve { values, is_dotted, colour };
-    let windows = vec![
-        curve(values(|point| point.ssthresh_pkts), true, Color::Yellow),
-        curve(values(|point| Some(point.cwnd_pkts)), false, Color::Green),
+    let (cwnd, ssthresh) = (values(|point| Some(point.cwnd_pkts)), values(|point| point.ssthresh_pkts));
+    let mut pictures = vec![
+        Picture { title: windows_title(&cwnd, &ssthresh), foot: foot(history, CWND), curves: windows(cwnd, ssthresh) },
+        Picture {
+            title: "smoothed RTT: ms".to_owned(),
+            foot: foot(history, SRTT),
+            curves: vec![curve(values(|point| point.srtt_ms), Color::Magenta)],
+        },
     ];
-    let rtt = vec![curve(values(|point| point.srtt_ms), false, Color::Magenta)];
-    let mut charts = vec![("cwnd, ssthresh (dotted): pkts".to_owned(), windows), ("smoothed RTT: ms".to_owned(), rtt)];
     if let Some(field) = history.field() {
         let unit = if field.unit.is_empty() { String::new() } else { format!(": {}", field.unit) };
         let drawn = history.drawn_field().into_iter().map(|(at, value)| (seconds(at, now), value)).collect();
-        charts.push((format!("{}{unit}  (s: next field)", field.name), vec![curve(drawn, false, Color::Cyan)]));
+        pictures.push(Picture {
+            title: format!("{}{unit}  (s: next field)", field.name),
+            foot: foot(history, &field.name),
+            curves: vec![curve(drawn, Color::Cyan)],
+        });
     }
-    let rooms = Layout::vertical(vec![Constraint::Fill(1); charts.len()]).split(area);
-    for ((title, curves), room) in charts.iter().zip(rooms.iter()) {
-        draw_chart(title, curves, look, *room, buffer);
+    pictures.truncate(usize::from((area.height / CHART_ROWS).max(1)));
+    let rooms = Layout::vertical(vec![Constraint::Fill(1); pictures.len()]).split(area);
+    for (picture, room) in pictures.iter().zip(rooms.iter()) {
+        chart::draw(picture, look, *room, buffer);
     }
+}
+
+fn curve(values: Values, colour: Color) -> Curve {
+    Curve { values, is_dashed: false, colour }
+}
+
+fn windows(cwnd: Values, ssthresh: Values) -> Vec<Curve> {
+    vec![Curve { values: ssthresh, is_dashed: true, colour: Color::Yellow }, curve(cwnd, Color::Green)]
+}
+
+/// A threshold that is cut off is a number.
+fn windows_title(cwnd: &[(f64, f64)], ssthresh: &[(f64, f64)]) -> String {
+    let above = ssthresh.last().filter(|(_, pkts)| is_far_above(*pkts, cwnd));
+    let note = above.map_or(String::new(), |(_, pkts)| format!(" ({}: above)", short(*pkts).trim()));
+    format!("cwnd, ssthresh (dashed): pkts{note}")
+}
+
+/// Since the socket was opened on the screen, whatever has left the chart.
+fn foot(history: &SocketHistory, name: &str) -> String {
+    let text = |(least, most)| format!("min {}, max {}", short(least).trim(), short(most).trim());
+    history.extremes(name).map(text).unwrap_or_default()
 }
 
 /// How long before the latest point, as a negative number.
@@ -79,59 +104,21 @@ fn seconds(at: Instant, now: Instant) -> f64 {
     -now.saturating_duration_since(at).as_secs_f64()
 }
 
-fn draw_chart(title: &str, curves: &[Curve], look: Look, area: Rect, buffer: &mut Buffer) {
-    let all = || curves.iter().flat_map(|curve| &curve.values);
-    let first = all().map(|(at, _)| *at).fold(-LEAST_SECONDS, f64::min);
-    let (least, most) = bounds(all().map(|(_, value)| *value));
-    let datasets = curves.iter().map(|curve| {
-        let marker = match (look.has_unicode, curve.is_dotted) {
-            (true, false) => Marker::Braille,
-            (true, true) => Marker::Dot,
-            (false, false) => Marker::Custom('*'),
-            (false, true) => Marker::Custom('.'),
-        };
-        let dataset = Dataset::default().marker(marker).graph_type(GraphType::Line).data(&curve.values);
-        dataset.style(look.coloured(curve.colour))
-    });
-    let time = [Line::from(format!("{first:.0} s")), Line::from("now")];
-    let scale = [Line::from(short(least)), Line::from(short(most))];
-    Chart::new(datasets.collect())
-        .block(Block::bordered().title(title))
-        .legend_position(None)
-        .x_axis(Axis::default().bounds([first, 0.0]).labels(time))
-        .y_axis(Axis::default().bounds([least, most]).labels(scale))
-        .render(area, buffer);
-}
-
-/// From 0, where that is not far; a constant gets some room above.
-fn bounds(values: impl Iterator<Item = f64>) -> (f64, f64) {
-    let (least, most) = values.fold((0.0_f64, f64::MIN), |(least, most), value| (least.min(value), most.max(value)));
-    let most = if most > least { most } else { least + 1.0 };
-    (least, most * 1.05)
-}
-
-fn short(value: f64) -> String {
-    match value.abs() {
-        value if value >= 1e12 => format!("{:>5.1}T", value / 1e12),
-        size if size >= 1e9 => format!("{:>5.1}G", value / 1e9),
-        size if size >= 1e6 => format!("{:>5.1}M", value / 1e6),
-        size if size >= 1e4 => format!("{:>5.1}k", value / 1e3),
-        size if size < 10.0 && size > 0.0 => format!("{value:>6.2}"),
-        _ => format!("{value:>6.0}"),
-    }
-}
-
 fn draw_values(history: &SocketHistory, socket: &Socket, look: Look, area: Rect, buffer: &mut Buffer) {
     let drawn = history.field().map(|field| field.name.clone());
     let mut rows = known_values(socket);
+    let known = rows.len();
     if let Some(transport) = &socket.transport {
         rows.extend(transport_values(transport));
     }
-    if !history.fields().is_empty() {
+    if area.height < FEW_ROWS {
+        rows.rotate_left(known);
+    }
+    if history.fields().next().is_some() {
         let algorithm = socket.algorithm.as_deref().unwrap_or_default();
         rows.push((format!("- {algorithm} keeps -"), String::new()));
     }
-    rows.extend(history.fields().iter().map(|field| (field.name.clone(), field.text())));
+    rows.extend(history.fields().map(|field| (field.name.clone(), field.text())));
     for ((name, value), y) in rows.into_iter().zip(area.y..area.bottom()) {
         let row = Rect { y, height: 1, ..area };
         let style = if drawn.as_deref() == Some(&name) { look.header() } else { Style::new() };

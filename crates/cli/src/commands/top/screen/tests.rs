@@ -9,7 +9,7 @@ use ratatui::Terminal;
 use super::*;
 use crate::commands::top::keys::Action;
 use crate::commands::top::sample::{
-    Counters, InstanceSample, Instances, Kind, OneSocket, Sample, SocketList, SocketRow,
+    Counters, InstanceSample, Instances, Kind, OneSocket, Sample, Senders, SocketList, SocketRow,
 };
 use ccctl_core::operations::{Socket, Transport};
 
@@ -36,10 +36,7 @@ fn busy() -> Model {
         kind: Kind::Instance("cubic".to_owned()),
         program: Some(4711),
         sockets: 12,
-        connections: 10,
-        cwnd_pkts: 425,
-        measured: 10,
-        srtt_us: 401_230,
+        senders: Senders { count: 10, acked_pkts: 100, acked_cwnd: 4250, acked_srtt_us: 4_012_300 },
         counters,
         ..InstanceSample::default()
     };
@@ -123,16 +120,16 @@ fn with_one_socket() -> Model {
     model
 }
 
-/// 4,775,000 bytes a second are 38.2 Mbit/s; 15 of 1000 are 1.5 %; ten RTTs of 401,230 us together.
+/// 4,775,000 bytes a second are 38.2 Mbit/s; 15 of 1000 are 1.5 %; 42.5 and 40.123 ms by 100 packets.
 #[test]
 fn instances_at_80_columns() {
     let (lines, buffer) = drawn(&mut busy(), PLAIN, 80, 24);
     assert_eq!(lines[0], "ccctl top");
-    assert_eq!(lines[1], "NAME            ALGORITHM     SOCKETS THROUGHPUTv  RETR%  RTT ms    CWND  ACK us");
-    assert_eq!(lines[2], "bpf_cubic       cubic              12 38.2 Mbit/s   1.50  40.123    42.5 off (a)");
-    assert_eq!(lines[3], "reno            built-in            1     0 bit/s      -       -       - off (a)");
-    assert_eq!(lines[22], "all                                13 38.2 Mbit/s   1.50  40.123    42.5");
-    assert!(lines[23].ends_with("q quit") && lines.len() == 24, "{}", lines[23]);
+    assert_eq!(lines[1], "NAME            ALGORITHM   SOCKETS THROUGHPUTv  RETRANS SRTT MS    CWND  ACK US");
+    assert_eq!(lines[2], "bpf_cubic       cubic            12 38.2 Mbit/s     1.50  40.123    42.5 off (a)");
+    assert_eq!(lines[3], "reno            built-in          1     0 bit/s        -       -       - off (a)");
+    assert_eq!(lines[22], "all                              13 38.2 Mbit/s     1.50  40.123    42.5");
+    assert!(lines[23].starts_with("? help  q quit") && lines.len() == 24, "{}", lines[23]);
     assert!(buffer[(0, 2)].modifier.contains(Modifier::REVERSED), "the cursor is seen without colour");
     assert!(!buffer[(0, 3)].modifier.contains(Modifier::REVERSED));
     assert!(buffer.content().iter().all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset));
@@ -142,10 +139,125 @@ fn instances_at_80_columns() {
 fn columns_come_and_go_with_the_width() {
     let header = |columns| drawn(&mut busy(), PLAIN, columns, 10).0[1].clone();
     assert!(header(160).contains("PROGRAM") && header(160).contains("TREND"));
-    assert!(!header(79).contains("ALGORITHM") && header(79).contains("ACK us"));
+    assert!(!header(79).contains("ALGORITHM") && header(79).contains("ACK US"));
+    let mut sorted = busy();
+    sorted.act(Action::SortBy('K'));
+    assert!(drawn(&mut sorted, PLAIN, 160, 10).0[1].contains(" SOCKETSv "), "a mark has its own room");
+    assert!(header(80).contains("RETRANS ") && header(160).contains("RETRANS %"), "units where there is room");
     assert!(header(30).starts_with("NAME") && header(30).contains("SOCKETS"));
     let (lines, _) = drawn(&mut busy(), PLAIN, 160, 10);
     assert!(lines[2].contains("4711") && lines[2].ends_with('█'), "{}", lines[2]);
+}
+
+/// Idle connections are in no mean.
+#[test]
+fn an_impossible_window_of_an_idle_connection_is_marked() {
+    let mut model = Model::new();
+    let wild = InstanceSample { name: "wild".to_owned(), sockets: 1, impossible: 1, ..InstanceSample::default() };
+    let instances = Instances { elapsed: Some(Duration::from_secs(1)), rows: vec![wild], ..Instances::default() };
+    model.take(Sample { instances: Some(instances), ..Sample::default() });
+    let (lines, _) = drawn(&mut model, PLAIN, 80, 24);
+    assert!(lines[2].starts_with("wild") && lines[2].contains(" -! "), "{}", lines[2]);
+}
+
+/// Without colour and in ASCII, too: it is an attribute.
+#[test]
+fn the_letter_that_sorts_is_underlined() {
+    let (lines, buffer) = drawn(&mut busy(), PLAIN, 80, 24);
+    let is_underlined = |x: &usize| buffer[(*x as u16, 1)].modifier.contains(Modifier::UNDERLINED);
+    let letters: String = (0..80).filter(is_underlined).map(|x| lines[1].as_bytes()[x] as char).collect();
+    assert_eq!(letters, "NAKTRMCU");
+}
+
+#[test]
+fn columns_are_chosen_from_a_list() {
+    let mut model = busy();
+    model.act(Action::Columns);
+    let text = drawn(&mut model, PLAIN, 80, 24).0.join("\n");
+    assert!(text.contains("[x] N NAME") && text.contains("[x]   TREND  (no room)"), "{text}");
+    (0..2).for_each(|_| drop(model.act(Action::Down)));
+    model.act(Action::Mark);
+    assert!(drawn(&mut model, PLAIN, 80, 24).0.join("\n").contains("[ ] P PROGRAM"));
+    model.act(Action::Back);
+    assert!(!drawn(&mut model, PLAIN, 160, 24).0[1].contains("PROGRAM"));
+}
+
+#[test]
+fn a_tree_has_a_line_per_cgroup() {
+    let mut model = with_sockets(0);
+    let row = |cookie: u64, cgroup: &str| SocketRow {
+        cookie,
+        source: format!("10.77.0.1:{}", 40_000 + cookie),
+        cgroup: Some(cgroup.into()),
+        ..SocketRow::default()
+    };
+    let rows = vec![row(1, "/system.slice/web"), row(2, "/system.slice/ssh"), row(3, "/system.slice/web")];
+    let list = SocketList { instance: "bpf_cubic".to_owned(), at: Some(Instant::now()), rows };
+    model.take(Sample { sockets: Some(list), ..Sample::default() });
+    model.act(Action::Tree);
+    let (lines, _) = drawn(&mut model, PLAIN, 80, 24);
+    assert_eq!(lines[2], "- /system.slice   3 sockets, 0 bit/s");
+    assert_eq!(lines[3], "  - /ssh   1 socket, 0 bit/s");
+    assert!(lines[4].starts_with(" 10.77.0.1:40002"), "{}", lines[4]);
+    assert_eq!(lines[22], "line 1 of 6, 3 shown, 3 in all");
+    model.act(Action::Enter);
+    let (lines, _) = drawn(&mut model, PLAIN, 80, 24);
+    assert_eq!((lines[2].as_str(), lines[3].as_str()), ("+ /system.slice   3 sockets, 0 bit/s", ""));
+}
+
+#[test]
+fn hints_and_filters_are_said() {
+    let mut model = busy();
+    model.act(Action::SendersOnly);
+    assert_eq!(drawn(&mut model, PLAIN, 80, 24).0[0], "ccctl top  SENDERS ONLY (o)");
+    model.clock = ClockState::On;
+    let hint = "ACK clock: this namespace only; --netns NAME times another";
+    assert_eq!(drawn(&mut model, PLAIN, 80, 24).0[23], hint);
+    model.act(Action::Write);
+    assert!(drawn(&mut model, PLAIN, 80, 24).0[23].starts_with("write to: ccctl-top-2"));
+}
+
+#[test]
+fn lines_of_keys_fit_into_80_columns() {
+    for model in [busy(), with_sockets(1), with_one_socket()] {
+        assert!(keys_text(&model.view).len() <= 80, "{}", keys_text(&model.view));
+    }
+}
+
+/// What one looks for first has a place on the smallest screen, and a question is never cut.
+#[test]
+fn small_screens_show_what_matters() {
+    let text = drawn(&mut with_one_socket(), PLAIN, 30, 6).0.join("\n");
+    assert!(text.contains("cwnd") && text.contains("49 pkts") && text.contains("srtt"), "{text}");
+    let mut model = busy();
+    model.act(Action::Swap);
+    let choice = crate::commands::top::model::Choice { key: "htcp".to_owned(), ..Default::default() };
+    model.offer(&crate::commands::top::model::Lookup::Algorithms, Ok(vec![choice]));
+    model.act(Action::Enter);
+    let text = drawn(&mut model, PLAIN, 60, 15).0.join("\n");
+    for part in ["Swap bpf_cubic to htcp?", "12 sockets stay on the previous", "program until m moves them.", "y: yes"]
+    {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+}
+
+/// The window is 10 to 49; the threshold of 1000 is a number in the title and not on the scale.
+#[test]
+fn a_far_threshold_does_not_flatten_the_window() {
+    let mut model = with_one_socket();
+    for point in &mut model.socket.points {
+        point.ssthresh_pkts = Some(1000.0);
+    }
+    let all = drawn(&mut model, PLAIN, 100, 50).0.join("\n");
+    assert!(all.contains("cwnd, ssthresh (dashed): pkts (1000: above)") && all.contains("min 10, max 49"), "{all}");
+    for tick in ["0│", "20│", "40│", "50│"] {
+        assert!(all.contains(tick), "{tick}\n{all}");
+    }
+    assert!(all.contains("-60 s") && all.contains("-30 ") && all.contains("now"), "{all}");
+    for point in &mut model.socket.points {
+        point.ssthresh_pkts = Some(30.0);
+    }
+    assert!(!drawn(&mut model, PLAIN, 100, 50).0.join("\n").contains("above"));
 }
 
 #[test]
@@ -153,7 +265,7 @@ fn sockets_are_drawn_from_where_the_cursor_is() {
     let mut model = with_sockets(10_000);
     let (lines, _) = drawn(&mut model, PLAIN, 80, 24);
     assert_eq!(lines[0], "ccctl top > bpf_cubic");
-    assert_eq!(lines[2], " 10.77.0.1:40001       10.77.0.2:443              1  40.123           -       0");
+    assert_eq!(lines[2], " 10.77.0.1:40001       10.77.0.2:443              1  40.123           -        0");
     assert_eq!(lines[22], "1 of 10000 shown, 10000 in all");
     model.act(Action::Last);
     let (lines, _) = drawn(&mut model, PLAIN, 80, 24);
@@ -173,7 +285,7 @@ fn one_socket_with_the_state_in_its_units() {
     let (lines, _) = drawn(&mut model, PLAIN, 100, 40);
     let all = lines.join("\n");
     for part in
-        ["cwnd, ssthresh (dotted): pkts", "smoothed RTT: ms", "min_rtt_us: us  (s: next field)", "- cubic keeps -"]
+        ["cwnd, ssthresh (dashed): pkts", "smoothed RTT: ms", "min_rtt_us: us  (s: next field)", "- cubic keeps -"]
     {
         assert!(all.contains(part), "{part}\n{all}");
     }
@@ -222,7 +334,8 @@ fn questions_and_messages() {
 #[test]
 fn no_size_is_too_small() {
     for mut model in [Model::new(), busy(), with_sockets(50), with_one_socket()] {
-        for mode in [None, Some(Action::Help), Some(Action::Migrate)] {
+        let modes = [Action::Help, Action::Migrate, Action::Columns, Action::Write, Action::Load, Action::Tree];
+        for mode in [None].into_iter().chain(modes.map(Some)) {
             mode.map(|action| model.act(action));
             for (columns, rows) in [(1, 1), (2, 2), (5, 3), (10, 4), (20, 8), (40, 8), (300, 5), (5, 100)] {
                 drawn(&mut model, PLAIN, columns, rows);
