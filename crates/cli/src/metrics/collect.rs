@@ -68,7 +68,7 @@ impl Exporter {
 
 fn each(snapshot: &Snapshot, series: &Series) -> Option<Vec<(&'static str, String)>> {
     let cgroup = snapshot.cgroup(series.cgroup)?;
-    Some(vec![("instance", series.instance.clone()), ("cgroup", cgroup.to_owned())])
+    Some(vec![("name", series.instance.clone()), ("cgroup", cgroup.to_owned())])
 }
 
 fn sockets(shared: &Shared, snapshot: &Snapshot, samples: &mut Samples) -> anyhow::Result<()> {
@@ -139,7 +139,7 @@ fn clock(shared: &Shared, _: &Snapshot, samples: &mut Samples) -> anyhow::Result
     let clock = lock(&shared.clock);
     let Some(clock) = clock.as_ref() else { return Ok(()) };
     for (name, counts) in clock.read()?.algorithms {
-        let labels = vec![("instance", name)];
+        let labels = vec![("name", name)];
         samples.add("ack_waiting", labels.clone(), times(&counts.waiting));
         samples.add("ack_processing", labels.clone(), times(&counts.processing));
         samples.add("duplicate_acks", labels.clone(), Value::Count(counts.duplicate_acks));
@@ -189,11 +189,11 @@ fn instances(_: &Shared, snapshot: &Snapshot, samples: &mut Samples) -> anyhow::
     samples.touch("instance_info");
     samples.touch("guard_disabled");
     for (name, algorithm) in &snapshot.instances {
-        let labels = vec![("instance", name.clone()), ("algorithm", algorithm.clone())];
+        let labels = vec![("name", name.clone()), ("algorithm", algorithm.clone())];
         samples.add("instance_info", labels, Value::Count(1));
     }
     for name in &snapshot.disabled {
-        samples.add("guard_disabled", vec![("instance", name.clone())], Value::Count(1));
+        samples.add("guard_disabled", vec![("name", name.clone())], Value::Count(1));
     }
     Ok(())
 }
@@ -201,7 +201,7 @@ fn instances(_: &Shared, snapshot: &Snapshot, samples: &mut Samples) -> anyhow::
 #[allow(clippy::unnecessary_wraps)] // a Collector
 fn programs(_: &Shared, snapshot: &Snapshot, samples: &mut Samples) -> anyhow::Result<()> {
     for ((instance, program), (runs, time)) in &snapshot.programs {
-        let labels = vec![("instance", instance.clone()), ("program", program.clone())];
+        let labels = vec![("name", instance.clone()), ("program", program.clone())];
         samples.add("bpf_run", labels.clone(), Value::Number(time.as_secs_f64()));
         samples.add("bpf_runs", labels, Value::Count(*runs));
     }

@@ -141,7 +141,7 @@ mod tests {
 
     fn samples() -> Samples {
         let mut samples = Samples::default();
-        let labels = |cgroup: &str| vec![("instance", "web".to_owned()), ("cgroup", cgroup.to_owned())];
+        let labels = |cgroup: &str| vec![("name", "web".to_owned()), ("cgroup", cgroup.to_owned())];
         samples.add("acked", labels("/a\"b\\c\nd"), Value::Count(7));
         samples.add("rtt", labels("other"), Value::Histogram(0.5, vec![(0.25, 1), (1.0, 2), (f64::INFINITY, 3)]));
         samples.add("look_age", vec![], Value::Number(1.5));
@@ -155,12 +155,12 @@ mod tests {
         for line in [
             "# TYPE ccctl_acked_bytes counter",
             "# UNIT ccctl_acked_bytes bytes",
-            "ccctl_acked_bytes_total{instance=\"web\",cgroup=\"/a\\\"b\\\\c\\nd\"} 7",
+            "ccctl_acked_bytes_total{name=\"web\",cgroup=\"/a\\\"b\\\\c\\nd\"} 7",
             "# TYPE ccctl_rtt_seconds histogram",
-            "ccctl_rtt_seconds_bucket{le=\"0.25\",instance=\"web\",cgroup=\"other\"} 1",
-            "ccctl_rtt_seconds_bucket{le=\"1.0\",instance=\"web\",cgroup=\"other\"} 3",
-            "ccctl_rtt_seconds_bucket{le=\"+Inf\",instance=\"web\",cgroup=\"other\"} 6",
-            "ccctl_rtt_seconds_count{instance=\"web\",cgroup=\"other\"} 6",
+            "ccctl_rtt_seconds_bucket{le=\"0.25\",name=\"web\",cgroup=\"other\"} 1",
+            "ccctl_rtt_seconds_bucket{le=\"1.0\",name=\"web\",cgroup=\"other\"} 3",
+            "ccctl_rtt_seconds_bucket{le=\"+Inf\",name=\"web\",cgroup=\"other\"} 6",
+            "ccctl_rtt_seconds_count{name=\"web\",cgroup=\"other\"} 6",
             "ccctl_look_age_seconds 1.5",
         ] {
             assert!(text.lines().any(|known| known == line), "{line}\n{text}");

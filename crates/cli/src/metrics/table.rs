@@ -5,10 +5,10 @@ use super::{Family, Kind};
 
 /// Labels that there may be: never an address, a port or a process.
 #[cfg(test)]
-pub const LABELS: [&str; 8] = ["algorithm", "instance", "cgroup", "reason", "cpu", "program", "version", "collector"];
+pub const LABELS: [&str; 8] = ["algorithm", "name", "cgroup", "reason", "cpu", "program", "version", "collector"];
 
-const EACH: &[&str] = &["instance", "cgroup"];
-const INSTANCE: &[&str] = &["instance"];
+const EACH: &[&str] = &["name", "cgroup"];
+const NAME: &[&str] = &["name"];
 const CPU: &[&str] = &["cpu"];
 const NONE: &[&str] = &[];
 
@@ -53,16 +53,16 @@ pub const FAMILIES: &[Family] = &[
     gauge("delivery_rate", "bytes_per_second", EACH, "Sum of the last delivery rate of each connection, at the last scan of the sockets. Source: iter/tcp, tcp_sock.rate_delivered, rate_interval_us and mss_cache"),
     gauge("look_age", "seconds", NONE, "Time since the last scan of the sockets, on which gauges are based. Source: clock of the daemon"),
     gauge("look_duration", "seconds", NONE, "Duration of the last scan of the sockets. Source: clock of the daemon"),
-    histogram("ack_waiting", "seconds", INSTANCE, "From an ACK's arrival to the start of TCP input, sampled, in the daemon's network namespace; only with [metrics] acks. Source: XDP or tc ingress, tp_btf/tcp_probe"),
-    histogram("ack_processing", "seconds", INSTANCE, "From the start of TCP input to the end of the ACK, sampled, in the daemon's network namespace; only with [metrics] acks. Source: tp_btf/tcp_probe, fexit/tcp_ack or tp_btf/kmem_cache_free"),
-    counter("duplicate_acks", "", INSTANCE, "Duplicate ACKs (RFC 5681), in the daemon's network namespace; only with [metrics] acks. Source: tp_btf/tcp_probe"),
-    counter("coalesced_acks", "", INSTANCE, "ACKs merged into others in sockets' backlogs, in the daemon's network namespace; only with [metrics] acks. Source: tp_btf/tcp_probe, skb_shared_info.gso_segs"),
+    histogram("ack_waiting", "seconds", NAME, "From an ACK's arrival to the start of TCP input, sampled, in the daemon's network namespace; only with [metrics] acks. Source: XDP or tc ingress, tp_btf/tcp_probe"),
+    histogram("ack_processing", "seconds", NAME, "From the start of TCP input to the end of the ACK, sampled, in the daemon's network namespace; only with [metrics] acks. Source: tp_btf/tcp_probe, fexit/tcp_ack or tp_btf/kmem_cache_free"),
+    counter("duplicate_acks", "", NAME, "Duplicate ACKs (RFC 5681), in the daemon's network namespace; only with [metrics] acks. Source: tp_btf/tcp_probe"),
+    counter("coalesced_acks", "", NAME, "ACKs merged into others in sockets' backlogs, in the daemon's network namespace; only with [metrics] acks. Source: tp_btf/tcp_probe, skb_shared_info.gso_segs"),
     counter("dropped_packets", "", &["reason", "cpu"], "Packets dropped in the whole host, of all protocols, by the kernel's name of the reason. Source: tp_btf/kfree_skb"),
     counter("backlog_dropped_packets", "", CPU, "Packets dropped because the processor's backlog was full, since boot. Source: /proc/net/softnet_stat, column 2"),
     counter("backlog_processed_packets", "", CPU, "Packets that the processor has processed, since boot. Source: /proc/net/softnet_stat, column 1"),
     counter("backlog_squeezes", "", CPU, "Rounds of the receive softirq that ended with work left, since boot. Source: /proc/net/softnet_stat, column 3"),
-    gauge("instance_info", "", &["instance", "algorithm"], "1 for each instance, with the algorithm behind it. Source: the struct_ops map that is pinned in /sys/fs/bpf/ccctl"),
-    gauge("guard_disabled", "", INSTANCE, "1 for each instance that the guard has disabled. Source: /sys/fs/bpf/ccctl/marks"),
+    gauge("instance_info", "", &["name", "algorithm"], "1 for each instance, with the algorithm behind it. Source: the struct_ops map that is pinned in /sys/fs/bpf/ccctl"),
+    gauge("guard_disabled", "", NAME, "1 for each instance that the guard has disabled. Source: /sys/fs/bpf/ccctl/marks"),
     counter("guard_bad_windows", "", NONE, "Bad intervals that the guard has seen. Source: the daemon"),
     counter("guard_trips", "", NONE, "Times that the guard has disabled an instance. Source: the daemon"),
     counter("guard_rearms", "", NONE, "Times that a disabled instance was enabled again. Source: the daemon"),
@@ -72,8 +72,8 @@ pub const FAMILIES: &[Family] = &[
     counter("migration_failures", "", NONE, "Migrations that failed, or left sockets behind. Source: the daemon"),
     counter("migrated_sockets", "", NONE, "Sockets that migrations have moved. Source: bpf_setsockopt() in iter/tcp"),
     counter("unmigrated_sockets", "", NONE, "Sockets that migrations could not move. Source: bpf_setsockopt() in iter/tcp"),
-    counter("bpf_run", "seconds", &["instance", "program"], "Time in a program while run times are counted; instance is other for ccctl's own programs. Source: bpf_prog_info.run_time_ns"),
-    counter("bpf_runs", "", &["instance", "program"], "Runs of a program while run times are counted; instance is other for ccctl's own programs. Source: bpf_prog_info.run_cnt"),
+    counter("bpf_run", "seconds", &["name", "program"], "Time in a program while run times are counted; name is other for ccctl's own programs. Source: bpf_prog_info.run_time_ns"),
+    counter("bpf_runs", "", &["name", "program"], "Runs of a program while run times are counted; name is other for ccctl's own programs. Source: bpf_prog_info.run_cnt"),
     counter("trace_lost_events", "", NONE, "Events that ccctl trace has lost, since boot. Source: /run/ccctl/trace_lost_events, which ccctl trace writes at its end"),
     gauge("build_info", "", &["version"], "1, with the daemon's version. Source: the build"),
     gauge("start_time", "seconds", NONE, "Start of counting, in seconds since the epoch. Source: clock of the daemon"),

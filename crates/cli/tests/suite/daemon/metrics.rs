@@ -16,7 +16,7 @@ use support::daemon::Daemon;
 use support::listing::{ss, Line as SsLine};
 
 const CONFIG: &str = "[instance.metr]\nalgorithm = \"cubic\"\n[metrics]\nenabled = true\n";
-const OWN: [(&str, &str); 2] = [("instance", "metr"), ("cgroup", "other")];
+const OWN: [(&str, &str); 2] = [("name", "metr"), ("cgroup", "other")];
 const FLOWS: usize = 4;
 const BYTES: u64 = 1_500_000;
 
@@ -174,7 +174,7 @@ fn cgroups_that_rules_name_have_a_label_and_no_other_label_is_there() {
         network.client.set_sysctl("net/ipv4/tcp_congestion_control", "metr").unwrap();
         let listener = listen(&other, &network.server, SERVER_V4);
         let pairs = [&named, &below, &other].map(|cgroup| pair(cgroup, &network, &listener, SERVER_V4));
-        let labelled = [("instance", "metr"), ("cgroup", named.path())];
+        let labelled = [("name", "metr"), ("cgroup", named.path())];
         let is_so = |scrape: &Scrape| {
             scrape.count("ccctl_connections", &labelled) == 2 && scrape.count("ccctl_connections", &OWN) == 1
         };
@@ -226,7 +226,7 @@ fn operations_are_counted_and_programs_timed() {
         ] {
             assert_eq!(scrape.count(name, &[]), expected, "{name}");
         }
-        assert_eq!(scrape.count("ccctl_instance_info", &[("instance", "metr"), ("algorithm", "cubic")]), 1);
+        assert_eq!(scrape.count("ccctl_instance_info", &[("name", "metr"), ("algorithm", "cubic")]), 1);
         let shown = support::show("metr");
         let programs = shown["instances"]
             .as_array()
@@ -234,10 +234,10 @@ fn operations_are_counted_and_programs_timed() {
             .flatten()
             .chain(shown["programs"].as_array().into_iter().flatten());
         let names: Vec<&str> = programs.filter_map(|program| program["name"].as_str()).collect();
-        for line in scrape.lines("ccctl_bpf_run_seconds_total", &[("instance", "metr")]) {
+        for line in scrape.lines("ccctl_bpf_run_seconds_total", &[("name", "metr")]) {
             assert!(names.contains(&line.labels["program"].as_str()), "{line:?}: {names:?}");
         }
-        assert!(scrape.sum("ccctl_bpf_run_seconds_total", &[("instance", "other")]) > 0.0);
+        assert!(scrape.sum("ccctl_bpf_run_seconds_total", &[("name", "other")]) > 0.0);
         flows.stop().unwrap();
         down(daemon);
     });

@@ -28,13 +28,13 @@ fn series_of_rules_that_are_gone_leave_their_room_to_others() {
         let listener = listen(&outside, &network.server, SERVER_V4);
         let held: Vec<_> = first.iter().map(|cgroup| pair(cgroup, &network, &listener, SERVER_V4)).collect();
         until(&daemon, "there is no room", |scrape| {
-            scrape.count("ccctl_connections_opened_total", &[("instance", "other"), ("cgroup", "other")]) > 0
+            scrape.count("ccctl_connections_opened_total", &[("name", "other"), ("cgroup", "other")]) > 0
         });
         let second = [parent.child("second").unwrap()];
         daemon.reload(&config(&second));
         until(&daemon, "the new one has a series", |scrape| {
             drop(pair(&second[0], &network, &listener, SERVER_V4));
-            scrape.count("ccctl_connections_opened_total", &[("instance", "reno"), ("cgroup", second[0].path())]) > 0
+            scrape.count("ccctl_connections_opened_total", &[("name", "reno"), ("cgroup", second[0].path())]) > 0
         });
         drop((held, second, first));
         daemon.json(&["down", "--json"]);

@@ -33,7 +33,7 @@ impl Prometheus {
         // As docs/guide/metrics.md has it, but for the times and the port.
         let config = format!(
             "global: {{scrape_interval: 1s, evaluation_interval: 1s}}\nrule_files: [{}]\nscrape_configs:\n  \
-             - job_name: ccctl\n    honor_labels: true\n    static_configs: [{{targets: ['127.0.0.1:{daemon}']}}]\n",
+             - job_name: ccctl\n    static_configs: [{{targets: ['127.0.0.1:{daemon}']}}]\n",
             configs().join("prometheus/ccctl.rules.yml").display()
         );
         let config = folder.file("prometheus.yml", config);
@@ -86,7 +86,7 @@ fn queries() -> Vec<String> {
     let panels = board["panels"].as_array().unwrap().iter();
     let targets = panels.flat_map(|panel| panel["targets"].as_array().cloned().unwrap_or_default());
     let filled = |expression: &str| {
-        let filled = expression.replace("$__rate_interval", "30s").replace("$instance", ".*").replace("$cgroup", ".*");
+        let filled = expression.replace("$__rate_interval", "30s").replace("$name", ".*").replace("$cgroup", ".*");
         assert!(!filled.contains('$'), "a variable that the dashboard does not have: {filled}");
         filled
     };
@@ -151,8 +151,8 @@ fn prometheus_scrapes_it_and_the_dashboard_finds_data() {
         };
         eventually(PATIENCE, is_up).unwrap();
         answers(&prometheus);
-        let acked = prometheus.query("ccctl_acked_bytes_total{instance=\"metr\",cgroup=\"other\"}").unwrap();
-        assert_eq!(acked.len(), 1, "labels are kept: {acked:?}");
+        let acked = prometheus.query("ccctl_acked_bytes_total{name=\"metr\",cgroup=\"other\"}").unwrap();
+        assert_eq!(acked.len(), 1, "{acked:?}");
         let rules = prometheus.ask("rules", &[]).unwrap();
         let bad: Vec<&Value> =
             rules["groups"][0]["rules"].as_array().unwrap().iter().filter(|rule| rule["health"] != "ok").collect();
