@@ -4,80 +4,13 @@
 use crate::support;
 use crate::support::metrics;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::process::{Command, Stdio};
 
-use ccctl_testbed::{eventually, run, Cgroup, Flows, Network, Receiver, SERVER_V4};
+use ccctl_testbed::{run, Cgroup, Flows, Network, Receiver, SERVER_V4};
 use metrics::{fetch, fetch_port, free_port, LIMIT};
 use serde_json::Value;
 use support::daemon::Daemon;
-use support::Folder;
-
-const PATIENCE: Duration = Duration::from_secs(60);
-
-fn configs() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs").canonicalize().unwrap()
-}
-
-/// Prometheus of the test's own; killed when dropped.
-struct Prometheus {
-    process: Child,
-    port: u16,
-    folder: Folder,
-}
-
-impl Prometheus {
-    fn start(daemon: u16) -> Self {
-        let (folder, port) = (Folder::new("prometheus"), free_port());
-        // As docs/guide/metrics.md has it, but for the times and the port.
-        let config = format!(
-            "global: {{scrape_interval: 1s, evaluation_interval: 1s}}\nrule_files: [{}]\nscrape_configs:\n  \
-             - job_name: ccctl\n    static_configs: [{{targets: ['127.0.0.1:{daemon}']}}]\n",
-            configs().join("prometheus/ccctl.rules.yml").display()
-        );
-        let config = folder.file("prometheus.yml", config);
-        let log = std::fs::File::create(folder.path().join("log")).unwrap();
-        let process = Command::new("prometheus")
-            .arg(format!("--config.file={config}"))
-            .arg(format!("--storage.tsdb.path={}", folder.path().join("data").display()))
-            .arg(format!("--web.listen-address=127.0.0.1:{port}"))
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .expect("scripts/setup installs prometheus");
-        Self { process, port, folder }
-    }
-
-    fn ask(&self, path: &str, words: &[&str]) -> Result<Value, String> {
-        let mut command = Command::new("curl");
-        command.args(["--silent", "--max-time", "10", "--get"]).args(words);
-        let output = run(command.arg(format!("http://127.0.0.1:{}/api/v1/{path}", self.port)), LIMIT).unwrap();
-        let answer: Value =
-            serde_json::from_str(&output.stdout).map_err(|error| format!("{error}: {}", output.stdout))?;
-        if answer["status"] != "success" {
-            return Err(answer.to_string());
-        }
-        Ok(answer["data"].clone())
-    }
-
-    /// Series that a query finds.
-    fn query(&self, query: &str) -> Result<Vec<Value>, String> {
-        let data = self.ask("query", &["--data-urlencode", &format!("query={query}")])?;
-        Ok(data["result"].as_array().unwrap().clone())
-    }
-}
-
-impl Drop for Prometheus {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("{}", std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default());
-        }
-        let _ = self.process.kill(); // it may have ended
-        let _ = self.process.wait();
-    }
-}
+use support::prometheus::{configs, Prometheus};
 
 /// Every query of the dashboard, and the metrics that its variables name, with the variables as Grafana would fill them.
 fn queries() -> Vec<String> {
@@ -86,7 +19,9 @@ fn queries() -> Vec<String> {
     let panels = board["panels"].as_array().unwrap().iter();
     let targets = panels.flat_map(|panel| panel["targets"].as_array().cloned().unwrap_or_default());
     let filled = |expression: &str| {
-        let filled = expression.replace("$__rate_interval", "30s").replace("$name", ".*").replace("$cgroup", ".*");
+        let variables = ["$job", "$host", "$name", "$cgroup"];
+        let expression = expression.replace("$__rate_interval", "30s");
+        let filled = variables.iter().fold(expression, |filled, variable| filled.replace(variable, ".*"));
         assert!(!filled.contains('$'), "a variable that the dashboard does not have: {filled}");
         filled
     };
@@ -116,14 +51,6 @@ fn complaints(text: &str) -> String {
 fn alerts_are_what_promtool_accepts_and_expects() {
     promtool(&["check", "rules", "ccctl.rules.yml"]);
     promtool(&["test", "rules", "ccctl.rules.test.yml"]);
-    let rules = std::fs::read_to_string(configs().join("prometheus/ccctl.rules.yml")).unwrap();
-    let page = std::fs::read_to_string(configs().join("../docs/guide/metrics.md")).unwrap();
-    let alerts: Vec<&str> = rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")).collect();
-    assert!(alerts.len() >= 8 && rules.matches("runbook: ").count() == alerts.len());
-    for alert in alerts {
-        assert!(page.contains(&format!("### {alert}\n")), "docs/guide/metrics.md has no section for {alert}");
-        assert!(rules.contains(&format!("docs/guide/metrics.md#{}", alert.to_lowercase())), "{alert} leads nowhere");
-    }
 }
 
 #[test]
@@ -136,7 +63,7 @@ fn prometheus_scrapes_it_and_the_dashboard_finds_data() {
             cgroup.path()
         );
         let mut daemon = Daemon::start("prometheus", &config);
-        let prometheus = Prometheus::start(port);
+        let prometheus = Prometheus::start(port, "");
         let network = Network::with_bottleneck(20, 30_000).unwrap();
         let receiver = Receiver::start(&network.server, "::").unwrap();
         let flows = Flows::start(&network.client, &support::steady(&receiver, SERVER_V4, "metr"), 3).unwrap();
@@ -145,11 +72,7 @@ fn prometheus_scrapes_it_and_the_dashboard_finds_data() {
         assert!(!complaints("ccctl_x_ms 1\n").is_empty(), "promtool finds what is wrong");
         let (_, open) = fetch_port(port, &["--header", "Accept: application/openmetrics-text;version=1.0.0"]);
         assert!(open.ends_with("# EOF\n") && open.contains("# UNIT ccctl_rtt_seconds seconds\n"), "{open}");
-        let is_up = || match prometheus.query("up{job=\"ccctl\"}") {
-            Ok(found) if found.len() == 1 && found[0]["value"][1] == "1" => Ok(()),
-            other => Err(format!("{other:?}")),
-        };
-        eventually(PATIENCE, is_up).unwrap();
+        prometheus.finds("up{job=\"ccctl\"} == 1");
         answers(&prometheus);
         let acked = prometheus.query("ccctl_acked_bytes_total{name=\"metr\",cgroup=\"other\"}").unwrap();
         assert_eq!(acked.len(), 1, "{acked:?}");
@@ -169,11 +92,6 @@ fn answers(prometheus: &Prometheus) {
     let queries = queries();
     assert!(queries.len() > 30, "{queries:?}");
     for query in queries {
-        let finds = || match prometheus.query(&query) {
-            Ok(found) if !found.is_empty() => Ok(()),
-            Ok(_) => Err(format!("finds nothing: {query}")),
-            Err(error) => panic!("{query}: {error}"),
-        };
-        eventually(PATIENCE, finds).unwrap();
+        prometheus.finds(&query);
     }
 }

@@ -10,6 +10,7 @@ use ccctl_testbed::{eventually, run, run_ok, Output};
 use crate::support;
 use crate::support::metrics::{free_port, LIMIT};
 use support::daemon::Daemon;
+use support::prometheus::Prometheus;
 use support::{code, refuses, Folder, CCCTL};
 
 const TOKEN: &str = "f2b1c0ffee0123456789";
@@ -41,6 +42,12 @@ impl Certificates {
     /// Lines of `[metrics]` for TLS.
     fn lines(&self) -> String {
         format!("tls_certificate = {:?}\ntls_key = {:?}\n", self.path("server.crt"), self.path("server.key"))
+    }
+
+    /// A Prometheus that proves with these keys of its scrape job who it is.
+    fn prometheus(&self, port: u16, tls: &str, keys: &str) -> Prometheus {
+        let tls = format!("tls_config: {{ca_file: {}{tls}}}", self.path("authority.crt"));
+        Prometheus::start(port, &format!("scheme: https, {tls}, {keys}"))
     }
 
     fn curl(&self, port: u16, path: &str, words: &[&str]) -> Output {
@@ -121,6 +128,44 @@ fn clients_with_a_certificate_of_the_authority_may_read() {
         for said in [as_client("stranger"), certificates.curl(port, "/metrics", &[])] {
             assert!(!said.success() && !said.stdout.contains("ccctl_"), "{}", said.stdout);
         }
+    });
+}
+
+/// As docs/guide/metrics.md has the scrape job.
+#[test]
+fn prometheus_scrapes_with_a_token_over_tls() {
+    support::test("metrics: Prometheus, TLS and token", 120, || {
+        let (certificates, port) = (Certificates::new("certificates"), free_port());
+        let token = format!("token_file = {:?}\n", certificates.path("token"));
+        let listen = format!("[metrics]\nenabled = true\nlisten = \"0.0.0.0:{port}\"\n");
+        let _daemon = Daemon::start("metrics-token", &format!("{listen}{}{token}", certificates.lines()));
+        let keys = format!("authorization: {{credentials_file: {}}},", certificates.path("token"));
+        let prometheus = certificates.prometheus(port, "", &keys);
+        prometheus.finds("up{job=\"ccctl\"} == 1");
+        prometheus.finds("ccctl_build_info{job=\"ccctl\"} == 1");
+        let stranger = certificates.prometheus(port, "", "");
+        stranger.finds("up{job=\"ccctl\"} == 0");
+        assert_eq!(stranger.query("ccctl_build_info"), Ok(vec![]), "without the token");
+    });
+}
+
+#[test]
+fn prometheus_scrapes_with_a_client_certificate() {
+    support::test("metrics: Prometheus, client certificate", 120, || {
+        let (certificates, port) = (Certificates::new("certificates"), free_port());
+        let authority = format!("tls_client_ca = {:?}\n", certificates.path("authority.crt"));
+        let listen = format!("[metrics]\nenabled = true\nlisten = \"127.0.0.1:{port}\"\n");
+        let _daemon = Daemon::start("metrics-client", &format!("{listen}{}{authority}", certificates.lines()));
+        let own = |name: &str| {
+            let path = |end: &str| certificates.path(&format!("{name}.{end}"));
+            format!(", cert_file: {}, key_file: {}", path("crt"), path("key"))
+        };
+        let prometheus = certificates.prometheus(port, &own("client"), "");
+        prometheus.finds("up{job=\"ccctl\"} == 1");
+        prometheus.finds("ccctl_build_info{job=\"ccctl\"} == 1");
+        let stranger = certificates.prometheus(port, &own("stranger"), "");
+        stranger.finds("up{job=\"ccctl\"} == 0");
+        assert_eq!(stranger.query("ccctl_build_info"), Ok(vec![]), "with another authority's certificate");
     });
 }
 

@@ -17,6 +17,7 @@ pub mod metrics;
 pub mod packets;
 pub mod policy;
 pub mod process;
+pub mod prometheus;
 pub mod top;
 pub mod trace;
 
