@@ -113,3 +113,26 @@ fn the_dashboard_can_be_imported() {
     let used: BTreeSet<&str> = kinds.chain(["grafana", "prometheus"]).collect();
     assert_eq!(ids, used);
 }
+
+/// Headings get their anchors from mdbook: lower case.
+#[test]
+fn every_alert_has_a_runbook_that_exists() {
+    let (rules, page) = (file("configs/prometheus/ccctl.rules.yml"), file("docs/guide/runbooks.md"));
+    assert!(file("docs/SUMMARY.md").contains("(guide/runbooks.md)"), "the page is in the book");
+    let values = |key: &'static str| rules.lines().filter_map(move |line| line.trim().strip_prefix(key));
+    let alerts: Vec<&str> = values("- alert: ").collect();
+    let urls: Vec<&str> = values("runbook_url: ").collect();
+    assert!(alerts.len() >= 8, "{alerts:?}");
+    let expected = |alert: &&str| {
+        let anchor = alert.to_lowercase();
+        format!("\"file:///usr/share/doc/ccctl/html/guide/runbooks.html#{anchor}\"")
+    };
+    assert_eq!(urls, alerts.iter().map(expected).collect::<Vec<_>>());
+    let headings: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+    assert_eq!(headings, alerts, "docs/guide/runbooks.md");
+    for section in page.split("\n## ").skip(1) {
+        for part in ["\n**Means.** ", "\n**Look at.** ", "\n**Do.** "] {
+            assert!(section.contains(part), "no {part:?}: {section}");
+        }
+    }
+}
