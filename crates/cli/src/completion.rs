@@ -45,7 +45,9 @@ fn command() -> clap::Command {
 
 fn with_sources(command: clap::Command) -> clap::Command {
     let is_load = command.get_name() == "load";
+    let is_sockets = command.get_name() == "sockets";
     command.mut_args(|argument| match argument.get_id().as_str() {
+        "algorithm" if is_sockets => argument.add(ArgValueCandidates::new(algorithms)),
         "algorithm" | "with" => argument.add(ArgValueCompleter::new(algorithms_and_objects)),
         "name" if is_load => argument, // a new one
         "cgroup" => argument.add(ArgValueCompleter::new(cgroups)),
@@ -63,6 +65,10 @@ fn candidates<T: Into<String>>(values: impl IntoIterator<Item = T>) -> Vec<Compl
 /// Instances and algorithms that are built in
 fn names() -> Vec<CompletionCandidate> {
     candidates(ccctl_loader::available_algorithms().unwrap_or_default())
+}
+
+fn algorithms() -> Vec<CompletionCandidate> {
+    candidates(ccctl_catalog::algorithms().iter().map(ccctl_catalog::Algorithm::name))
 }
 
 fn algorithms_and_objects(word: &OsStr) -> Vec<CompletionCandidate> {

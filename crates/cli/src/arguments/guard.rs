@@ -23,6 +23,9 @@ pub enum GuardCommand {
     Rearm {
         /// Disabled instance
         name: String,
+        /// Only check that the guard has disabled it
+        #[arg(long)]
+        dry_run: bool,
         /// How to print.
         #[command(flatten)]
         output: Output,

@@ -64,7 +64,7 @@ pub struct Plot {
     #[arg(long, value_enum)]
     pub by: Option<PlotBy>,
     /// State fields to draw [default: those that change; of several sockets none]
-    #[arg(long = "state", value_name = "FIELD", value_delimiter = ',', num_args = 1)]
+    #[arg(long = "draw", alias = "state", value_name = "FIELD", value_delimiter = ',', num_args = 1)]
     pub fields: Vec<String>,
     /// Also draw the host's backlogs; the trace needs --backlog, too
     #[arg(long)]

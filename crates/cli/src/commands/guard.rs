@@ -10,11 +10,14 @@ use ccctl_core::operations::{self, GuardAnswer, Tripped};
 use crate::client;
 
 pub fn run(arguments: &Guard) -> anyhow::Result<Exit> {
-    let rearm = arguments.command.as_ref().map(|GuardCommand::Rearm { name, .. }| name.clone());
-    let as_json =
-        arguments.output.json || matches!(&arguments.command, Some(GuardCommand::Rearm { output, .. }) if output.json);
-    let answer = client::ask(&operations::Guard { rearm })?;
-    if as_json {
+    let (request, output) = match &arguments.command {
+        None => (operations::Guard { rearm: None, dry_run: false }, &arguments.output),
+        Some(GuardCommand::Rearm { name, dry_run, output }) => {
+            (operations::Guard { rearm: Some(name.clone()), dry_run: *dry_run }, output)
+        }
+    };
+    let answer = client::ask(&request)?;
+    if output.json || arguments.output.json {
         output::json(&answer)?;
     } else {
         print(&answer)?;
@@ -24,13 +27,14 @@ pub fn run(arguments: &Guard) -> anyhow::Result<Exit> {
 
 fn print(answer: &GuardAnswer) -> anyhow::Result<()> {
     if let Some(name) = &answer.rearmed {
+        let is = if answer.dry_run { "would be" } else { "is" };
         let watched = answer.guard.is_some();
         let rest = if watched {
             "enabled and watched again"
         } else {
             "enabled again; ccctl apply gives it its rules and defaults back"
         };
-        output::line(&format!("{name} is {rest}; connections that were moved stay on the fallback"))?;
+        output::line(&format!("{name} {is} {rest}; connections that were moved stay on the fallback"))?;
         return Ok(());
     }
     match &answer.guard {

@@ -90,7 +90,7 @@ fn report(drawn: &Drawn, path: &Path) -> anyhow::Result<()> {
     }
     if !drawn.left_out.is_empty() {
         output::line(&format!(
-            "not drawn (they do not change, or are clocks, sequence numbers or for undoing; --state draws them): {}",
+            "not drawn (they do not change, or are clocks, sequence numbers or for undoing; --draw draws them): {}",
             drawn.left_out.join(", ")
         ))?;
     }

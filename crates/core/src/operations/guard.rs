@@ -17,6 +17,9 @@ use crate::Operation;
 pub struct Guard {
     /// Instance to enable and watch again; without it, nothing changes.
     pub rearm: Option<String>,
+    /// Only check that the guard has disabled it.
+    #[serde(default)]
+    pub dry_run: bool,
 }
 
 /// What the guard watches and has disabled.
@@ -28,6 +31,8 @@ pub struct GuardAnswer {
     pub tripped: Vec<Tripped>,
     /// The instance that was enabled again.
     pub rearmed: Option<String>,
+    /// It was only checked, and is disabled as before.
+    pub dry_run: bool,
 }
 
 /// A disabled instance.
@@ -64,19 +69,29 @@ impl Operation for Guard {
         self.rearm.is_some()
     }
 
+    fn is_dry_run(&self) -> bool {
+        self.dry_run && self.changes()
+    }
+
     fn run(&self) -> anyhow::Result<GuardAnswer> {
         if let Some(name) = &self.rearm {
             require_tripped(name)?;
-            if let Some(daemon) = daemon::here() {
-                daemon.rearm(name)?;
-            } else {
-                daemon::require_none("enable the instance")?;
-                rearm(&request::lock()?, name)?;
+            if !self.dry_run {
+                enable(name)?;
             }
         }
         let guard = daemon::here().and_then(daemon::RunningDaemon::guard);
-        Ok(GuardAnswer { guard, tripped: tripped()?, rearmed: self.rearm.clone() })
+        Ok(GuardAnswer { guard, tripped: tripped()?, rearmed: self.rearm.clone(), dry_run: self.is_dry_run() })
     }
+}
+
+fn enable(name: &str) -> anyhow::Result<()> {
+    if let Some(daemon) = daemon::here() {
+        return daemon.rearm(name);
+    }
+    daemon::require_none("enable the instance")?;
+    rearm(&request::lock()?, name)?;
+    Ok(())
 }
 
 fn require_tripped(name: &str) -> anyhow::Result<()> {

@@ -29,7 +29,7 @@ pub fn look_up(lookup: &Lookup) -> Result<Vec<Choice>, String> {
             let parameters = instance.map(|instance| instance.parameters).unwrap_or_default();
             parameters.iter().filter(|parameter| parameter.is_of_interest()).map(parameter_choice).collect()
         }),
-        Lookup::Disabled => ask(&operations::Guard { rearm: None }).map(|answer| {
+        Lookup::Disabled => ask(&operations::Guard { rearm: None, dry_run: false }).map(|answer| {
             let choice = |one: operations::Tripped| Choice {
                 key: one.name,
                 more: format!("for {}, {} in its place", output::age(&one.since), one.fallback),
@@ -125,7 +125,7 @@ fn assign(cgroup: &str, to: &str) -> anyhow::Result<String> {
 }
 
 fn rearm(name: &str) -> anyhow::Result<String> {
-    let answer = ask(&operations::Guard { rearm: Some(name.to_owned()) })?;
+    let answer = ask(&operations::Guard { rearm: Some(name.to_owned()), dry_run: false })?;
     let rest = match answer.guard {
         Some(_) => "used and watched again",
         None => "used again where a file says so (ccctl apply)",

@@ -168,6 +168,9 @@ fn an_instance_whose_connections_stall_is_disabled_until_it_is_enabled_again() {
         soon("one that was chosen is moved", &daemon, || algorithm_of(&own_choice).unwrap() == "reno");
 
         cut(&path, "del");
+        let preview = daemon.json(&["guard", "rearm", "kguard", "--dry-run", "--json"]);
+        assert_eq!((&preview["rearmed"], &preview["dry_run"]), (&"kguard".into(), &true.into()));
+        assert_eq!(tripped(&daemon), ["kguard"], "a dry run changes nothing");
         let rearmed = daemon.json(&["guard", "rearm", "kguard", "--json"]);
         assert_eq!((&rearmed["rearmed"], &rearmed["tripped"]), (&"kguard".into(), &Value::Array(vec![])));
         assert_eq!((targets()[0].as_str(), default()), ("kguard", "kguard".to_owned()));

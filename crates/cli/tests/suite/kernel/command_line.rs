@@ -26,6 +26,8 @@ fn ccctl_alone_and_help_list_the_commands_in_groups() {
                 assert!(said.contains(part), "{words:?} lacks {part:?}: {said}");
             }
         }
+        assert!(succeeds(&["guard", "rearm", "--help"]).contains("--dry-run"));
+        assert!(succeeds(&["sockets", "--help"]).contains("--algorithm <NAME>"));
         assert_eq!(succeeds(&["help", "load"]), succeeds(&["load", "--help"]));
         assert!(succeeds(&["load", "--help"]).contains("Examples:\n  ccctl load cubic --set beta=0.8"));
         for words in [&["version"][..], &["--version"]] {
@@ -54,6 +56,12 @@ fn shells_complete_what_only_this_host_knows() {
         assert_eq!(completed(&["load", "cubic", "--profile", "cubic2"]), ["cubic2005"]);
         assert!(completed(&["load", "cubic", "--set", "bet"]).contains(&"beta=".to_owned()));
         assert_eq!(completed(&["sockets", "--netns", namespace.name()]), [namespace.name()]);
+        assert_eq!(completed(&["sockets", "--algorithm", "ill"]), ["illinois"]);
+        assert_eq!(completed(&["guard", "rearm", "--dry"]), ["--dry-run"]);
+        assert_eq!(
+            (completed(&["plot", "--dr"]), completed(&["trace", "--dr"])),
+            (["--draw".to_owned()].into(), ["--draw".to_owned()].into())
+        );
         assert!(completed(&["sockets", "--sort", "retr"]).contains(&"retransmits".to_owned()));
         assert_eq!(completed(&["unl"]), ["unload"]);
         succeeds(&["unload", "tabbed"]);
@@ -98,6 +106,7 @@ fn answers_are_as_their_schema_says() {
             fits(name, &[name, "--json"]);
             fits(name, &["--json", name]);
         }
+        fits("sockets", &["sockets", "--algorithm", "cubic", "--json"]);
         fits("show", &["show", "schema", "--json"]);
         fits("show", &["show", "bbr", "--json"]);
         fits("tune", &["tune", "schema", "beta=0.8", "--json"]);

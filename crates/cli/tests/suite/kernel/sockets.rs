@@ -58,6 +58,12 @@ fn each_filter_selects_what_ss_says() {
         let of_cubic = |line: &Line| line.value("bpf_cubic").is_some();
         assert_eq!(scene.selects(&[], |_| true), 2 * 12 + 2);
         assert_eq!(scene.selects(&["--instance", "bpf_cubic"], of_cubic), 12);
+        // "ss" has no word for what is behind an instance: this one and the kernel's own of that name are cubic
+        let is_cubic = |line: &Line| line.value("bpf_cubic").is_some() || line.value("cubic").is_some();
+        assert!(scene.selects(&["--algorithm", "cubic"], is_cubic) >= 12);
+        assert_eq!(scene.selects(&["--algorithm", "vegas"], |line| line.value("vegas").is_some()), 0);
+        refuses(&["sockets", "--algorithm", "bpf_cubic"], code::USAGE, &["bpf_cubic", "--instance bpf_cubic"]);
+        refuses(&["sockets", "--algorithm", "cubci"], code::USAGE, &["cubci", "did you mean cubic"]);
         assert_eq!(scene.selects(&["--tcp-state", "listen"], |line| line.state == "LISTEN"), 2);
         assert_eq!(scene.selects(&["--tcp-state", "connected"], |line| line.state == "ESTAB"), 24);
         assert_eq!(scene.selects(&["--tcp-state", "established", "--tcp-state", "listen"], |_| true), 26);

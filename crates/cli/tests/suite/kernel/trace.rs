@@ -246,7 +246,7 @@ fn pictures_show_what_the_trace_has() {
             &picture,
             &["cwnd", "ssthresh", "smoothed", "minimum", "retransmission", "delivery rate", "waiting"],
         );
-        let answer = json(&["plot", &file, "--state", "dwnd_q8,gamma_q8", "--json"]);
+        let answer = json(&["plot", &file, "--draw", "dwnd_q8,gamma_q8", "--json"]);
         assert_eq!(
             (answer["traced_sockets"].as_array().unwrap().len(), &answer["lost_events"]),
             (1, &value!(0)),
@@ -261,7 +261,7 @@ fn pictures_show_what_the_trace_has() {
         assert_eq!(by_cookie["panels"].as_array().unwrap().last(), Some(&value!("backlogs of the host (packets)")));
         drop((connection, network));
         succeeds(&["unload", "bpf_compound"]);
-        refuses(&["plot", &file, "--state", "dwnd"], code::USAGE, &["dwnd", "dwnd_q8"]);
+        refuses(&["plot", &file, "--draw", "dwnd"], code::USAGE, &["dwnd", "dwnd_q8"]);
         refuses(&["plot", &file, "--socket", "2"], code::USAGE, &["no socket \"2\"", "from 1 to 1", "--list"]);
         refuses(&["plot", &path("none.csv")], code::USAGE, &["none.csv"]);
         refuses(&["plot", &folder.file("empty.xlsx", "")], code::USAGE, &["empty.xlsx"]);

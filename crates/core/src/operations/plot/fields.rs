@@ -41,7 +41,7 @@ pub fn known<'a>(all: &[Rows<'a>], wanted: &[String]) -> Result<Vec<&'a str>, Us
     let known: Vec<&str> = names.filter(|name| all.iter().any(|rows| rows.has(name))).collect();
     let Some(wrong) = wanted.iter().find(|name| !known.contains(&name.as_str())) else { return Ok(known) };
     let remedy = if known.is_empty() {
-        "leave --state out: the algorithm has no state that can be decoded".to_owned()
+        "leave --draw out: the algorithm has no state that can be decoded".to_owned()
     } else {
         format!("one of: {}", known.join(", "))
     };
