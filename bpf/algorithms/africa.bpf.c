@@ -2,6 +2,9 @@
 /*
  * Africa: HighSpeed TCP while the queue is empty, Reno as soon as it is not.
  *
+ * For      study: fast paths whose queue stays empty
+ * Use      when you compare algorithms that switch between a fast and a slow mode by delay.
+ * Not      when results must be the authors' own: one constant was not verified, and no kernel has it to compare with.
  * Source   R. King, R. Baraniuk, R. Riedi, "TCP-Africa: An Adaptive and Fair Rapid Increase Rule for Scalable TCP", IEEE
  *          INFOCOM 2005; the constant 1.641 from memory of it, not verified.
  * Law      queue = W (RTT - RTT_min) / RTT, RTT smoothed with weight 1/8; queue > alpha: W += 1 a round trip (slow),

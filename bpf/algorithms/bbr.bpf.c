@@ -2,6 +2,10 @@
 /*
  * BBR v1: sends at the rate that the path was measured to deliver, with no more in flight than that needs.
  *
+ * For      production: fast or lossy paths, from servers to the Internet
+ * Use      when random losses or deep queues on the path cost loss-based algorithms their throughput or keep RTTs high.
+ * Not      when it shares a short queue with Reno or CUBIC: it takes more than its share and retransmits much. Compare
+ *          retransmissions first.
  * Source   N. Cardwell, Y. Cheng, C. S. Gunn, S. H. Yeganeh, V. Jacobson, "BBR: congestion-based congestion control", ACM
  *          Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00; Linux tcp_bbr.c for constants.
  * Law      rate = gain bw, W = gain bw RTT_min; bw = largest delivery rate of 10 rounds, RTT_min of 10 s

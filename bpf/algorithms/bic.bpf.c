@@ -2,6 +2,10 @@
 /*
  * BIC: binary search for the window at which the last loss happened.
  *
+ * For      study: fast and long paths, as CUBIC's predecessor
+ * Use      when you reproduce measurements of 2004 to 2006, when it was Linux's default.
+ * Not      when it shares a path with CUBIC or Reno: it takes several times their share
+ *          (docs/results/reproduction-findings.md).
  * Source   L. Xu, K. Harfoush, I. Rhee, "Binary Increase Congestion Control (BIC) for Fast Long-Distance Networks",
  *          IEEE INFOCOM 2004; constants of Even, Li, Leith, PFLDnet 2006, Table II.
  * Law      below last_max: W += min(S_max, (last_max - W) / B) per round trip, B / smooth_part in the last B packets;

@@ -2,6 +2,9 @@
 /*
  * CDG: gives way to delay that grows, at random, and tells losses of its own making from others.
  *
+ * For      study: short queues without congestion marks
+ * Use      when you study delay gradients as a signal of congestion.
+ * Not      when throughput beside loss-based flows counts: the shadow window limits what it loses to them, no more.
  * Source   D. Hayes, G. Armitage, "Revisiting TCP congestion control using delay gradients", IFIP Networking 2011;
  *          Linux tcp_cdg.c (K. Kjellsen Jonassen, 2015); HyStart: S. Ha, I. Rhee, Computer Networks 55(9), 2011.
  * Law      g = growth of the smallest, or else of the largest, RTT of a round, summed over 8 rounds

@@ -2,6 +2,10 @@
 /*
  * CUBIC: the window as a cubic function of the time since the last loss.
  *
+ * For      production: Internet traffic of all kinds
+ * Use      when you have no reason for another one: it is the default of Linux, Windows and Apple (RFC 9438).
+ * Not      when losses are random, as on radio links, or queues must stay short: it fills the queue until a packet is
+ *          lost, and takes each loss for a full queue.
  * Source   RFC 9438; I. Rhee, L. Xu, PFLDnet 2005 (profile cubic2005); HyStart and HyStart++: see slow_start.h.
  * Law      W(t) = C (t - K)^3 + W_max, K = cbrt((W_max - W_epoch) / C), t since the first ACK after the loss;
  *          never slower than Reno's own average window; loss: W_max = W, W = beta W

@@ -2,6 +2,10 @@
 /*
  * DCTCP: a decrease in proportion to the share of packets that were marked.
  *
+ * For      production: data centres whose switches mark packets
+ * Use      when all ends of a data centre have it and the switches mark from a short queue on (RFC 8257).
+ * Not      when the path leaves your own network: RFC 8257 is for controlled networks only, and where ECN is not
+ *          negotiated the law is Reno's.
  * Source   RFC 8257; M. Alizadeh et al., "Data Center TCP (DCTCP)", ACM SIGCOMM 2010.
  * Law      each window: alpha += g (F - alpha), F = share of its packets with a congestion mark
  *          ECN echo: W -= alpha / 2 W, once a window; loss: W = W / 2; otherwise Reno

@@ -2,6 +2,9 @@
 /*
  * HighSpeed TCP: AIMD whose increase and decrease depend on the window.
  *
+ * For      study: windows of thousands of packets at low loss rates
+ * Use      when you compare with RFC 3649, an experimental standard.
+ * Not      when Reno flows share the path at low loss rates: it takes more than they do, by its response function.
  * Source   S. Floyd, "HighSpeed TCP for Large Congestion Windows", RFC 3649; hstcp.h has formulas and table.
  * Law      each window acked: W += a(W); loss: W -= b(W) W; Reno (a = 1, b = 1/2) up to low_window_pkts
  * Why      A response function of W = 0.12 / p^0.835 makes 10 Gbit/s reachable at loss rates that real paths have,

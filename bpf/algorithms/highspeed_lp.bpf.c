@@ -2,6 +2,9 @@
 /*
  * HSTCP-LP: HighSpeed TCP that takes only the capacity that other flows leave.
  *
+ * For      study: background transfers on fast and long paths
+ * Use      when bulk data must yield on a path where one packet a round trip regains capacity too slowly (else: lp).
+ * Not      when the transfer has a deadline, or delays are noisy. No kernel has it to compare with.
  * Source   A. Kuzmanovic, E. Knightly, R. L. Cottrell, "HSTCP-LP: a protocol for low-priority bulk data transfer in
  *          high-speed high-RTT networks", PFLDnet 2004; lp.h has the indication, hstcp.h the response function.
  * Law      each window acked: W += a(W); loss: W -= b(W) W; at the first early indication W = W / 2 and no growth for

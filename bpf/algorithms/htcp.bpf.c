@@ -2,6 +2,10 @@
 /*
  * H-TCP: growth by the time since the last congestion, and a decrease that empties the queue but no more.
  *
+ * For      study: fast and long paths, for flows of the same RTT
+ * Use      when you study growth by the time since the last loss.
+ * Not      when flows of different RTTs share the path: RTT scaling is off by default, and then the longer one gets
+ *          much less (docs/results/reproduction-findings.md).
  * Source   D. Leith, R. Shorten, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004;
  *          draft-leith-tcp-htcp-06; constants of Even, Li, Leith, PFLDnet 2006, Table II.
  * Law      each window acked: W += alpha; loss: W = beta W; D = time since the last congestion, in seconds

@@ -2,6 +2,9 @@
 /*
  * Illinois: AIMD whose increase falls and whose decrease rises with the queueing delay.
  *
+ * For      study: fast and long paths
+ * Use      when you study delay as a second signal beside loss.
+ * Not      when delays are noisy or routes change: the largest delay that was seen is never aged.
  * Source   S. Liu, T. Basar, R. Srikant, "TCP-Illinois: A Loss and Delay-Based Congestion Control Algorithm for High-Speed
  *          Networks", VALUETOOLS 2006; Linux tcp_illinois.c.
  * Law      d_a = mean queueing delay of the round, d_m = largest seen; each window: W += alpha(d_a); loss: W -= beta(d_a) W

@@ -2,6 +2,9 @@
 /*
  * TCP-Libra: the same throughput whatever the round-trip time.
  *
+ * For      study: equal shares for flows of different RTT
+ * Use      when you study RTT fairness at one bottleneck whose capacity you know: it is a parameter.
+ * Not      when results must be the authors' own: the formulas and constants are at second hand.
  * Source   G. Marfia, C. Palazzi, G. Pau, M. Gerla, M. Sanadidi, M. Roccetti, "TCP Libra: Exploring RTT-Fairness for
  *          TCP", UCLA CSD TR-050037, 2005. The formulas and constants were not compared with the paper's text.
  * Law      each window acked: W += alpha T^2 / (T + T0), T = average RTT; loss: W -= W T1 / (2 (T + T0))

@@ -2,6 +2,10 @@
 /*
  * TCP-LP: only the capacity that other flows leave.
  *
+ * For      production: background transfers that yield to other traffic
+ * Use      when backups, updates or replication share a path with traffic that must not notice them.
+ * Not      when the transfer has a deadline: on a busy path it nearly stops. Delays that vary without congestion, as on
+ *          radio links, also make it yield.
  * Source   A. Kuzmanovic, E. Knightly, "TCP-LP: low-priority service via end-point congestion control", IEEE/ACM ToN
  *          14(4), 2006 (INFOCOM 2003); lp.h has the indication.
  * Law      Reno, and at an early indication W = W / 2 and no growth for 3 RTT; at one within these W = 1

@@ -2,6 +2,9 @@
 /*
  * TCP-NV: a window that follows the rate that the path was seen to carry.
  *
+ * For      study: data centres whose switches do not mark packets
+ * Use      when every flow of a data centre runs it.
+ * Not      when Reno or CUBIC flows share the path: it gives way to them.
  * Source   L. Brakmo, "TCP-NV: congestion avoidance for data centers", Linux Plumbers Conference 2010; Linux tcp_nv.c.
  * Law      each window: W_ideal = R_max RTT_min / MSS + pad; W > W_ideal: ssthresh = W_ideal and W -= 38/128 of the
  *          excess; W <= W_ideal - 2: W grows as Reno; loss: W = 0.8 W

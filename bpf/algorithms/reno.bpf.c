@@ -2,6 +2,9 @@
 /*
  * Reno with appropriate byte counting: the standard that the others are measured against.
  *
+ * For      production: short paths and small windows; the standard to compare with
+ * Use      when a comparison or a rule asks for the standard (RFC 5681), or as the fallback of the guard.
+ * Not      when rate times RTT is large: after a loss a window of W packets takes W / 2 round trips to come back.
  * Source   RFC 5681 (congestion control), RFC 3465 (appropriate byte counting), RFC 6582 (NewReno recovery).
  * Law      slow start: W += min(N, L) per ACK of N packets; congestion avoidance: W += 1 per window; loss: W = W/2
  * Why      One packet per round trip and half on loss is what every other flow on the path expects.

@@ -2,6 +2,10 @@
 /*
  * Scalable TCP: the same recovery time at every window.
  *
+ * For      study: very large windows
+ * Use      when you study recovery in the same time at every window.
+ * Not      when flows must come to equal shares: increase and decrease are both in proportion to the window, which
+ *          keeps the differences.
  * Source   T. Kelly, "Scalable TCP: improving performance in highspeed wide area networks", ACM SIGCOMM CCR 33(2), 2003.
  * Law      each packet acked: W += a (a = 1/100); each loss event: W -= b W (b = 1/8)
  * Why      W grows by (1 + a) a round trip, so a loss is repaired in 13.4 round trips whatever W is.

@@ -2,6 +2,9 @@
 /*
  * Vegas: keep a few packets in the queue, no more and no fewer.
  *
+ * For      study: short queues where all flows are like it
+ * Use      when every flow of the path runs it.
+ * Not      when Reno or CUBIC flows share the path: it gives way to the queue that they build.
  * Source   L. Brakmo, L. Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", IEEE JSAC 13(8),
  *          1995; Linux tcp_vegas.c.
  * Law      once a round trip, with diff = W (RTT - base) / base: diff > beta: W -= 1; diff < alpha: W += 1;

@@ -2,6 +2,9 @@
 /*
  * Veno: tell random losses, as on radio links, from those of a full queue.
  *
+ * For      study: radio links with random losses
+ * Use      when you study how delay tells random losses from those of a full queue.
+ * Not      when the path is fast and long: it grows as Reno or slower.
  * Source   C. P. Fu, S. C. Liew, "TCP Veno: TCP Enhancement for Transmission over Wireless Access Networks", IEEE JSAC
  *          21(2), 2003; Linux tcp_veno.c.
  * Law      N = W (RTT - base) / RTT; N < beta: W += 1 per round trip, loss takes 1/5;

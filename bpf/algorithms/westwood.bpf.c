@@ -2,6 +2,9 @@
 /*
  * Westwood+: Reno, but after a loss the window that the measured bandwidth needs.
  *
+ * For      study: radio links with random losses
+ * Use      when you study a window that is set by the measured bandwidth after a loss.
+ * Not      when the path is fast and long: it grows as Reno. A base RTT that is too large or small sets a wrong window.
  * Source   L. A. Grieco, S. Mascolo, "Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP congestion
  *          control", ACM SIGCOMM CCR 34(2), 2004; Linux tcp_westwood.c.
  * Law      growth: Reno; b = packets acked / time, once per max(RTT, 50 ms), BWE = 7/8 BWE + 1/8 b;

@@ -2,6 +2,10 @@
 /*
  * YeAH: fast while the queue is short, Reno while it is not, and polite to Reno flows beside it.
  *
+ * For      study: fast and long paths with a short queue
+ * Use      when you study a fast path whose queue should stay short, and can measure what other flows get.
+ * Not      when it must get its share beside Reno flows: here it got 0.40 of one's rate
+ *          (docs/results/reproduction-findings.md).
  * Source   A. Baiocchi, A. P. Castellani, F. Vacirca, "YeAH-TCP: Yet Another Highspeed TCP", PFLDnet 2007; constants of
  *          Linux tcp_yeah.c, since the paper gives none.
  * Law      Q = W (RTT_min - base) / RTT_min, L = (RTT_min - base) / base; fast iff Q < alpha and L < 1 / phi

@@ -8,6 +8,14 @@ use serde::Serialize;
 pub struct Description {
     /// First line: name and purpose.
     pub title: String,
+    /// `production`, or `study` for what has no maintained deployment.
+    pub purpose: String,
+    /// What it is good for, in a few words.
+    pub good_for: String,
+    /// When to use it.
+    pub use_when: String,
+    /// When not to use it.
+    pub not_when: String,
     /// Papers and RFCs.
     pub source: String,
     /// The law in equations, one line each.
@@ -30,8 +38,14 @@ impl Description {
     pub fn of_source(source: &str) -> Self {
         let lines = comment_lines(source);
         let row = |word: &str| row_lines(&lines, word).join(" ");
+        let intended = row("For");
+        let (purpose, good_for) = intended.split_once(": ").unwrap_or((&intended, ""));
         Self {
             title: lines.first().cloned().unwrap_or_default(),
+            purpose: purpose.to_owned(),
+            good_for: good_for.to_owned(),
+            use_when: row("Use"),
+            not_when: row("Not"),
             source: row("Source"),
             law: row_lines(&lines, "Law"),
             why: row("Why"),
@@ -70,9 +84,14 @@ mod tests {
 
     #[test]
     fn rows_are_read_with_their_continuation_lines() {
-        let text = "// SPDX\n/*\n * Title: purpose.\n *\n * Source   A, B,\n *          C.\n * Law      x\n *          y\n */\n";
+        let text = "// SPDX\n/*\n * Title: purpose.\n *\n * For      study: radio links: long ones\n * Use      when\n *          it rains.\n * Source   A, B,\n *          C.\n * Law      x\n *          y\n */\n";
         let description = Description::of_source(text);
         assert_eq!(description.title, "Title: purpose.");
+        assert_eq!(
+            (description.purpose, description.good_for),
+            ("study".to_owned(), "radio links: long ones".to_owned())
+        );
+        assert_eq!((description.use_when.as_str(), description.not_when.as_str()), ("when it rains.", ""));
         assert_eq!(description.source, "A, B, C.");
         assert_eq!(description.law, ["x", "y"]);
         assert_eq!(description.needs, "");

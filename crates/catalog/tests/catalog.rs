@@ -11,6 +11,9 @@ fn every_algorithm_has_all_rows_of_a_header() {
         let description = algorithm.description();
         for (row, text) in [
             ("title", &description.title),
+            ("For", &description.good_for),
+            ("Use", &description.use_when),
+            ("Not", &description.not_when),
             ("Source", &description.source),
             ("Law", &description.law.join(" ")),
             ("Why", &description.why),
@@ -20,6 +23,53 @@ fn every_algorithm_has_all_rows_of_a_header() {
         ] {
             assert!(!text.is_empty(), "{}: header has no row {row}", algorithm.name());
         }
+    }
+}
+
+/// Those with an RFC that says where to deploy them, the default of systems in use, and what is deployed and maintained for one
+/// purpose; the rest has no deployment that somebody maintains.
+#[test]
+fn purposes_are_those_of_deployments() {
+    let mut production = Vec::new();
+    for algorithm in algorithms() {
+        let description = algorithm.description();
+        match description.purpose.as_str() {
+            "production" => production.push(algorithm.name()),
+            other => assert_eq!(other, "study", "{}: the row For begins with another word", algorithm.name()),
+        }
+        assert!(description.good_for.len() <= 72, "{}: For is one short line", algorithm.name());
+        for advice in [&description.use_when, &description.not_when] {
+            assert!(advice.starts_with("when ") && advice.ends_with(['.', ')']), "{}: {advice:?}", algorithm.name());
+        }
+    }
+    assert_eq!(production, ["bbr", "cubic", "dctcp", "lp", "reno"]);
+}
+
+/// The page for those who choose: its tables name each algorithm with the purpose that its file has.
+#[test]
+fn which_algorithm_says_what_the_headers_say() {
+    let page = include_str!("../../../docs/guide/which-algorithm.md");
+    let (by_use, generated) = page.split_once("<!-- made by").expect("a table by use, then a generated one");
+    let rows: Vec<Vec<&str>> = by_use
+        .lines()
+        .filter(|line| line.starts_with("| ") && !line.starts_with("| ---"))
+        .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+        .collect();
+    assert_eq!(rows[0], ["your traffic", "production", "study", "why, and what to watch"]);
+    for row in &rows[1..] {
+        for (cell, purpose) in [(row[1], "production"), (row[2], "study")] {
+            for name in cell.split('`').skip(1).step_by(2) {
+                let description = algorithm(name).unwrap_or_else(|| panic!("no algorithm {name}")).description();
+                assert_eq!(description.purpose, purpose, "{name} in {row:?}");
+            }
+        }
+    }
+    for use_case in ["CDN edge", "backup", "satellite", "data centre", "long fat pipe"] {
+        assert!(rows.iter().any(|row| row[0].contains(use_case)), "no row for {use_case}");
+    }
+    for algorithm in algorithms() {
+        let link = format!("[`{0}`](../reference/algorithms/{0}.md)", algorithm.name());
+        assert!(generated.contains(&link), "{} is missing: scripts/describe-algorithms", algorithm.name());
     }
 }
 

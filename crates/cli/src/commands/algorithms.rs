@@ -7,25 +7,15 @@ use ccctl_core::operations;
 
 use crate::client;
 
-/// As much of the source as a table has room for.
-const SOURCE_LETTERS: usize = 60;
-
 pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
     let all = client::ask(&operations::Algorithms {})?;
     if arguments.json {
         output::json(&all)?;
         return Ok(Exit::Done);
     }
-    let rows =
-        all.algorithms.into_iter().map(|algorithm| vec![algorithm.name, algorithm.title, short(&algorithm.papers)]);
-    output::table(&["NAME", "TITLE", "SOURCE"], rows.collect())?;
+    let row = |one: operations::AlgorithmSummary| vec![one.name, one.purpose, one.good_for, one.title];
+    output::table(&["NAME", "FOR", "GOOD FOR", "TITLE"], all.algorithms.into_iter().map(row).collect())?;
+    output::line("")?;
+    output::line("study: no maintained deployment; ccctl show NAME says when to use an algorithm, and its source")?;
     Ok(Exit::Done)
-}
-
-fn short(source: &str) -> String {
-    let mut short: String = source.chars().take(SOURCE_LETTERS).collect();
-    if short.len() < source.len() {
-        short.push_str(" ...");
-    }
-    short
 }

@@ -24,6 +24,9 @@ fn print_algorithm(algorithm: &ShownAlgorithm, all: bool) -> anyhow::Result<()> 
     output::line(&algorithm.title)?;
     output::line("")?;
     for (row, text) in [
+        ("For", &format!("{}: {}", algorithm.purpose, algorithm.good_for)),
+        ("Use it", &algorithm.use_when),
+        ("Not", &algorithm.not_when),
         ("Source", &algorithm.papers),
         ("Law", &algorithm.law.join("\n")),
         ("Why", &algorithm.why),

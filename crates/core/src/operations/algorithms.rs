@@ -31,6 +31,10 @@ pub struct AlgorithmSummary {
     pub congestion_control: String,
     /// Name and purpose.
     pub title: String,
+    /// `production`, or `study` for what has no maintained deployment.
+    pub purpose: String,
+    /// What it is good for, in a few words.
+    pub good_for: String,
     /// Papers and RFCs.
     pub papers: String,
     /// What it needs of the kernel.
@@ -58,6 +62,8 @@ fn summary(algorithm: &ccctl_catalog::Algorithm) -> anyhow::Result<AlgorithmSumm
         name: algorithm.name().to_owned(),
         congestion_control: Program::named(algorithm.name())?.default_name()?,
         title: description.title,
+        purpose: description.purpose,
+        good_for: description.good_for,
         papers: description.source,
         needs: needs(&description.needs),
     })

@@ -38,6 +38,14 @@ pub struct ShownAlgorithm {
     pub name: String,
     /// Name and purpose.
     pub title: String,
+    /// `production`, or `study` for what has no maintained deployment.
+    pub purpose: String,
+    /// What it is good for, in a few words.
+    pub good_for: String,
+    /// When to use it.
+    pub use_when: String,
+    /// When not to use it.
+    pub not_when: String,
     /// Papers and RFCs.
     pub papers: String,
     /// The law in equations, one line each.
@@ -132,6 +140,10 @@ fn shown_algorithm(algorithm: &Algorithm) -> ShownAlgorithm {
     ShownAlgorithm {
         name: algorithm.name().to_owned(),
         title: description.title,
+        purpose: description.purpose,
+        good_for: description.good_for,
+        use_when: description.use_when,
+        not_when: description.not_when,
         papers: description.source,
         law: description.law,
         why: description.why,
