@@ -137,6 +137,10 @@ docs:
     scripts/describe-metrics
     cargo doc --workspace --no-deps
 
+# help, errors, remedies and log of the program in one list, to be read after a change of words; of these crates: [CRATE...]
+messages *CRATES:
+    scripts/messages {{ CRATES }}
+
 # all types of this machine's kernel, to look things up; no build reads it (needs: bpftool)
 vmlinux:
     bpftool btf dump file /sys/kernel/btf/vmlinux format c > vmlinux.h

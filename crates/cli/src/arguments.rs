@@ -25,7 +25,7 @@ pub struct Arguments {
     /// Act in this network namespace: a name in /run/netns or the path of a namespace file
     #[arg(long, global = true, value_name = "NAME|PATH", display_order = 100)]
     pub netns: Option<String>,
-    /// Use colours
+    /// When to use colours
     #[arg(
         long,
         global = true,
@@ -108,7 +108,7 @@ pub enum Command {
     Guard(Guard),
     /// Undo everything ccctl has done on this host and stop the daemon
     Down(Asked<operations::Down>),
-    /// Apply a configuration file, correct drift, and serve the API
+    /// Apply a configuration file, keep the host as it says, and serve the API
     Daemon(Daemon),
     /// Print the completion script of a shell: source <(ccctl completions bash)
     Completions(Completions),
@@ -144,7 +144,7 @@ pub struct Completions {
 /// `ccctl man`
 #[derive(Debug, Args)]
 pub struct Man {
-    /// Folder, which is made if it does not exist
+    /// Folder, which is created if it does not exist
     pub folder: PathBuf,
 }
 
@@ -227,13 +227,13 @@ pub struct Acks {
     /// Measure in this network namespace: a name in /run/netns or the path of a namespace file
     #[arg(long, value_name = "NAME|PATH")]
     pub netns: Option<String>,
-    /// How long [default: 10s; with --watch until Ctrl-C]
+    /// How long to measure [default: 10s; with --watch until Ctrl-C]
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     pub time: Option<std::time::Duration>,
     /// Report ACKs that take longer than the time to send one 1500-byte packet at this rate (250mbit)
     #[arg(long, value_name = "RATE")]
     pub rate: Option<String>,
-    /// Where ACKs are stamped; auto is native XDP on hardware and tc ingress elsewhere
+    /// Where arriving ACKs get a time stamp; auto is native XDP on hardware and tc ingress elsewhere
     #[arg(long = "at", value_name = "PLACE", value_enum, default_value_t)]
     pub place: StampPlace,
     /// Time every ACK, not one in 8; costs more. All ACKs are counted in both cases

@@ -114,7 +114,7 @@ fn require_mount() -> Result<()> {
     let found = match fs::symlink_metadata(BPFFS) {
         Ok(found) => found,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()), // nor is there a mount to refuse
-        Err(error) => return Err(Error::kernel(format!("look at {BPFFS}"), error)),
+        Err(error) => return Err(Error::kernel(format!("inspect {BPFFS}"), error)),
     };
     let is_open = found.mode() & OTHERS_WRITE != 0 && found.mode() & STICKY == 0;
     if found.is_dir() && is_trusted(&found) && !is_open {
@@ -132,7 +132,7 @@ fn is_private(folder: &Path) -> Result<bool> {
     let found = match fs::symlink_metadata(folder) {
         Ok(found) => found,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        Err(error) => return Err(Error::kernel(format!("look at {}", folder.display()), error)),
+        Err(error) => return Err(Error::kernel(format!("inspect {}", folder.display()), error)),
     };
     let what = match () {
         () if found.is_symlink() => "is a symbolic link".to_owned(),

@@ -191,7 +191,7 @@ fn registration() -> Check {
     let taint = fs::read_to_string("/proc/sys/kernel/tainted").unwrap_or_default();
     let has_crashed = taint.trim().parse::<u64>().is_ok_and(|bits| bits & TAINT_DIE != 0);
     if !has_crashed {
-        return Check::new(NAME, Status::Ok, "no sign of a wedged kernel", "");
+        return Check::new(NAME, Status::Ok, "no sign of a kernel that hangs", "");
     }
     if crash_was_ours() {
         return Check::new(NAME, Status::Fail, "the kernel crashed while changing a TCP algorithm", remedy);

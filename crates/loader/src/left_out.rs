@@ -82,7 +82,7 @@ fn judge(counts: Counts) -> Check {
     let share = (left_out * 100_000).div_ceil(delivered_pkts);
     let detail = format!(
         "this kernel leaves BPF hooks out: {share} of 100,000 ({left_out} of {delivered_pkts} packets did not reach a hook); \
-         a window may be wild until the next ACK"
+         a window may be wrong until the next ACK"
     );
     Check::new(NAME, Status::Warn, detail, REMEDY)
 }

@@ -97,7 +97,7 @@ pub fn set(_lock: &Lock, mark: &Mark, memo: &Memo) -> Result<()> {
     let mut value = vec![0; table.value_size() as usize]; // of a table that an older ccctl has made: 16
     let length = memo.0.len().min(value.len());
     value[..length].copy_from_slice(&memo.0.as_bytes()[..length]);
-    table.update(&mark.key(), &value, MapFlags::ANY).map_err(|error| Error::libbpf("set a mark", &error))
+    table.update(&mark.key(), &value, MapFlags::ANY).map_err(|error| Error::libbpf("write an owner record", &error))
 }
 
 /// Takes a mark away, and the table with the last one.

@@ -28,13 +28,13 @@ pub fn make_folder() -> Result<()> {
         Err(error) => Err(error),
     }
     .map_err(Error::io(format!("create {FOLDER}")))?;
-    let found = fs::symlink_metadata(path).map_err(Error::io(format!("look at {FOLDER}")))?;
+    let found = fs::symlink_metadata(path).map_err(Error::io(format!("inspect {FOLDER}")))?;
     require_owner(path, &found, "folder", found.is_dir())?;
     if found.mode() & OTHERS_WRITE != 0 {
         return Err(Error::Unsafe {
             path: path.to_owned(),
             what: format!("may be written by others (mode {:04o})", found.mode() & 0o7777),
-            remedy: format!("chmod 0755 {FOLDER}, and remove what is in it and not root's"),
+            remedy: format!("chmod 0755 {FOLDER}, and remove the files in it that are not root's"),
         });
     }
     Ok(())
@@ -118,7 +118,7 @@ fn link_or(path: &Path, error: io::Error, otherwise: impl FnOnce(io::Error) -> E
 
 /// An earlier ccctl, or a umask, may have left it open to others.
 fn close_to_others(path: &Path, file: &File) -> Result<()> {
-    let step = || Error::io(format!("look at {}", path.display()));
+    let step = || Error::io(format!("inspect {}", path.display()));
     let found = file.metadata().map_err(step())?;
     require_owner(path, &found, "file", found.is_file())?;
     if found.mode() & 0o7777 == FILE_MODE {
@@ -143,6 +143,6 @@ fn not_ours(path: &Path, what: &str) -> Error {
     Error::Unsafe {
         path: path.to_owned(),
         what: what.to_owned(),
-        remedy: format!("look at it, then rm -r {}; ccctl makes its own", path.display()),
+        remedy: format!("inspect it, then rm -r {}; ccctl creates a new one", path.display()),
     }
 }

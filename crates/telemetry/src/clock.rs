@@ -256,7 +256,7 @@ impl AlgorithmCounts {
 
 fn load(btf: &Btf, settings: &Settings, types: &KernelTypes) -> Result<Ebpf> {
     const NAMESPACE: &str = "/proc/thread-self/ns/net";
-    let namespace = std::fs::metadata(NAMESPACE).map_err(Error::io(format!("look at {NAMESPACE}")))?;
+    let namespace = std::fs::metadata(NAMESPACE).map_err(Error::io(format!("read {NAMESPACE}")))?;
     let global = clock_settings {
         slow_ns: settings.slow.map_or(u64::MAX, |slow| slow.as_nanos() as u64),
         netns_inum: namespace.st_ino() as u32,

@@ -102,7 +102,7 @@ impl Error {
             Self::Privileges { .. } => Some("run it as root".to_owned()),
             Self::Interface { known, .. } => Some(format!("one of: {}", known.join(", "))),
             Self::NoPlace { .. } => {
-                Some("--at auto, or take the program that is in the way off the interface".to_owned())
+                Some("use --at auto, or remove the other program from the interface: bpftool net shows it".to_owned())
             }
             Self::Kernel(_) => Some("Linux 6.1 or newer with CONFIG_DEBUG_INFO_BTF=y".to_owned()),
             Self::File(error) => error.remedy(),

@@ -19,7 +19,7 @@ pub struct Guard {
 /// `ccctl guard ...`
 #[derive(Debug, Subcommand)]
 pub enum GuardCommand {
-    /// Enable an instance again; connections that were moved stay on the fallback
+    /// Enable an instance again; connections that were moved keep the fallback algorithm
     Rearm {
         /// Disabled instance
         name: String,

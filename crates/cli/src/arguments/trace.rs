@@ -21,7 +21,7 @@ pub struct Trace {
     /// One row per arriving ACK, with the values before the ACK is processed
     #[arg(long)]
     pub each_ack: bool,
-    /// How long [default: until Ctrl-C]
+    /// How long to trace [default: until Ctrl-C]
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     pub time: Option<Duration>,
     /// Also write rows of the host: length of its backlogs and packets that they dropped

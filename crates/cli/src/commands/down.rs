@@ -63,7 +63,7 @@ fn print_preview(down: &TornDown) -> anyhow::Result<()> {
     }
     output::line(&format!("would move {} to the default", output::count(down.unloaded.migrated, "socket")))?;
     if let Some(pid) = down.ended {
-        output::line(&format!("would end the daemon (pid {pid})"))?;
+        output::line(&format!("would stop the daemon (pid {pid})"))?;
     }
     output::line("nothing was changed")
 }

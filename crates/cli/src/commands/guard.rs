@@ -34,7 +34,7 @@ fn print(answer: &GuardAnswer) -> anyhow::Result<()> {
         } else {
             "enabled again; ccctl apply gives it its rules and defaults back"
         };
-        output::line(&format!("{name} {is} {rest}; connections that were moved stay on the fallback"))?;
+        output::line(&format!("{name} {is} {rest}; connections that were moved keep the fallback algorithm"))?;
         return Ok(());
     }
     match &answer.guard {

@@ -114,7 +114,7 @@ fn print_instance(instance: &ShownInstance, all: bool) -> anyhow::Result<()> {
     if instance.sockets_on_old_program > 0 {
         let (name, old) = (&instance.name, instance.sockets_on_old_program);
         output::line(&format!(
-            "         {old} of them on a program before the last swap (ccctl migrate --instance {name} --to {name})"
+            "         {old} of them use the program from before the last swap (ccctl migrate --instance {name} --to {name} moves them)"
         ))?;
     }
     let rows = listed(&instance.parameters, all).map(|parameter| {

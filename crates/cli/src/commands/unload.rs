@@ -61,7 +61,7 @@ fn print_preview(result: &Unloaded, target: Option<&str>) -> anyhow::Result<()> 
             output::count(result.rules_changed, "rule")
         )),
         None => output::line(&format!(
-            "{} would keep the program until they close; {} would name what is gone",
+            "{} would keep the program until they close; {} would name an algorithm that no longer exists",
             output::count(result.left, "socket"),
             output::count(result.rules_left, "rule")
         )),

@@ -77,7 +77,7 @@ fn met_text(met: &MetRule) -> String {
         Event::Connect => "when it connected",
         Event::Accept => "when it was accepted",
         Event::Listen => "when it began to listen",
-        Event::Existing => "alive, by --existing",
+        Event::Existing => "as a live connection, by --existing",
     };
     let given = met.given.as_ref().map_or_else(|| "nothing".to_owned(), |name| format!("given {name}"));
     format!(

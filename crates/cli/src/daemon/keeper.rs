@@ -66,7 +66,7 @@ impl Reason {
             Self::Start => "at the start",
             Self::Reload => "after a new file",
             Self::Apply => "as asked",
-            Self::Drift => "put right",
+            Self::Drift => "corrected",
             Self::Guard => "for the guard",
         }
     }

@@ -85,7 +85,8 @@ fn sockets(shared: &Shared, snapshot: &Snapshot, samples: &mut Samples) -> anyho
         ("acks", |counts| counts.acks),
         ("sack_acks", |counts| counts.sack_acks),
     ];
-    let reader = lock(&shared.reader).clone().ok_or_else(|| anyhow::anyhow!("not started"))?;
+    let reader =
+        lock(&shared.reader).clone().ok_or_else(|| anyhow::anyhow!("the programs that count are not loaded"))?;
     for (name, _) in COUNTERS {
         samples.touch(name);
     }
@@ -163,7 +164,8 @@ fn times(times: &Times) -> Value {
 }
 
 fn drops(shared: &Shared, _: &Snapshot, samples: &mut Samples) -> anyhow::Result<()> {
-    let reader = lock(&shared.reader).clone().ok_or_else(|| anyhow::anyhow!("not started"))?;
+    let reader =
+        lock(&shared.reader).clone().ok_or_else(|| anyhow::anyhow!("the programs that count are not loaded"))?;
     samples.touch("dropped_packets");
     for (reason, by_cpu) in reader.drops()? {
         for (cpu, count) in by_cpu.iter().enumerate().filter(|(_, count)| **count > 0) {

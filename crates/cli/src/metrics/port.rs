@@ -112,8 +112,8 @@ async fn enter(stream: TcpStream, state: Arc<State>, door: &Door) {
     let Some(tls) = &door.tls else { return connection(stream, state, door).await };
     match timeout(HEADER_PATIENCE, tls.accept(stream)).await {
         Ok(Ok(stream)) => connection(stream, state, door).await,
-        Ok(Err(error)) => tracing::debug!("metrics: a handshake: {error}"),
-        Err(_) => tracing::debug!("metrics: a handshake took too long"),
+        Ok(Err(error)) => tracing::debug!("metrics: a TLS handshake failed: {error}"),
+        Err(_) => tracing::debug!("metrics: a TLS handshake took too long"),
     }
 }
 
@@ -131,7 +131,7 @@ async fn connection<S: AsyncRead + AsyncWrite + Unpin>(stream: S, state: Arc<Sta
     builder.timer(TokioTimer::new()).header_read_timeout(HEADER_PATIENCE).max_buf_size(HEADER_BYTES);
     let stream = TokioIo::new(WriteLimit::new(stream, UNREAD));
     if let Err(error) = builder.serve_connection(stream, service).await {
-        tracing::debug!("metrics: a connection: {error}");
+        tracing::debug!("metrics: a connection failed: {error}");
     }
 }
 

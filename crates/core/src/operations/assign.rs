@@ -33,7 +33,8 @@ pub struct Assign {
     /// Only this service port: remote port for outgoing connections, local port for accepted ones
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Option<u16>,
-    /// What they get: NAME, NAME|NAME... (the first that the kernel has), or NAME=WEIGHT,NAME=WEIGHT... (drawn for each)
+    /// Their algorithm: NAME, NAME|NAME... (the first that the kernel has), or NAME=WEIGHT,NAME=WEIGHT... (drawn for each
+    /// connection)
     pub targets: String,
     /// Also move live connections
     #[serde(default)]

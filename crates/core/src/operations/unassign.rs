@@ -40,7 +40,7 @@ pub struct Unassign {
     /// The rule's port
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), conflicts_with_all = ["id", "all"])]
     pub port: Option<u16>,
-    /// Also give live connections that met the rule what they match now, or what they had before
+    /// Also move live connections that the rule has matched: to what they match now, or to what they had before
     #[serde(default)]
     #[arg(long)]
     pub existing: bool,

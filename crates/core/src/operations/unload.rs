@@ -51,11 +51,9 @@ impl Operation for Unload {
 
     fn run(&self) -> anyhow::Result<Unloaded> {
         if self.all != self.names.is_empty() {
-            return Err(UsageError::new(
-                "the request has neither names nor all, or both",
-                "use ccctl unload NAME, or --all",
-            )
-            .into());
+            return Err(
+                UsageError::new("the request needs either names or all", "use ccctl unload NAME, or --all").into()
+            );
         }
         let lock = request::lock_as_it_is()?;
         let mut names = if self.all { Instance::names()? } else { self.names.clone() };

@@ -25,7 +25,7 @@ const READ_ATTEMPTS: usize = 5;
 pub(crate) fn program_id() -> Result<Option<u32>> {
     let Some(path) = pin()? else { return Ok(None) };
     let link = Link::open(&path).and_then(|link| link.info());
-    link.map(|info| Some(info.prog_id)).map_err(|error| Error::libbpf(format!("look at {}", path.display()), &error))
+    link.map(|info| Some(info.prog_id)).map_err(|error| Error::libbpf(format!("inspect {}", path.display()), &error))
 }
 
 /// What is attached now.

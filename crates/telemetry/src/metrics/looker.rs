@@ -161,7 +161,7 @@ fn go_over(program: &mut Iter) -> Result<()> {
     let link = program.attach().and_then(|link| program.take_link(link)).map_err(failed("attach", LOOK))?;
     let mut file = link.into_file().map_err(|error| {
         let error = std::io::Error::other(error);
-        Error::io("go over the sockets")(error)
+        Error::io("scan the sockets")(error)
     })?;
     let mut nothing = [0; 64];
     loop {
@@ -170,7 +170,7 @@ fn go_over(program: &mut Iter) -> Result<()> {
             Ok(_) => {}
             // The kernel wants to be asked again after so many sockets that wrote nothing.
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-            Err(error) => return Err(Error::io("go over the sockets")(error)),
+            Err(error) => return Err(Error::io("scan the sockets")(error)),
         }
     }
 }

@@ -29,5 +29,5 @@ pub struct StatsOn(#[allow(dead_code)] OwnedFd); // held open, and nothing else
 pub fn count_run_time() -> Result<StatsOn> {
     enable_stats(Stats::RunTime)
         .map(StatsOn)
-        .map_err(|error| Error::io("have the kernel count run times")(error.io_error))
+        .map_err(|error| Error::io("turn on the kernel's run time statistics")(error.io_error))
 }

@@ -41,7 +41,7 @@ impl Screen {
             give_back();
             before(panic);
         }));
-        Self::try_take().inspect_err(|_| give_back()).context("take the terminal")
+        Self::try_take().inspect_err(|_| give_back()).context("set up the terminal")
     }
 
     fn try_take() -> io::Result<Self> {

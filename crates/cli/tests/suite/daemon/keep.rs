@@ -121,8 +121,8 @@ fn what_is_changed_behind_its_back_is_put_right() {
         daemon.json(&["tune", "kweb", "beta=0.75", "--json"]);
         soon("beta is 0.8", &daemon, || parameter("kweb", "beta") == 0.8);
         let log = daemon.log();
-        assert!(log.contains("put right: tune kweb: beta = 0.8 (is 0.75)"), "{log}");
-        assert!(log.contains("put right: load kbackup: reno"), "{log}");
+        assert!(log.contains("corrected: tune kweb: beta = 0.8 (is 0.75)"), "{log}");
+        assert!(log.contains("corrected: load kbackup: reno"), "{log}");
         daemon.json(&["down", "--json"]);
     });
 }

@@ -21,7 +21,7 @@ pub enum Column {
     Algorithm,
     /// First process that has it open
     Process,
-    /// Cgroup that it was made in
+    /// Cgroup that it was created in
     Cgroup,
     /// Congestion window
     Cwnd,

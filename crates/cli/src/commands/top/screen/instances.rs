@@ -49,7 +49,7 @@ pub fn draw(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
     if table.rows.is_empty() && area.height > 1 {
         let text = match (table.filter.is_empty(), table.is_senders_only) {
             (false, _) => "the filter hides all",
-            (true, true) => "nobody sends (o: show all)",
+            (true, true) => "no socket sends (o: show all)",
             (true, false) => "nothing seen yet",
         };
         line(buffer, Rect { y: area.y + 1, ..area }, text, Style::new());

@@ -64,7 +64,7 @@ pub fn draw(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
     let text = match table.counts() {
         _ if !table.is_known() => "looking ...",
         (0, 0) => "no socket uses it",
-        (0, _) if table.filter.is_empty() => "nobody sends (o: show all)",
+        (0, _) if table.filter.is_empty() => "no socket sends (o: show all)",
         (0, _) => "the filter hides all",
         _ => return,
     };
