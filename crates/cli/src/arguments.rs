@@ -83,6 +83,8 @@ pub enum Command {
     Unassign(Asked<operations::Unassign>),
     /// List the rules
     Rules(Viewed),
+    /// Give a share of an instance's new connections to another algorithm, watch, and take it back or promote it
+    Canary(Asked<operations::Canary>),
     /// Explain why a socket uses its algorithm
     Why(Asked<operations::Why>),
     /// Measure the ACK clock: arrival, waiting, processing and drops of ACKs, per algorithm
@@ -106,6 +108,8 @@ pub enum Command {
     Status(Viewed),
     /// Show what the guard watches and has disabled, or enable an instance again
     Guard(Guard),
+    /// Follow what changes on this host, from the daemon
+    Events(Events),
     /// Undo everything ccctl has done on this host and stop the daemon
     Down(Asked<operations::Down>),
     /// Apply a configuration file, keep the host as it says, and serve the API
@@ -130,6 +134,20 @@ pub struct Viewed {
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "2s", value_parser = time)]
     pub watch: Option<std::time::Duration>,
     /// How to print.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `ccctl events`
+#[derive(Debug, Args)]
+pub struct Events {
+    /// Begin with this many of the events that the daemon still has (at most 1000)
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub last: usize,
+    /// Print what the daemon has and end
+    #[arg(long)]
+    pub once: bool,
+    /// How to print: with --json one object a line.
     #[command(flatten)]
     pub output: Output,
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use ccctl_console::{output, Exit, Fault};
-use ccctl_core::daemon::{SOCKET, VERSION};
+use ccctl_core::daemon::{Event, SOCKET, VERSION};
 use ccctl_core::Operation;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Bytes;
@@ -154,6 +154,30 @@ impl Client {
         let answer: ErrorAnswer = serde_json::from_slice(&body)
             .with_context(|| format!("the daemon answers {status}: {}", String::from_utf8_lossy(&body)))?;
         Err(answer.error.into())
+    }
+
+    /// Gives each event after the one of number `since` to `tell`; with `follow` until the daemon ends the stream.
+    pub fn events(
+        &mut self,
+        since: u64,
+        follow: bool,
+        tell: &mut dyn FnMut(Event) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let uri = format!("/v1/events?since={since}&follow={follow}");
+        let request = Request::get(uri).header("host", "localhost").body(Full::default())?;
+        let Self { runtime, sender } = self;
+        runtime.block_on(async {
+            let mut body = timeout(GREETING, sender.send_request(request)).await??.into_body();
+            let mut rest = Vec::new();
+            while let Some(Ok(frame)) = body.frame().await {
+                rest.extend(frame.into_data().unwrap_or_default());
+                while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+                    let line: Vec<u8> = rest.drain(..=end).collect();
+                    tell(serde_json::from_slice(&line).context("the daemon's answer is invalid")?)?;
+                }
+            }
+            Ok(())
+        })
     }
 
     fn send(

@@ -13,9 +13,9 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Algorithms", &["algorithms", "show", "check"]),
     ("Instances", &["load", "list", "tune", "swap", "unload", "default"]),
     ("Sockets", &["sockets", "migrate", "why"]),
-    ("Rules", &["assign", "unassign", "rules"]),
+    ("Rules", &["assign", "unassign", "rules", "canary"]),
     ("Observe", &["top", "trace", "plot", "acks", "metrics"]),
-    ("Configuration and daemon", &["apply", "status", "daemon", "guard", "down"]),
+    ("Configuration and daemon", &["apply", "status", "daemon", "guard", "events", "down"]),
     ("Other", &["doctor", "lab", "completions", "man", "schema", "version", "help"]),
 ];
 
@@ -29,7 +29,7 @@ const EXAMPLES: &str = "Examples:
   ccctl down                                      undo everything";
 
 /// Examples of single commands.
-const EXAMPLES_OF: [(&str, &str); 12] = [
+const EXAMPLES_OF: [(&str, &str); 14] = [
     ("load", "ccctl load cubic --set beta=0.8\nccctl load ./mine.bpf.o --as mine --dry-run"),
     ("tune", "ccctl tune web beta=0.8 fast_convergence=off"),
     ("swap", "ccctl swap web --with bbr\nccctl migrate --instance web --to web    # live connections, too"),
@@ -38,9 +38,11 @@ const EXAMPLES_OF: [(&str, &str); 12] = [
     ("unload", "ccctl unload web --migrate-to cubic\nccctl unload --all --dry-run"),
     ("assign", "ccctl assign web --unit nginx.service\nccctl assign 'bbr=5,cubic=95' --cgroup /system.slice --dst 10.0.0.0/8 --port 443"),
     ("unassign", "ccctl unassign --unit nginx.service --existing\nccctl unassign --all --dry-run"),
+    ("canary", "ccctl canary web --with bbr --share 5% --for 1h --abort-if retransmit_pct>2\nccctl canary web --with cubic --set beta=0.8 --abort-if retransmit_pct>1.5x --promote"),
     ("why", "ccctl why --src 192.0.2.1:443"),
     ("trace", "ccctl trace --instance web --for 10s -o web.csv --plot web.svg"),
     ("apply", "ccctl apply /etc/ccctl/ccctl.toml --dry-run    # code 6: something would change"),
+    ("events", "ccctl events --last 0\nccctl events --once --json | jq -r .text"),
     ("default", "ccctl default bpf_cubic\nccctl default --netns blue"),
 ];
 

@@ -2,7 +2,8 @@
 //! A key of the JSON that `ccctl` prints, and of the API's answers, has one shape wherever it stands, and every answer is
 //! an object. `docs/reference/json.md` says what the keys mean.
 
-use ccctl_core::operations::{acks, trace};
+use ccctl_core::daemon::Event;
+use ccctl_core::operations::{acks, canary, trace};
 use ccctl_series::Values;
 use ccctl_testbed::json_keys::{commands_with_json, Answers, Keys};
 use clap::CommandFactory as _;
@@ -18,6 +19,8 @@ fn answers() -> Answers {
         answers.by_command.insert(entry.name.to_owned(), schema);
     }
     answers.add::<ErrorAnswer>("any command that fails");
+    answers.add::<canary::CanaryAnswer>("canary");
+    answers.add::<Event>("events");
     answers.add::<acks::Acks>("acks");
     answers.add::<trace::Summary>("trace");
     answers.add::<plot::Answer>("plot");

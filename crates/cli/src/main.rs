@@ -7,6 +7,7 @@ mod client;
 mod commands;
 mod completion;
 mod daemon;
+mod events;
 mod help;
 mod http;
 #[cfg(test)]
@@ -93,11 +94,13 @@ fn run_once(command: &Command) -> anyhow::Result<Exit> {
         Command::Apply(apply) => commands::apply::run(apply),
         Command::Status(viewed) => commands::status::run(viewed),
         Command::Guard(guard) => commands::guard::run(guard),
+        Command::Events(events) => commands::events::run(events),
         Command::Down(down) => commands::down::run(down),
         Command::Daemon(daemon) => commands::daemon::run(daemon),
         Command::Assign(assign) => commands::assign::run(assign),
         Command::Unassign(unassign) => commands::unassign::run(unassign),
         Command::Rules(viewed) => commands::rules::run(viewed),
+        Command::Canary(canary) => commands::canary::run(canary),
         Command::Why(why) => commands::why::run(why),
         Command::Acks(acks) => commands::acks::run(acks),
         Command::Top(top) => commands::top::run(top),

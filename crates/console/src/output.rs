@@ -44,6 +44,17 @@ pub fn json(answer: &impl Serialize) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Prints an answer as a JSON object in one line, for streams of them.
+///
+/// # Errors
+/// As of [`json`].
+pub fn json_line(answer: &impl Serialize) -> anyhow::Result<()> {
+    let mut stdout = JsonWriter(io::stdout().lock());
+    serde_json::to_writer(&mut stdout, &Document { json_version: JSON_VERSION, answer })?;
+    writeln!(stdout)?;
+    Ok(())
+}
+
 /// Prints one line, whatever names are in it.
 pub fn line(text: &str) -> anyhow::Result<()> {
     writeln!(io::stdout().lock(), "{}", printable(text))?;

@@ -8,6 +8,7 @@
 //! Commands that change something take a [`Lock`] first: [`recover`] gives it.
 
 mod bpffs;
+pub mod canary;
 mod check;
 mod default;
 mod doctor;

@@ -34,6 +34,8 @@ pub enum Mark {
     Tripped(String),
     /// The default of the namespace with this cookie, which the guard has changed and no file had set.
     Diverted(u64),
+    /// An instance, by its kernel name, of which a canary takes a share.
+    Canary(String),
 }
 
 impl Mark {
@@ -49,6 +51,7 @@ impl Mark {
             Self::Default(cookie) => format!("default {cookie}"),
             Self::Tripped(name) => format!("tripped {name}"),
             Self::Diverted(cookie) => format!("diverted {cookie}"),
+            Self::Canary(name) => format!("canary {name}"),
         };
         let mut key = [0; KEY_BYTES];
         key[..text.len()].copy_from_slice(text.as_bytes()); // a kernel name has 15 letters, a number 20
@@ -64,6 +67,7 @@ impl Mark {
             "default" => rest.parse().ok().map(Self::Default),
             "tripped" => Some(Self::Tripped(rest.to_owned())),
             "diverted" => rest.parse().ok().map(Self::Diverted),
+            "canary" => Some(Self::Canary(rest.to_owned())),
             _ => None,
         }
     }
@@ -157,6 +161,7 @@ mod tests {
             Mark::Default(u64::MAX),
             Mark::Tripped("a.b".to_owned()),
             Mark::Diverted(9),
+            Mark::Canary("web".to_owned()),
         ] {
             assert_eq!(Mark::of_key(&mark.key()), Some(mark));
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::error::Result;
 use crate::lock::Lock;
-use crate::{bpffs, default, rules};
+use crate::{bpffs, canary, default, rules};
 
 /// There while a swap is between its switch and the defaults that must follow it.
 const UNSETTLED_FILE: &str = "/run/ccctl/unsettled";
@@ -23,11 +23,21 @@ pub struct Recovered {
 /// Waits up to `patience` for another ccctl to finish, and finishes what one that was killed has left.
 pub fn recover(patience: Duration) -> Result<Recovered> {
     let lock = Lock::take(patience)?;
-    let left = if Path::new(UNSETTLED_FILE).exists() { settle_defaults() } else { Vec::new() };
+    let mut left = if Path::new(UNSETTLED_FILE).exists() { settle_defaults() } else { Vec::new() };
     if rules::is_unsettled() {
         rules::settle()?;
     }
+    left.extend(end_canaries(&lock).err().map(|error| error.to_string()));
     Ok(Recovered { lock, left })
+}
+
+/// Those whose process is gone.
+fn end_canaries(lock: &Lock) -> Result<()> {
+    for canary in canary::abandoned()? {
+        canary::end(lock, &canary)?;
+        canary.remove_lock()?;
+    }
+    Ok(())
 }
 
 /// The same for what must work on every host: defaults are left as they are, and sockets of rules where it fails.

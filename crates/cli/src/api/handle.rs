@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ccctl_console::{Exit, Fault};
-use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt as _, Either, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, RETRY_AFTER, SERVER};
 use hyper::{Method, Request, Response, StatusCode};
@@ -18,8 +18,10 @@ use super::peer::{Peer, ReadGroup};
 use super::registry::{Asked, Entry};
 use super::request::{self, refuse, Refusal, Role};
 use super::room::{Place, Room};
+use super::stream::{EventLines, EventsRequest};
 use super::thread::{Job, Threads};
 use super::Daemon;
+use crate::events::Journal;
 use crate::log;
 use crate::metrics::{self, Format};
 use ccctl_core::daemon::VERSION;
@@ -41,6 +43,8 @@ pub struct Context {
     pub threads: Arc<Threads>,
     /// Long answers to readers, until they are sent.
     pub long_answers: LongAnswers,
+    /// What has happened.
+    pub journal: Arc<Journal>,
 }
 
 /// Long answers at once, and of one reader: the list of 100,000 sockets has 60 MB, and stays in memory until it is read.
@@ -95,14 +99,17 @@ impl LongAnswers {
     }
 }
 
-/// An answer that is complete before it is sent.
-pub type Answer = Response<Full<Bytes>>;
+/// An answer that is complete before it is sent, or the events as they happen.
+pub type Answer = Response<Either<Full<Bytes>, EventLines>>;
 
 /// Answers one request; what is wrong with it is an answer, too.
 pub async fn handle(context: Arc<Context>, peer: Arc<Peer>, request: Request<Incoming>) -> Answer {
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     if path == "/metrics" && method == Method::GET && peer.role != Role::Nothing {
         return metrics(&request).await;
+    }
+    if path == "/v1/events" && method == Method::GET && peer.role != Role::Nothing {
+        return events(&context, &request).unwrap_or_else(|Refusal(status, fault)| failed(status, fault));
     }
     match answer(&context, &peer, request).await {
         Ok(body) => build(StatusCode::OK, body),
@@ -120,10 +127,17 @@ pub async fn handle(context: Arc<Context>, peer: Arc<Peer>, request: Request<Inc
 async fn metrics(request: &Request<Incoming>) -> Answer {
     let accept = request.headers().get(ACCEPT).and_then(|header| header.to_str().ok());
     if let Some(answer) = metrics::scrape(Format::accepted(accept)).await {
-        return answer;
+        return answer.map(Either::Left);
     }
     let remedy = "set enabled = true below [metrics] in the daemon's file";
     failed(StatusCode::NOT_FOUND, Fault::new(Exit::Usage, "the metrics are off", remedy))
+}
+
+fn events(context: &Context, request: &Request<Incoming>) -> Result<Answer, Refusal> {
+    let wanted = EventsRequest::of_query(request.uri().query().unwrap_or_default())?;
+    let mut answer = Response::new(Either::Right(EventLines::new(wanted, context.journal.clone())));
+    answer.headers_mut().insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static("application/x-ndjson"));
+    Ok(answer)
 }
 
 async fn answer(context: &Context, peer: &Arc<Peer>, request: Request<Incoming>) -> Result<Bytes, Refusal> {
@@ -136,6 +150,7 @@ async fn answer(context: &Context, peer: &Arc<Peer>, request: Request<Incoming>)
     let own = match name {
         "daemon" => Some(serde_json::to_vec(&Daemon { version: VERSION.to_owned(), pid: std::process::id() })),
         "openapi.json" => Some(serde_json::to_vec(&openapi::document())),
+        "events" => Some(Ok(Vec::new())), // a GET has its answer already
         _ => None,
     };
     if let Some(own) = own {
@@ -190,7 +205,7 @@ async fn run(context: &Context, peer: &Arc<Peer>, entry: &Entry, request: Box<dy
 }
 
 fn build(status: StatusCode, body: Bytes) -> Answer {
-    let mut answer = Response::new(Full::new(body));
+    let mut answer = Response::new(Either::Left(Full::new(body)));
     *answer.status_mut() = status;
     let headers = answer.headers_mut();
     headers.insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static("application/json"));

@@ -12,6 +12,7 @@ mod request;
 mod room;
 pub mod schemas;
 mod server;
+mod stream;
 mod thread;
 
 pub use handle::Context;

@@ -2,13 +2,14 @@
 //! The document that describes the API, made from the types of requests and answers.
 
 use schemars::generate::SchemaSettings;
-use schemars::{Schema, SchemaGenerator};
+use schemars::{schema_for, Schema, SchemaGenerator};
 use serde_json::{json, Map, Value};
 
 use super::fault::ErrorAnswer;
 use super::registry::{Entry, OPERATIONS};
+use super::stream::EventsRequest;
 use super::Daemon;
-use ccctl_core::daemon::VERSION;
+use ccctl_core::daemon::{Event, VERSION};
 
 /// The document, of version 3.1.
 pub fn document() -> Value {
@@ -22,6 +23,7 @@ pub fn document() -> Value {
         paths.insert(format!("/v1/{}", entry.name), path(entry, &mut generator));
     }
     paths.insert("/v1/daemon".to_owned(), json!({ "get": daemon(&mut generator) }));
+    paths.insert("/v1/events".to_owned(), json!({ "get": events(&mut generator) }));
     paths.insert("/v1/openapi.json".to_owned(), json!({ "get": itself() }));
     generator.subschema_for::<ErrorAnswer>();
     json!({
@@ -100,6 +102,25 @@ fn responses(answer: &Schema) -> Value {
 fn daemon(generator: &mut SchemaGenerator) -> Value {
     let answer = generator.subschema_for::<Daemon>();
     json!({ "operationId": "daemon", "summary": "Who answers", "responses": responses(&answer) })
+}
+
+fn events(generator: &mut SchemaGenerator) -> Value {
+    let event = generator.subschema_for::<Event>();
+    json!({
+        "operationId": "events",
+        "summary": "What has happened, a line for each event",
+        "parameters": parameters(&schema_for!(EventsRequest)),
+        "responses": {
+            "200": {
+                "description": "lines of JSON; with follow, as they happen, until the daemon ends or 9 minutes are over",
+                "content": { "application/x-ndjson": { "schema": event } },
+            },
+            "default": {
+                "description": "as of the other paths",
+                "content": { "application/json": { "schema": { "$ref": "#/components/schemas/ErrorAnswer" } } },
+            },
+        },
+    })
 }
 
 fn itself() -> Value {

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use ccctl_console::output::JSON_VERSION;
 use ccctl_core::configuration;
-use ccctl_core::operations::{acks, trace};
+use ccctl_core::daemon::Event;
+use ccctl_core::operations::{acks, canary, trace};
 use schemars::{schema_for, JsonSchema, Schema};
 use serde_json::{json, Value};
 
@@ -17,6 +18,8 @@ use crate::commands::{metrics, plot, top, version};
 pub fn all() -> BTreeMap<&'static str, Schema> {
     let mut all: BTreeMap<_, _> = operations().map(|entry| (entry.name, versioned((entry.answer_alone)()))).collect();
     all.insert("error", of::<ErrorAnswer>());
+    all.insert("canary", of::<canary::CanaryAnswer>());
+    all.insert("events", schema_for!(Event));
     all.insert("acks", of::<acks::Acks>());
     all.insert("trace", of::<trace::Summary>());
     all.insert("plot", of::<plot::Answer>());

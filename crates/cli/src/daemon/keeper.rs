@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ccctl_console::{cause, Fault};
-use ccctl_loader::{guard, Seen};
+use ccctl_loader::{canary, guard, Seen};
 use tokio::signal::unix::{signal, Signal, SignalKind};
 use tokio::sync::{mpsc, Notify};
 
@@ -19,7 +19,7 @@ use crate::metrics::MetricsOutlets;
 use crate::metrics::{self, Exporter};
 use ccctl_core::configuration::{self, Configuration};
 use ccctl_core::counters::COUNTERS;
-use ccctl_core::daemon::DaemonStatus;
+use ccctl_core::daemon::{DaemonStatus, EventKind, News, Snapshot};
 use ccctl_core::error::{fault, remedy};
 use ccctl_core::plan::{self, Step};
 use ccctl_core::request;
@@ -48,6 +48,8 @@ pub struct Keeper {
     retry: Option<(Instant, Duration)>,
     stopped: bool,
     guard: Option<Guard>,
+    /// What the kernel had when events were last told; none before the first comparison.
+    told: Option<Snapshot>,
 }
 
 /// Why kernel and file are compared; the word that the log has for what was done then.
@@ -87,6 +89,7 @@ impl Keeper {
             retry: None,
             stopped: false,
             guard: None,
+            told: None,
         }
     }
 
@@ -177,6 +180,7 @@ impl Keeper {
         match text.and_then(|text| Configuration::of_text(&file, &text, self.trust)) {
             Ok(configuration) => {
                 tracing::info!("{file} was read again");
+                self.daemon.journal.note(News::new(EventKind::Reloaded, "", format!("{file} was read again")));
                 if configuration.api != self.configuration.api {
                     tracing::warn!("[api] has changed: restart the daemon to apply this");
                 }
@@ -194,6 +198,7 @@ impl Keeper {
                 let why =
                     format!("{file} was not reloaded, the previous configuration stays in force: {}", cause(&error));
                 tracing::error!("{why}{remedy}");
+                self.daemon.journal.note(News::new(EventKind::Failed, "", format!("{why}{remedy}")));
                 self.daemon.note(|status| status.error = Some(Fault { cause: why, ..fault(&error) }));
             }
         }
@@ -216,10 +221,12 @@ impl Keeper {
         if wanted.map_or(self.guard.is_none(), |wanted| self.guard.as_ref().is_some_and(|guard| guard.is_of(wanted))) {
             return;
         }
-        self.guard = wanted.map(Guard::begin).transpose().unwrap_or_else(|error| {
-            tracing::error!("guard: cannot watch instances: {}", cause(&error));
-            None
-        });
+        self.guard = wanted.map(|wanted| Guard::begin(wanted, self.daemon.journal.clone())).transpose().unwrap_or_else(
+            |error| {
+                tracing::error!("guard: cannot watch instances: {}", cause(&error));
+                None
+            },
+        );
         self.daemon.note_guard(self.guard.as_ref().map(Guard::report));
     }
 
@@ -270,7 +277,8 @@ impl Keeper {
         if self.stopped {
             return;
         }
-        let due = self.retry.is_some_and(|(at, _)| at <= Instant::now());
+        let due = self.retry.is_some_and(|(at, _)| at <= Instant::now())
+            || canary::abandoned().is_ok_and(|abandoned| !abandoned.is_empty());
         let is_same = ccctl_loader::look(&self.seen).map(|seen| seen == self.seen);
         if due || matches!(is_same, Ok(false)) {
             let _ = self.compare(Reason::Drift); // it is noted
@@ -282,7 +290,11 @@ impl Keeper {
     fn compare(&mut self, reason: Reason) -> anyhow::Result<Vec<Step>> {
         self.arm();
         let result = request::lock().and_then(|lock| {
+            self.tell_changes()?;
             let steps = plan::execute(&lock, &self.configuration, false)?;
+            if !steps.is_empty() {
+                self.told = Some(Snapshot::take()?); // the steps tell what has changed
+            }
             self.seen = ccctl_loader::look(&self.seen)?;
             Ok(steps)
         });
@@ -293,6 +305,7 @@ impl Keeper {
             Err(error) => {
                 let why = format!("cannot compare kernel and file: {}", cause(error));
                 tracing::error!("{why}");
+                self.daemon.journal.note(News::new(EventKind::Failed, "", &why));
                 self.daemon.note(|status| status.error = Some(Fault { cause: why, ..fault(error) }));
             }
         }
@@ -304,14 +317,26 @@ impl Keeper {
         result
     }
 
+    /// Events of what others have changed since the last comparison.
+    fn tell_changes(&mut self) -> anyhow::Result<()> {
+        let now = Snapshot::take()?;
+        if let Some(before) = &self.told {
+            now.since(before).into_iter().for_each(|news| self.daemon.journal.note(news));
+        }
+        self.told = Some(now);
+        Ok(())
+    }
+
     fn note(&self, steps: &[Step], reason: Reason) {
         let (problems, changes): (Vec<Step>, Vec<Step>) = steps.iter().cloned().partition(|step| step.error.is_some());
         for step in &changes {
             tracing::info!("{}: {step}", reason.verb());
+            self.daemon.journal.note(News::new(EventKind::Corrected, &step.name, format!("{}: {step}", reason.verb())));
         }
         for step in &problems {
             let error = step.error.as_ref().map(ToString::to_string).unwrap_or_default();
             tracing::error!("step failed: {step}: {error}");
+            self.daemon.journal.note(News::new(EventKind::Failed, &step.name, format!("{step}: {error}")));
         }
         let instances = self.configuration.instances.len();
         notify::tell(&format!("{instances} instances, {} problems", problems.len()));

@@ -18,6 +18,7 @@ use crate::api::{self, ReadGroup};
 use crate::log;
 use crate::metrics;
 use ccctl_core::configuration::{self, Configuration};
+use ccctl_core::daemon::{EventKind, News};
 use ccctl_core::sys;
 use ccctl_core::trust::{Trust, Unread};
 use keeper::Keeper;
@@ -66,8 +67,12 @@ async fn serve(
     let (sender, orders) = mpsc::channel(WAITING);
     let daemon = state::begin(sender, path.display().to_string(), in_force);
     tracing::info!("ccctl {} serves {}", ccctl_core::daemon::VERSION, configuration.api.socket.display());
-    let context =
-        Arc::new(api::Context { read_group: read_group(&configuration.api.read_group), ..api::Context::default() });
+    daemon.journal.note(News::new(EventKind::Started, "", format!("ccctl {}", ccctl_core::daemon::VERSION)));
+    let context = Arc::new(api::Context {
+        read_group: read_group(&configuration.api.read_group),
+        journal: daemon.journal.clone(),
+        ..api::Context::default()
+    });
     let keeper = Keeper::new(daemon, (path, trust), configuration).run(orders, context.changed.clone());
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let stop = async {
@@ -76,6 +81,7 @@ async fn serve(
             _ = interrupt.recv() => {}
             () = daemon.ending.notified() => {}
         }
+        daemon.journal.close();
         notify::stopping();
     };
     tokio::select! {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The daemon as operations meet it that run inside: they ask for the file to be kept, or for an end.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tokio::sync::{mpsc, oneshot, watch, Notify};
 
@@ -9,6 +9,7 @@ use ccctl_core::configuration::Configuration;
 use ccctl_core::daemon::{DaemonStatus, GuardReport, RunningDaemon, VERSION};
 use ccctl_core::plan::Step;
 
+use crate::events::Journal;
 use crate::metrics::MetricsOutlets;
 
 /// What the keeper is asked for.
@@ -33,6 +34,8 @@ pub struct Daemon {
     status: Mutex<DaemonStatus>,
     guard: Mutex<Option<GuardReport>>,
     metrics: watch::Sender<MetricsOutlets>,
+    /// What has happened.
+    pub journal: Arc<Journal>,
     /// Told when the process is to end.
     pub ending: Notify,
 }
@@ -58,6 +61,7 @@ pub fn begin(orders: mpsc::Sender<Order>, file: String, in_force: Option<String>
         }),
         guard: Mutex::new(None),
         metrics: watch::Sender::new(MetricsOutlets::default()),
+        journal: Arc::default(),
         ending: Notify::new(),
     });
     ccctl_core::daemon::register(daemon);

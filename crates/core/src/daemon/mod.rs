@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The daemon as operations see it: the one of this process, if this process is one, and whether another one lives.
 
+mod event;
 mod report;
 
 use std::fs;
@@ -15,6 +16,7 @@ use crate::plan::Step;
 
 pub use crate::configuration::SOCKET;
 
+pub use event::{Event, EventKind, News, Snapshot};
 pub use report::{DaemonStatus, GuardEvent, GuardReport, GuardedInstance, WindowInfo};
 
 /// The version by which daemon and command know that they understand each other.
@@ -54,6 +56,15 @@ pub fn here() -> Option<&'static dyn RunningDaemon> {
 /// Makes this process the daemon; later calls change nothing.
 pub fn register(daemon: &'static dyn RunningDaemon) {
     HERE.get_or_init(|| daemon);
+}
+
+/// Does a daemon live on this host?
+///
+/// # Errors
+/// Where its lock cannot be read.
+pub fn lives() -> anyhow::Result<bool> {
+    let holder = Lock::held(Path::new(LOCK)).map_err(ccctl_loader::Error::from)?;
+    Ok(holder.flatten().is_some_and(|holder| holder.is_daemon))
 }
 
 /// Refuses where a daemon lives that does not take part in what is to be done.

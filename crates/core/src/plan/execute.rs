@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Carries out what differs: each step by itself, so that one that fails does not stop the others.
 
+use ccctl_loader::canary;
 use ccctl_loader::marks::{self, Mark, Memo};
 use ccctl_loader::{load, retire, set_default, swap, tune, Instance, LoadRequest, Lock, Namespace, SwapRequest};
 
@@ -14,7 +15,7 @@ use crate::error;
 /// Brings the kernel to what the file says, or with `dry_run` only tells how it differs.
 pub fn execute(lock: &Lock, configuration: &Configuration, dry_run: bool) -> anyhow::Result<Vec<Step>> {
     let (trips, ended) = failover::sort_trips(configuration)?;
-    let diverted = configuration.diverted(&trips);
+    let diverted = configuration.diverted(&trips).shared(&canary::all()?);
     rules::require_room(&diverted)?;
     let mut steps = failover::end(lock, &ended, dry_run);
     let configuration = &diverted;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the file means while the guard keeps instances disabled.
+//! What the file means while the guard keeps instances disabled, and while canaries have a share of some.
 
+use ccctl_loader::canary::Canary;
 use ccctl_loader::guard::{rearm, trips, Trip};
 use ccctl_loader::{format_choices, parse_targets, rename_choices, Instance, Lock};
 
@@ -50,6 +51,23 @@ impl Configuration {
             }
         }
         configuration
+    }
+
+    /// The file with the candidates of canaries beside the instances of which they have a share.
+    #[must_use]
+    pub fn shared(mut self, canaries: &[Canary]) -> Self {
+        let mut coming: Vec<String> = self.instances.iter().map(|wanted| wanted.name.clone()).collect();
+        coming.extend(canaries.iter().map(|canary| canary.candidate.clone()));
+        for canary in canaries {
+            for rule in &mut self.rules {
+                // What is wrong with the others is told where they are put into force.
+                let split = parse_targets(&rule.targets, &coming).and_then(|choices| canary.split(&choices));
+                if let Ok(Some(choices)) = split {
+                    rule.targets = format_choices(&choices);
+                }
+            }
+        }
+        self
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Everything back to what was there before ccctl.
 
+use ccctl_loader::canary::{self, Canary};
 use ccctl_loader::marks::{self, Mark, Memo};
 use ccctl_loader::{
     available_algorithms, current_default, remove_all, retire, set_default, Instance, Lock, Moved, NamespaceScan,
@@ -22,6 +23,7 @@ pub fn teardown(lock: &Lock) -> anyhow::Result<TornDown> {
     let mut unloaded = retire(lock, &Instance::names()?)?;
     unloaded.defaults_restored.splice(0..0, restored);
     unloaded.not_restored.splice(0..0, failed);
+    canary::all()?.iter().try_for_each(Canary::remove_lock)?;
     for mark in marks::all()?.keys() {
         marks::remove(lock, mark)?;
     }

@@ -45,7 +45,11 @@ use crate::marks::{self, Mark};
 use crate::sockets::{SocketFilter, SocketReader};
 use live::RuleSocket;
 use sockops::Sockops;
+pub(crate) use table::{join_choices, split_choices};
 pub(crate) use target::{parse_choices, Names};
+
+/// Weights are relative; larger ones only make draws less exact.
+const MOST_WEIGHT: u32 = 1_000_000;
 
 /// A way to put rules into force. Kernels are getting others than [`Sockops`].
 trait Assignment {
@@ -278,6 +282,11 @@ pub fn rename(lock: &Lock, from: &str, to: &str) -> Result<usize> {
         assignment().replace(lock, &table, Live::Keep)?;
     }
     Ok(renamed)
+}
+
+/// Puts these rules into force; live connections keep what they have.
+pub(crate) fn put_all(lock: &Lock, table: &RuleTable) -> Result<()> {
+    assignment().replace(lock, table, Live::Keep).map(drop)
 }
 
 /// What `ccctl doctor` says of rules.

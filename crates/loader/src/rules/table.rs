@@ -7,6 +7,7 @@ use std::fmt;
 use super::cgroup::CgroupPath;
 use super::prefix::Prefix;
 use super::record::{RULE_CHOICES, RULE_FALLBACKS};
+use super::MOST_WEIGHT;
 use crate::error::{Error, Result};
 
 /// So many rules there can be: each takes some 800 bytes in the kernel, and a mark if a file has asked for it.
@@ -141,11 +142,20 @@ impl RuleTable {
 
     /// Puts another name where this one stands. Returns how many rules have changed.
     pub fn rename(&mut self, from: &str, to: &str) -> usize {
-        let users: Vec<u32> = self.users(from).map(|rule| rule.id).collect();
-        for rule in self.rules.iter_mut().filter(|rule| users.contains(&rule.id)) {
-            rule.choices = rename_choices(&rule.choices, from, to);
+        let names = |rule: &Rule| rule.choices.iter().any(|choice| choice.names.iter().any(|name| name == from));
+        self.change(|rule| names(rule).then(|| rename_choices(&rule.choices, from, to)))
+    }
+
+    /// Gives rules other choices, where `choices` has some for them. Returns how many have changed. They stay the same rules.
+    pub fn change(&mut self, mut choices: impl FnMut(&Rule) -> Option<Vec<Choice>>) -> usize {
+        let mut changed = 0;
+        for rule in &mut self.rules {
+            if let Some(choices) = choices(rule) {
+                rule.choices = choices;
+                changed += 1;
+            }
         }
-        users.len()
+        changed
     }
 }
 
@@ -168,6 +178,61 @@ pub fn rename_choices(choices: &[Choice], from: &str, to: &str) -> Vec<Choice> {
         }
     }
     result
+}
+
+/// So many times the weights there were: a share is a whole number of per cent of it.
+const PARTS: u32 = 100;
+
+/// Gives `share_pct` of what `name` gets to `candidate`, which has `name` behind it. None: nobody gets `name` first here, or
+/// the candidate has its share.
+///
+/// # Errors
+/// Where a rule cannot have one choice more, or its weights are too large to be split.
+pub fn split_choices(
+    choices: &[Choice],
+    name: &str,
+    (candidate, share_pct): (&str, u32),
+) -> Result<Option<Vec<Choice>>> {
+    let is_split = choices.iter().any(|choice| choice.names[0] == candidate);
+    let own = choices.iter().find(|choice| choice.names[0] == name);
+    let Some(own) = own.filter(|_| !is_split) else { return Ok(None) };
+    let refuse = |cause: String, remedy: String| Err(Error::Request { cause, remedy });
+    if choices.len() >= RULE_CHOICES as usize || own.names.len() >= RULE_FALLBACKS as usize {
+        let cause = format!("{} has no room for {candidate}", format_choices(choices));
+        return refuse(
+            cause,
+            format!("use fewer than {RULE_CHOICES} alternatives and {RULE_FALLBACKS} names in a list"),
+        );
+    }
+    if choices.iter().any(|choice| choice.weight > MOST_WEIGHT / PARTS) {
+        let cause = format!("the weights of {} are too large to be split", format_choices(choices));
+        return refuse(cause, format!("use weights up to {}", MOST_WEIGHT / PARTS));
+    }
+    let mut split: Vec<Choice> = Vec::new();
+    for Choice { names, weight } in choices {
+        let rest = if names[0] == name { PARTS - share_pct } else { PARTS };
+        split.push(Choice { names: names.clone(), weight: weight * rest });
+    }
+    let names = std::iter::once(candidate.to_owned()).chain(own.names.iter().cloned()).collect();
+    split.push(Choice { names, weight: own.weight * share_pct });
+    Ok(Some(split))
+}
+
+/// The opposite: what the candidate has goes back to what is behind it. None: it has nothing here.
+#[must_use]
+pub fn join_choices(choices: &[Choice], candidate: &str) -> Option<Vec<Choice>> {
+    let place = choices.iter().position(|choice| choice.names[0] == candidate)?;
+    let mut joined = choices.to_vec();
+    let Choice { names, weight } = joined.remove(place);
+    match joined.iter_mut().find(|choice| names.get(1) == Some(&choice.names[0])) {
+        Some(own) => own.weight += weight,
+        None if names.len() > 1 => joined.push(Choice { names: names[1..].to_vec(), weight }),
+        None => {}
+    }
+    if joined.iter().all(|choice| choice.weight.is_multiple_of(PARTS)) {
+        joined.iter_mut().for_each(|choice| choice.weight /= PARTS);
+    }
+    Some(joined)
 }
 
 impl fmt::Display for Selector {

@@ -5,12 +5,10 @@ use ccctl_catalog::{algorithm, algorithms, closest};
 
 use super::record::{RULE_CHOICES, RULE_FALLBACKS};
 use super::table::Choice;
+use super::MOST_WEIGHT;
 use crate::error::{Error, Result};
 use crate::kernel::available_algorithms;
 use crate::object::Program;
-
-/// Weights are relative; larger ones only make draws less exact.
-const MOST_WEIGHT: u32 = 1_000_000;
 
 /// What the kernel has, and what ccctl could load.
 pub(crate) struct Names {

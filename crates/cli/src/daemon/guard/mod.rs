@@ -4,17 +4,21 @@
 mod verdict;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use ccctl_console::output;
+use ccctl_loader::canary;
 use ccctl_loader::guard::{divert, set, Diverted, Trip};
 use ccctl_loader::{AlgorithmWindow, Instance, SocketWindow, SocketWindows};
 
 use ccctl_core::configuration::{Configuration, Guard as Guarding};
 use ccctl_core::counters::COUNTERS;
-use ccctl_core::daemon::{GuardEvent, GuardReport, GuardedInstance};
+use ccctl_core::daemon::{EventKind, GuardEvent, GuardReport, GuardedInstance, News};
 use ccctl_core::plan::sort_trips;
 use ccctl_core::request;
+
+use crate::events::Journal;
 use verdict::{complaints, judge, of_few, Measures, Verdict, Window};
 
 /// So many of the latest are told.
@@ -28,16 +32,17 @@ pub struct Guard {
     events: VecDeque<GuardEvent>,
     due: Instant,
     ended: u64,
+    journal: Arc<Journal>,
 }
 
 impl Guard {
     /// Begins to watch: the first window starts now.
-    pub fn begin(guarding: &Guarding) -> anyhow::Result<Self> {
+    pub fn begin(guarding: &Guarding, journal: Arc<Journal>) -> anyhow::Result<Self> {
         let mut windows = SocketWindows::new()?;
         windows.look()?;
         let due = Instant::now() + guarding.limits.every();
         let guarding = guarding.clone();
-        Ok(Self { guarding, windows, histories: BTreeMap::new(), events: VecDeque::new(), due, ended: 0 })
+        Ok(Self { guarding, windows, histories: BTreeMap::new(), events: VecDeque::new(), due, ended: 0, journal })
     }
 
     /// Does it watch just this?
@@ -53,7 +58,7 @@ impl Guard {
     /// Watches an instance as if for the first time.
     pub fn forget(&mut self, name: &str) {
         self.histories.remove(name);
-        self.note(name, "enabled again".to_owned());
+        self.note(EventKind::Enabled, name, "enabled again".to_owned());
     }
 
     /// Ends a window; true where an instance was disabled.
@@ -68,7 +73,9 @@ impl Guard {
         let none = AlgorithmWindow::default();
         let fallback = Measures::of(limits, now.get(&limits.fallback).unwrap_or(&none));
         let mut names = Instance::names()?;
+        let canaries = canary::all()?; // whoever watches them ends them
         names.retain(|name| self.guarding.watches(name) && trips.iter().all(|trip| trip.name != *name));
+        names.retain(|name| canaries.iter().all(|canary| canary.candidate != *name));
         self.histories.retain(|name, _| names.contains(name));
         let mut has_tripped = false;
         for name in names {
@@ -99,7 +106,7 @@ impl Guard {
                 if !of_few.is_empty() {
                     let text = format!("not counted, since it comes from few peers, one user or one cgroup: {of_few}");
                     tracing::warn!("guard: {name}: {text}");
-                    self.note(name, text);
+                    self.note(EventKind::Guard, name, text);
                 }
                 Ok(false)
             }
@@ -108,7 +115,7 @@ impl Guard {
                 let why = complaints(limits, window).join(", ");
                 let text = format!("bad interval {in_a_row} of {}: {why}", limits.windows);
                 tracing::warn!("guard: {name}: {text}");
-                self.note(name, text);
+                self.note(EventKind::Guard, name, text);
                 Ok(false)
             }
             Verdict::Trip(complaints) => {
@@ -138,7 +145,7 @@ impl Guard {
         drop(lock);
         let what = done.as_ref().map_or_else(|error| format!("not everything was moved: {error}"), told);
         tracing::error!("guard: {name} is disabled, failed over to {}: {why}; {what}", trip.fallback);
-        self.note(name, format!("disabled, failed over to {}: {why}; {what}", trip.fallback));
+        self.note(EventKind::Disabled, name, format!("disabled, failed over to {}: {why}; {what}", trip.fallback));
         Ok(())
     }
 
@@ -149,12 +156,13 @@ impl Guard {
             COUNTERS.moved(&done.migration);
             let what = told(&done);
             tracing::info!("guard: {} is still disabled: {what}", trip.name);
-            self.note(&trip.name, format!("still disabled: {what}"));
+            self.note(EventKind::Guard, &trip.name, format!("still disabled: {what}"));
         }
         Ok(())
     }
 
-    fn note(&mut self, name: &str, text: String) {
+    fn note(&mut self, kind: EventKind, name: &str, text: String) {
+        self.journal.note(News::new(kind, name, &text));
         if self.events.len() >= EVENTS {
             self.events.pop_front();
         }

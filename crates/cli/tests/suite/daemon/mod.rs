@@ -4,6 +4,8 @@
 mod access;
 mod api;
 mod attacks;
+mod canary;
+mod events;
 mod guard;
 mod guard_attacks;
 mod keep;
