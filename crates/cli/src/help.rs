@@ -38,11 +38,11 @@ const EXAMPLES_OF: [(&str, &str); 14] = [
     ("unload", "ccctl unload web --migrate-to cubic\nccctl unload --all --dry-run"),
     ("assign", "ccctl assign web --unit nginx.service\nccctl assign 'bbr=5,cubic=95' --cgroup /system.slice --dst 10.0.0.0/8 --port 443"),
     ("unassign", "ccctl unassign --unit nginx.service --existing\nccctl unassign --all --dry-run"),
-    ("canary", "ccctl canary web --with bbr --share 5% --for 1h --abort-if retransmit_pct>2\nccctl canary web --with cubic --set beta=0.8 --abort-if retransmit_pct>1.5x --promote"),
+    ("canary", "ccctl canary web --with bbr --share 5% --for 1h --abort-if 'retransmit_pct>2'\nccctl canary web --with cubic --set beta=0.8 --abort-if 'retransmit_pct>1.5x' --promote"),
     ("why", "ccctl why --src 192.0.2.1:443"),
     ("trace", "ccctl trace --instance web --for 10s -o web.csv --plot web.svg"),
     ("apply", "ccctl apply /etc/ccctl/ccctl.toml --dry-run    # code 6: something would change"),
-    ("events", "ccctl events --last 0\nccctl events --once --json | jq -r .text"),
+    ("events", "ccctl events --last 0\nccctl events --once --json"),
     ("default", "ccctl default bpf_cubic\nccctl default --netns blue"),
 ];
 

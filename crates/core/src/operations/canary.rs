@@ -182,7 +182,7 @@ pub struct CanaryAnswer {
     pub name: String,
     /// Kernel name of the candidate while it was loaded.
     pub candidate: String,
-    /// Algorithm of the candidate, as `ccctl algorithms` lists it.
+    /// Algorithm, as `ccctl algorithms` lists it: that of the candidate.
     pub algorithm: String,
     /// Share of the new connections, %.
     pub share_pct: u32,

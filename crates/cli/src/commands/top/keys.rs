@@ -36,6 +36,7 @@ pub enum Action {
     Write,
     Pause,
     Clock,
+    Events,
     Help,
     Yes,
     No,
@@ -46,7 +47,7 @@ pub enum Action {
 }
 
 /// What `ccctl top` says of its keys.
-pub const HELP: [(&str, &str); 25] = [
+pub const HELP: [(&str, &str); 26] = [
     ("up down j k", "move; PgUp PgDn, g G or Home End further"),
     ("Enter", "sockets of the instance; then one socket"),
     ("Esc Backspace", "back; clears a filter first"),
@@ -69,6 +70,7 @@ pub const HELP: [(&str, &str); 25] = [
     ("r", "re-arm: enable again what the guard disabled"),
     ("", "all of these ask, and change nothing without y"),
     ("w", "write this view to a file: CSV or JSON"),
+    ("e", "the daemon's events in a pane, or not"),
     ("a p", "ACK clock (costs a few percent); pause"),
     ("mouse", "wheel: move; click: choose, again: look into"),
     ("q Ctrl-C", "quit"),
@@ -161,6 +163,7 @@ fn letter(code: KeyCode) -> Option<Action> {
         KeyCode::Char('w') => Action::Write,
         KeyCode::Char('p') => Action::Pause,
         KeyCode::Char('a') => Action::Clock,
+        KeyCode::Char('e') => Action::Events,
         KeyCode::Char('?') => Action::Help,
         KeyCode::Char(letter) if letter.is_ascii_uppercase() => Action::SortBy(letter),
         _ => return None,

@@ -9,6 +9,7 @@ mod backend;
 mod clock;
 mod ending;
 mod errands;
+mod follower;
 mod keys;
 mod listing;
 mod model;

@@ -10,6 +10,7 @@ use ratatui::crossterm::event::{self, Event};
 
 use super::ending::Ending;
 use super::errands;
+use super::follower;
 use super::keys;
 use super::model::{Effect, Model};
 use super::screen::{self, Look};
@@ -123,6 +124,11 @@ fn bring_about(effect: Effect, channels: &Channels) -> bool {
         Effect::Look(wish) => Order::Look(wish),
         Effect::Pause(is_paused) => Order::Pause(is_paused),
         Effect::Clock(is_wanted) => Order::Clock(is_wanted),
+        Effect::Follow => {
+            let tell = channels.tell.clone();
+            std::thread::spawn(move || follower::follow(&tell));
+            return true;
+        }
         Effect::Lookup(lookup) => {
             return run_errand(channels, move || {
                 let found = errands::look_up(&lookup);
@@ -150,6 +156,8 @@ fn take_news(model: &mut Model, channels: &Channels) -> anyhow::Result<bool> {
             Ok(News::Failed(why)) => model.failed(why),
             Ok(News::Offer(lookup, found)) => model.offer(&lookup, found),
             Ok(News::Done(outcome)) => model.done(outcome),
+            Ok(News::Event(event)) => model.events.take(event),
+            Ok(News::NoEvents(why)) => model.events.fail(why),
             Err(TryRecvError::Empty) => return Ok(is_new),
             Err(TryRecvError::Disconnected) => anyhow::bail!("the sampling thread has ended"),
         }

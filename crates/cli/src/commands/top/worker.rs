@@ -5,6 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
 use ccctl_console::cause;
+use ccctl_core::daemon::Event;
 
 use super::clock::{ClockChoice, RunningClock};
 use super::model::{Choice, Lookup};
@@ -33,6 +34,10 @@ pub enum News {
     Offer(Lookup, Result<Vec<Choice>, String>),
     /// What came of a change or a file.
     Done(Result<String, String>),
+    /// What the daemon has written down.
+    Event(Event),
+    /// Why there is nothing of it.
+    NoEvents(String),
 }
 
 /// Looks at even distances, and at once where the wish is another.

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::support::daemon::Daemon;
 use crate::support::process::Process;
+use crate::support::top::Screen;
 use crate::support::{self, claim_rules, code, is_refusal, succeeds, CCCTL};
 
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -92,6 +93,25 @@ fn each_change_is_told_once_and_in_order() {
         daemon.start_again();
         events.expect("started", "", "ccctl ");
         daemon.terminate();
+    });
+}
+
+#[test]
+fn top_shows_events_in_a_pane() {
+    support::test("events in top", 60, || {
+        let daemon = Daemon::start("toppane", "");
+        let variables = format!("LC_ALL=C.UTF-8 CCCTL_SOCKET={}", daemon.socket().display());
+        let screen = Screen::open_with(100, 30, &variables, "--every 300ms");
+        screen.press(&["e"]);
+        screen.wait("the start of the daemon", |text| text.contains("EVENTS") && text.contains("started"));
+        daemon.ccctl(&["load", "cubic", "--as", "ktoppane"]);
+        screen.wait("what was loaded", |text| text.contains("loaded      ktoppane: runs cubic"));
+        daemon.json(&["down", "--json"]);
+        screen.wait("the end", |text| text.contains("EVENTS: "));
+        screen.press(&["e"]);
+        screen.wait("no pane", |text| !text.contains("EVENTS"));
+        screen.press(&["q"]);
+        assert_eq!(screen.ended(), "0");
     });
 }
 

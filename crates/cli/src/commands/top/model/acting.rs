@@ -48,6 +48,7 @@ impl Model {
                 self.is_paused = !self.is_paused;
                 return Some(Effect::Pause(self.is_paused));
             }
+            Action::Events => return self.toggle_events(),
             Action::Clock => return Some(Effect::Clock(self.clock != ClockState::On)),
             Action::Migrate | Action::Load | Action::Swap | Action::Tune | Action::Assign | Action::Rearm => {
                 return self.ask(action).map(Effect::Lookup);
@@ -73,6 +74,12 @@ impl Model {
             },
             _ => {}
         }
+    }
+
+    /// They are followed from the first time on.
+    fn toggle_events(&mut self) -> Option<Effect> {
+        self.events.is_shown = !self.events.is_shown;
+        (!std::mem::replace(&mut self.events.is_followed, true)).then_some(Effect::Follow)
     }
 
     fn page(&self) -> usize {

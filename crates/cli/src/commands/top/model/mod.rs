@@ -4,6 +4,7 @@
 mod acting;
 mod change;
 mod columns;
+mod events;
 mod export;
 mod instances;
 mod modes;
@@ -20,6 +21,7 @@ mod tree;
 
 pub use change::{Change, Migration};
 pub use columns::{Columns, Key};
+pub use events::EventPane;
 pub use export::Export;
 pub use instances::{kind_text, InstanceColumn, InstanceRow, InstanceTable};
 pub use question::{Choice, Lookup, Question, Stage};
@@ -76,6 +78,8 @@ pub enum Effect {
     Pause(bool),
     /// Switch the ACK clock.
     Clock(bool),
+    /// Follow the daemon's events.
+    Follow,
 }
 
 /// One line for the reader.
@@ -108,6 +112,8 @@ pub struct Model {
     pub clock: ClockState,
     /// The network namespace whose ACKs are timed; none: that of this process.
     pub clock_netns: Option<String>,
+    /// The daemon's events.
+    pub events: EventPane,
     /// Nothing is read.
     pub is_paused: bool,
     /// What was last done, or did not work.
@@ -129,6 +135,7 @@ impl Model {
             unreadable: 0,
             clock: ClockState::Off,
             clock_netns: None,
+            events: EventPane::default(),
             is_paused: false,
             message: None,
             is_stale: false,

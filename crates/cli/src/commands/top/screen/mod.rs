@@ -4,6 +4,7 @@
 mod ascii;
 mod chart;
 mod columns;
+mod events;
 mod format;
 mod instances;
 mod overlay;
@@ -53,15 +54,22 @@ impl Look {
 const SELECTED: Style = Style::new().add_modifier(Modifier::REVERSED);
 const STRONG: Style = Style::new().add_modifier(Modifier::BOLD);
 
-/// Title, table, sums, last line.
-fn split(area: Rect) -> [Rect; 4] {
-    let rows = [Constraint::Length(1), Constraint::Min(0), Constraint::Length(1), Constraint::Length(1)];
+/// Title, table, sums, events, last line.
+fn split(model: &Model, area: Rect) -> [Rect; 5] {
+    let of_events = events::rows(&model.events, area.height);
+    let rows = [
+        Constraint::Length(1),
+        Constraint::Min(0),
+        Constraint::Length(1),
+        Constraint::Length(of_events),
+        Constraint::Length(1),
+    ];
     Layout::vertical(rows).areas(area)
 }
 
 /// Tells the tables how many rows there is room for below their header, and which columns.
 pub fn fit(model: &mut Model, area: Rect) {
-    let [_, table, _, _] = split(area);
+    let [_, table, ..] = split(model, area);
     let height = table.height.saturating_sub(1).into();
     let width = table.width.into();
     model.instances.fit(height);
@@ -72,7 +80,7 @@ pub fn fit(model: &mut Model, area: Rect) {
 
 /// Draws all of it.
 pub fn draw(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
-    let [title, body, sums, last] = split(area);
+    let [title, body, sums, pane, last] = split(model, area);
     line(buffer, title, &title_text(model), STRONG);
     match &model.view {
         View::Instances => {
@@ -88,6 +96,7 @@ pub fn draw(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
             socket::draw(model, look, both, buffer);
         }
     }
+    events::draw(&model.events, look, pane, buffer);
     draw_last_line(model, look, last, buffer);
     match &model.mode {
         Mode::Help(first) => overlay::help(*first, look, area, buffer),

@@ -8,9 +8,11 @@ use ratatui::Terminal;
 
 use super::*;
 use crate::commands::top::keys::Action;
+use crate::commands::top::model::Effect;
 use crate::commands::top::sample::{
     Counters, InstanceSample, Instances, Kind, OneSocket, Sample, Senders, SocketList, SocketRow,
 };
+use ccctl_core::daemon::{Event, EventKind};
 use ccctl_core::operations::{Socket, Transport};
 
 const PLAIN: Look = Look { has_colour: false, has_unicode: true };
@@ -49,6 +51,26 @@ fn busy() -> Model {
         model.take(Sample { instances: Some(instances), ..Sample::default() });
     }
     model
+}
+
+#[test]
+fn the_pane_of_events_has_the_latest_and_why_there_are_no_more() {
+    let mut model = busy();
+    assert_eq!(model.act(Action::Events), Some(Effect::Follow));
+    for number in 1..=20 {
+        let at = format!("2026-11-23T10:00:{number:02}Z");
+        let (kind, name) = (EventKind::Loaded, format!("web{number}"));
+        model.events.take(Event { number, at, kind, name, text: "runs cubic (map 7)".to_owned() });
+    }
+    let (lines, _) = drawn(&mut model, PLAIN, 80, 24);
+    assert_eq!(lines[15], "EVENTS");
+    assert_eq!(lines[16], "10:00:14Z  loaded      web14: runs cubic (map 7)");
+    assert_eq!(lines[22], "10:00:20Z  loaded      web20: runs cubic (map 7)");
+    assert!(lines[1].contains("INSTANCE") || lines[1].contains("NAME"), "{lines:?}");
+    model.events.fail("the daemon has ended".to_owned());
+    assert_eq!(drawn(&mut model, PLAIN, 80, 24).0[15], "EVENTS: the daemon has ended");
+    assert_eq!(model.act(Action::Events), None, "it is followed already");
+    assert!(!drawn(&mut model, PLAIN, 80, 24).0.iter().any(|line| line.starts_with("EVENTS")));
 }
 
 fn with_sockets(count: u64) -> Model {
