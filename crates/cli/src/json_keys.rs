@@ -3,7 +3,8 @@
 //! an object. `docs/reference/json.md` says what the keys mean.
 
 use ccctl_core::daemon::Event;
-use ccctl_core::operations::{acks, canary, trace};
+use ccctl_core::operations::{acks, canary, trace, Socket};
+use ccctl_series::columns::{self, Kind};
 use ccctl_series::Values;
 use ccctl_testbed::json_keys::{commands_with_json, Answers, Keys};
 use clap::CommandFactory as _;
@@ -60,6 +61,35 @@ fn every_answer_is_an_object() {
 #[test]
 fn every_key_has_one_shape() {
     assert_eq!(keys().changing(), Vec::<String>::new());
+}
+
+/// Keys of a socket that hold other keys, or one for each field of a state.
+const CONTAINERS: [&str; 3] = ["owners", "transport", "algorithm_state"];
+
+#[test]
+fn keys_of_sockets_are_columns() {
+    let mut answers = Answers::new();
+    answers.add::<Socket>("sockets");
+    let mut keys = answers.walk().by_key;
+    keys.retain(|key, _| !CONTAINERS.contains(&key.as_str()));
+    assert!(keys.len() > 30, "{keys:?}");
+    for (key, shapes) in keys {
+        let column = columns::SOCKET.iter().find(|column| column.name == key);
+        let shape = match column.unwrap_or_else(|| panic!("{key} is not a column")).kind {
+            Kind::Integer | Kind::Real => "number",
+            Kind::Text => "string",
+            Kind::Flag => "boolean",
+        };
+        assert!(shapes.into_keys().eq([shape.to_owned()]), "{key} is not a {shape}");
+    }
+}
+
+#[test]
+fn columns_of_traces_are_in_the_table() {
+    for column in trace::fixed_columns(true).unwrap().columns() {
+        let mut known = columns::SOCKET.iter().chain(columns::HOST);
+        assert!(known.any(|known| known.empty() == *column), "{column:?}");
+    }
 }
 
 /// What a key of this name says, in all places: the beginning of its description.

@@ -70,8 +70,8 @@ pub use rules::{
     Moved, Now, Prefix, Rule, RuleTable, Selector, SocketQuery, Verdict, MOST_RULES,
 };
 pub use sockets::{
-    count as count_sockets, delivery_rate, totals as socket_totals, AlgorithmRates, AlgorithmTotals, CgroupPaths,
-    Failure, Owner, Owners, ProgramLayouts, Recovery, SocketCounts, SocketFilter, SocketFollower, SocketProgram,
+    count as count_sockets, delivery_rate, totals as socket_totals, AlgorithmRates, AlgorithmTotals, CaState,
+    CgroupPaths, Failure, Owner, Owners, ProgramLayouts, SocketCounts, SocketFilter, SocketFollower, SocketProgram,
     SocketRates, SocketReader, SocketRecord, SocketSample, SocketState, Transport, Usage,
 };
 pub use swap::{preview_swap, swap, SwapRequest, Swapped};

@@ -3,6 +3,7 @@
 //!
 //! A trace of a live socket and a run of the lab are both a [`Table`]; both are drawn as a [`Figure`].
 
+pub mod columns;
 mod figure;
 mod file;
 mod page;

@@ -47,6 +47,12 @@ impl FlowView<'_> {
         Duration::from_micros(u64::from(self.sender.timeout_us()))
     }
 
+    /// Packets sent and not acknowledged.
+    #[must_use]
+    pub fn packets_out(&self) -> u32 {
+        self.sender.tp().packets_out
+    }
+
     /// Packets in flight, as the sender reckons.
     #[must_use]
     pub fn in_flight_pkts(&self) -> u32 {
@@ -94,6 +100,12 @@ impl FlowView<'_> {
     #[must_use]
     pub fn received_bytes(&self) -> u64 {
         self.receiver.received_pkts * u64::from(self.sender.spec.mss_bytes)
+    }
+
+    /// Data bytes that were acknowledged in order.
+    #[must_use]
+    pub fn acked_bytes(&self) -> u64 {
+        self.sender.counters.acked_pkts * u64::from(self.sender.spec.mss_bytes)
     }
 
     /// Data packets that reached the receiver for the first time.

@@ -52,18 +52,22 @@ pub struct FlowSample {
     pub ssthresh_pkts: Option<u32>,
     /// Smoothed RTT; 0 before the first sample.
     pub srtt_us: u32,
-    /// In flight, as the sender reckons.
+    /// Sent and not acknowledged.
     pub in_flight_pkts: u32,
+    /// In the network, by the sender's estimate.
+    pub pipe_pkts: u32,
     /// Open, Disorder, CWR, Recovery, Loss.
     pub ca_state: u8,
     /// Data that reached the receiver for the first time.
     pub received_bytes: u64,
-    /// Packets acknowledged.
+    /// Data that was acknowledged.
+    pub acked_bytes: u64,
+    /// Packets delivered, those of selective acknowledgements included.
     pub delivered_pkts: u64,
     /// Data packets sent, retransmissions included.
-    pub sent_pkts: u64,
+    pub data_segments_sent_pkts: u64,
     /// Retransmissions.
-    pub retransmitted_pkts: u64,
+    pub retransmits_pkts: u64,
     /// Times that Recovery was entered,
     pub recoveries: u64,
     /// that CWR was,

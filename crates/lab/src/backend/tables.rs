@@ -3,36 +3,54 @@
 
 use std::collections::BTreeMap;
 
-use ccctl_series::{unit_of, Column, Table, Values};
+use ccctl_loader::CaState;
+use ccctl_series::columns::{self, Definition};
+use ccctl_series::{Column, Table, Values};
 
 use super::outcome::{Flow, FlowSample, LinkSample, Outcome};
 
-/// Names of `enum tcp_ca_state`.
-const CA_STATES: [&str; 5] = ["open", "disorder", "cwr", "recovery", "loss"];
+/// What a sample of a flow has of a column.
+type OfFlow = fn(&FlowSample) -> Option<i64>;
+
+const OF_FLOW: [(Definition, OfFlow); 12] = [
+    (columns::CWND_PKTS, |it| Some(it.cwnd_pkts.into())),
+    (columns::SSTHRESH_PKTS, |it| it.ssthresh_pkts.map(i64::from)),
+    (columns::SRTT_US, |it| (it.srtt_us > 0).then_some(it.srtt_us.into())),
+    (columns::IN_FLIGHT_PKTS, |it| Some(it.in_flight_pkts.into())),
+    (columns::PIPE_PKTS, |it| Some(it.pipe_pkts.into())),
+    (columns::ACKED_BYTES, |it| Some(it.acked_bytes as i64)),
+    (columns::RECEIVED_BYTES, |it| Some(it.received_bytes as i64)),
+    (columns::DELIVERED_PKTS, |it| Some(it.delivered_pkts as i64)),
+    (columns::DATA_SEGMENTS_SENT_PKTS, |it| Some(it.data_segments_sent_pkts as i64)),
+    (columns::RETRANSMITS_PKTS, |it| Some(it.retransmits_pkts as i64)),
+    (columns::TIMEOUTS, |it| Some(it.timeouts as i64)),
+    (columns::LOSS_EPOCHS, |it| Some(it.loss_epochs() as i64)),
+];
+
+const OF_LINK: [(Definition, fn(&LinkSample) -> u64); 8] = [
+    (columns::QUEUE_PKTS, |it| it.queue_pkts),
+    (columns::WAITED_PKT_US, |it| it.waited_pkt_us),
+    (columns::ARRIVED_PKTS, |it| it.arrived_pkts),
+    (columns::DROPPED_PKTS, |it| it.dropped_pkts),
+    (columns::LINK_LOST_PKTS, |it| it.lost_pkts),
+    (columns::MARKED_PKTS, |it| it.marked_pkts),
+    (columns::LINK_DELIVERED_PKTS, |it| it.delivered_pkts),
+    (columns::DELIVERED_BYTES, |it| it.delivered_bytes),
+];
 
 impl Outcome {
     /// The series of a flow.
     #[must_use]
     pub fn flow_table(&self, flow: &Flow, facts: BTreeMap<String, String>) -> Table {
         let mut table = self.table_of_times(facts);
-        let mut number = |name: &str, unit: &str, value: &dyn Fn(&FlowSample) -> Option<i64>| {
-            add(&mut table, name, unit, Values::Integer(flow.samples.iter().map(value).collect()));
-        };
-        number("cwnd_pkts", "packets", &|it| Some(i64::from(it.cwnd_pkts)));
-        number("ssthresh_pkts", "packets", &|it| it.ssthresh_pkts.map(i64::from));
-        number("srtt_us", "us", &|it| (it.srtt_us > 0).then_some(i64::from(it.srtt_us)));
-        number("in_flight_pkts", "packets", &|it| Some(i64::from(it.in_flight_pkts)));
-        number("received_bytes", "bytes", &|it| Some(it.received_bytes as i64));
-        number("delivered_pkts", "packets", &|it| Some(it.delivered_pkts as i64));
-        number("sent_pkts", "packets", &|it| Some(it.sent_pkts as i64));
-        number("retransmitted_pkts", "packets", &|it| Some(it.retransmitted_pkts as i64));
-        number("timeouts", "", &|it| Some(it.timeouts as i64));
-        number("loss_epochs", "", &|it| Some(it.loss_epochs() as i64));
-        let states = flow.samples.iter().map(|it| CA_STATES.get(usize::from(it.ca_state)).map(|&name| name.to_owned()));
-        add(&mut table, "ca_state", "", Values::Text(states.collect()));
+        for (definition, value) in OF_FLOW {
+            add(&mut table, definition.with(Values::Integer(flow.samples.iter().map(value).collect())));
+        }
+        let states = flow.samples.iter().map(|it| Some(CaState::of_kernel(it.ca_state).name().to_owned()));
+        add(&mut table, columns::CA_STATE.with(Values::Text(states.collect())));
         for field in &flow.state {
             let values = field.values.iter().copied().map(Some).collect();
-            add(&mut table, &format!("state.{}", field.name), &unit_of(&field.name), Values::Integer(values));
+            add(&mut table, columns::of_state(&field.name, Values::Integer(values)));
         }
         table
     }
@@ -42,30 +60,23 @@ impl Outcome {
     pub fn link_table(&self, link: usize, facts: BTreeMap<String, String>) -> Table {
         let mut table = self.table_of_times(facts);
         let samples: &[LinkSample] = self.links.get(link).map_or(&[], |link| &link.samples);
-        let mut number = |name: &str, unit: &str, value: fn(&LinkSample) -> u64| {
-            add(&mut table, name, unit, Values::Integer(samples.iter().map(|it| Some(value(it) as i64)).collect()));
-        };
-        number("queue_pkts", "packets", |it| it.queue_pkts);
-        number("waited_pkt_us", "packets us", |it| it.waited_pkt_us);
-        number("arrived_pkts", "packets", |it| it.arrived_pkts);
-        number("dropped_pkts", "packets", |it| it.dropped_pkts);
-        number("lost_pkts", "packets", |it| it.lost_pkts);
-        number("marked_pkts", "packets", |it| it.marked_pkts);
-        number("delivered_pkts", "packets", |it| it.delivered_pkts);
-        number("delivered_bytes", "bytes", |it| it.delivered_bytes);
+        for (definition, value) in OF_LINK {
+            let values = samples.iter().map(|it| Some(value(it) as i64)).collect();
+            add(&mut table, definition.with(Values::Integer(values)));
+        }
         table
     }
 
     fn table_of_times(&self, facts: BTreeMap<String, String>) -> Table {
         let mut table = Table::default();
         table.facts = facts;
-        let times = self.times.iter().map(|time| Some(time.as_micros() as i64)).collect();
-        add(&mut table, "time_us", "us", Values::Integer(times));
+        // Whole microseconds, so that a time is the same number on each backend.
+        let times = self.times.iter().map(|time| Some(time.as_micros() as f64 / 1e6)).collect();
+        add(&mut table, columns::TIME_S.with(Values::Real(times)));
         table
     }
 }
 
-fn add(table: &mut Table, name: &str, unit: &str, values: Values) {
-    let column = Column { name: name.to_owned(), unit: unit.to_owned(), values };
+fn add(table: &mut Table, column: Column) {
     table.add(column).expect("the columns of an outcome have the same length, and state fields have different names");
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What measures there are. `docs/reference/scenarios.md` has the formulas.
 
+use ccctl_series::columns;
+
 /// What a measure is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum About {
@@ -45,9 +47,6 @@ const fn within(range: (f64, f64), definition: Definition) -> Definition {
 const fn against_baseline(name: &'static str, unit: &'static str, title: &'static str) -> Definition {
     Definition { needs_baseline: true, ..of(name, unit, About::Flows, title) }
 }
-
-/// A name that begins so goes on with a field of the algorithm's state.
-pub const STATE_PREFIX: &str = "state.";
 
 /// All of them but `state.FIELD`.
 pub const DEFINITIONS: &[Definition] = &[
@@ -94,7 +93,7 @@ const STATE: Definition = within(ANY, of("state", "1", About::Flows, "state of t
 /// The measure of this name.
 #[must_use]
 pub fn definition(name: &str) -> Option<Definition> {
-    if name.strip_prefix(STATE_PREFIX).is_some_and(|field| !field.is_empty()) {
+    if name.strip_prefix(columns::STATE_PREFIX).is_some_and(|field| !field.is_empty()) {
         return Some(STATE);
     }
     DEFINITIONS.iter().find(|definition| definition.name == name).copied()

@@ -86,8 +86,10 @@ impl<'a> Window<'a> {
             "jain" => fairness::jain(&goodputs()),
             "convergence_time" => self.convergence_time_s(flows),
             "smoothness" => fairness::smoothness(&self.rates(flows, self.from, self.to)),
-            "retransmits" => Some(sum(|it| it.retransmitted_pkts)),
-            "retransmit_rate" => fairness::quotient(100.0 * sum(|it| it.retransmitted_pkts), sum(|it| it.sent_pkts)),
+            "retransmits" => Some(sum(|it| it.retransmits_pkts)),
+            "retransmit_rate" => {
+                fairness::quotient(100.0 * sum(|it| it.retransmits_pkts), sum(|it| it.data_segments_sent_pkts))
+            }
             "rtos" => Some(sum(|it| it.timeouts)),
             "loss_epochs" => Some(sum(FlowSample::loss_epochs)),
             "backoff" => self.backoff(flows),

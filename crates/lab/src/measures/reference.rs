@@ -77,7 +77,7 @@ impl Reference {
     /// The field of a `state.FIELD`.
     #[must_use]
     pub fn state_field(&self) -> Option<&str> {
-        self.name.strip_prefix(super::definition::STATE_PREFIX)
+        self.name.strip_prefix(ccctl_series::columns::STATE_PREFIX)
     }
 
     /// The measure at each point that this one is made of: the goodput for those that compare with a baseline.

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use ccctl_series::columns;
 use ccctl_series::{Axis, Figure, Line, Mark, Panel, Point, Scale, Style, Table};
 
 use super::{Drawing, Picture};
@@ -130,7 +131,7 @@ impl Run<'_> {
         let mut queues = Vec::new();
         for link in &self.point.setup.links {
             let Some(path) = link_series(self.root, self.id, &link.name) else { continue };
-            let queue = points(&ccctl_series::read(&path)?, "queue_pkts");
+            let queue = points(&ccctl_series::read(&path)?, columns::QUEUE_PKTS.name);
             queues.push(line(&format!("queue of {}", link.name), thinned(&queue, self.values)));
         }
         let duration_s = self.point.setup.duration.as_secs_f64();
@@ -162,10 +163,10 @@ impl Run<'_> {
             let table = ccctl_series::read(&path)?;
             let course = Course {
                 label: format!("{} {} ({})", flow.group, flow.number + 1, flow.algorithm),
-                cwnd: points(&table, "cwnd_pkts"),
+                cwnd: points(&table, columns::CWND_PKTS.name),
                 rate: rates(&table, self.rate_every_s()),
-                losses: rises(&points(&table, "loss_epochs")),
-                timeouts: rises(&points(&table, "timeouts")),
+                losses: rises(&points(&table, columns::LOSS_EPOCHS.name)),
+                timeouts: rises(&points(&table, columns::TIMEOUTS.name)),
             };
             match of_groups.iter_mut().find(|(group, _)| *group == flow.group) {
                 Some((_, courses)) => courses.push(course),
@@ -257,15 +258,17 @@ fn marks(courses: &[Course], apart_s: f64) -> Vec<Mark> {
 
 /// A column over time.
 fn points(table: &Table, column: &str) -> Vec<Point> {
-    let (Some(times), Some(column)) = (table.column("time_us"), table.column(column)) else { return Vec::new() };
+    let (Some(times), Some(column)) = (table.column(columns::TIME_S.name), table.column(column)) else {
+        return Vec::new();
+    };
     let number = |column: &ccctl_series::Column, row| column.values.get(row).and_then(|value| value.number());
-    let point = |row| Some(Point::at(number(times, row)? / 1e6, number(column, row)?));
+    let point = |row| Some(Point::at(number(times, row)?, number(column, row)?));
     (0..table.rows()).filter_map(point).collect()
 }
 
 /// Mean rates over intervals, in Mbit/s, each at the end of its interval.
 fn rates(table: &Table, every_s: f64) -> Vec<Point> {
-    let received = points(table, "received_bytes");
+    let received = points(table, columns::RECEIVED_BYTES.name);
     let mut rates = Vec::new();
     let Some(mut from) = received.first().copied() else { return rates };
     for at in received {
@@ -336,12 +339,11 @@ mod tests {
     #[test]
     fn rates_are_means_over_intervals() {
         let mut table = Table::default();
-        let mut add = |name: &str, values: &[i64]| {
-            let values = Values::Integer(values.iter().copied().map(Some).collect());
+        let mut add = |name: &str, values| {
             table.add(Column { name: name.into(), unit: String::new(), values }).unwrap();
         };
-        add("time_us", &[0, 250_000, 500_000, 1_000_000, 1_250_000]);
-        add("received_bytes", &[0, 100_000, 125_000, 125_000, 125_000]);
+        add("time_s", Values::Real([0.0, 0.25, 0.5, 1.0, 1.25].map(Some).to_vec()));
+        add("received_bytes", Values::Integer([0, 100_000, 125_000, 125_000, 125_000].map(Some).to_vec()));
         let rates: Vec<(f64, f64)> = rates(&table, 0.5).iter().map(|point| (point.x, point.y)).collect();
         assert_eq!(rates, [(0.5, 2.0), (1.0, 0.0)]);
     }

@@ -71,10 +71,12 @@ pub struct FlowRecord {
     pub goodput_mbit_per_s: f64,
     /// Data that reached the receiver.
     pub received_bytes: u64,
-    /// Packets sent.
-    pub sent_pkts: u64,
-    /// Of those, sent again.
-    pub retransmitted_pkts: u64,
+    /// Data packets sent; older runs have it as `sent_pkts`.
+    #[serde(alias = "sent_pkts")]
+    pub data_segments_sent_pkts: u64,
+    /// Of those, retransmissions; older runs have it as `retransmitted_pkts`.
+    #[serde(alias = "retransmitted_pkts")]
+    pub retransmits_pkts: u64,
     /// Times that Recovery was entered.
     pub recoveries: u64,
     /// Times that CWR was entered.
@@ -138,8 +140,8 @@ fn flows(point: &Point, outcome: &Outcome, goodputs: &[f64]) -> Vec<FlowRecord> 
             start_s: flow.start.as_secs_f64(),
             goodput_mbit_per_s: *goodput,
             received_bytes: last.received_bytes,
-            sent_pkts: last.sent_pkts,
-            retransmitted_pkts: last.retransmitted_pkts,
+            data_segments_sent_pkts: last.data_segments_sent_pkts,
+            retransmits_pkts: last.retransmits_pkts,
             recoveries: last.recoveries,
             mark_reductions: last.mark_reductions,
             timeouts: last.timeouts,

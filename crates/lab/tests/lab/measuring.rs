@@ -61,8 +61,8 @@ fn flow(group: usize, sample: impl Fn(u64) -> FlowSample) -> Flow {
 fn two_flows() -> Outcome {
     let a = flow(0, |second| FlowSample {
         received_bytes: 750_000 * second,
-        sent_pkts: 1000 * second,
-        retransmitted_pkts: 10 * second,
+        data_segments_sent_pkts: 1000 * second,
+        retransmits_pkts: 10 * second,
         timeouts: u64::from(second >= 5),
         recoveries: u64::from(second >= 1) + u64::from(second >= 7),
         cwnd_pkts: 100 + second as u32,
@@ -72,7 +72,7 @@ fn two_flows() -> Outcome {
     });
     let mut b = flow(1, |second| FlowSample {
         received_bytes: 125_000 * second.min(6) + 375_000 * second.saturating_sub(6),
-        sent_pkts: 500 * second,
+        data_segments_sent_pkts: 500 * second,
         cwnd_pkts: 10,
         ..FlowSample::default()
     });

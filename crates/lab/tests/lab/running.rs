@@ -214,6 +214,25 @@ fn a_damaged_result_is_named() {
 }
 
 #[test]
+fn results_with_the_old_names_are_read() {
+    let (scratch, scenario) = (Scratch::new("old-names"), scenario(TEN_RUNS).unwrap());
+    let out = scratch.path("out");
+    run_all(&scenario, &options(&out, 2)).unwrap();
+    let summary = summary_bytes(&out);
+    for entry in fs::read_dir(out.join("units")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        let old = text.replace("\"retransmits_pkts\"", "\"retransmitted_pkts\"");
+        let old = old.replace("\"data_segments_sent_pkts\"", "\"sent_pkts\"");
+        assert!(old.contains("\"retransmitted_pkts\"") && old.contains("\"sent_pkts\""), "{text}");
+        fs::write(path, old).unwrap();
+    }
+    let report = run_all(&scenario, &options(&out, 2)).unwrap();
+    assert_eq!((report.ran, report.kept), (0, 10));
+    assert!(summary == summary_bytes(&out));
+}
+
+#[test]
 fn series_are_kept_and_say_what_they_are() {
     let scratch = Scratch::new("series");
     let only = ("run.only".to_owned(), "[{ algorithm = \"cubic\", buffer = \"1 BDP\" }]".to_owned());
@@ -226,7 +245,7 @@ fn series_are_kept_and_say_what_they_are() {
     assert_eq!(flow.rows(), 201);
     let fact = |key: &str| flow.facts.get(key).map(String::as_str);
     assert_eq!([fact("scenario"), fact("algorithm"), fact("repeat")], [Some("small"), Some("cubic"), Some("1")]);
-    for column in ["time_us", "cwnd_pkts", "srtt_us", "ca_state", "received_bytes", "loss_epochs"] {
+    for column in ["time_s", "cwnd_pkts", "srtt_us", "ca_state", "received_bytes", "loss_epochs"] {
         assert!(flow.column(column).is_some(), "{column}");
     }
     assert!(flow.columns().iter().any(|column| column.name.starts_with("state.")));

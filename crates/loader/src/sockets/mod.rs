@@ -26,7 +26,7 @@ pub use owners::{Owner, Owners};
 pub use program::{ProgramLayouts, SocketProgram};
 pub use rates::{AlgorithmRates, SocketRates};
 pub use reader::SocketReader;
-pub use record::{delivery_rate, Recovery, SocketRecord, Transport};
+pub use record::{delivery_rate, CaState, SocketRecord, Transport};
 pub use totals::{totals, AlgorithmTotals};
 
 pub(crate) use iterator::{SocketIterator, SocketProgramName};

@@ -15,9 +15,9 @@ use super::raw::{socket_detail, socket_record};
 #[derive(Debug, Clone)]
 pub struct SocketRecord(pub(super) socket_detail);
 
-/// What loss recovery is doing (`enum tcp_ca_state`).
+/// State of loss recovery (`enum tcp_ca_state`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recovery {
+pub enum CaState {
     /// Nothing suspicious.
     Open,
     /// Duplicate ACKs.
@@ -71,8 +71,8 @@ pub struct Transport {
     pub delivered_pkts: u32,
     /// Packets ever marked lost.
     pub lost_pkts: u32,
-    /// Loss recovery.
-    pub recovery: Recovery,
+    /// State of loss recovery.
+    pub ca_state: CaState,
     /// Doublings of the retransmission timeout in a row.
     pub rto_backoffs: u8,
 }
@@ -153,7 +153,7 @@ impl SocketRecord {
             timeouts: stats.total_rto,
             delivered_pkts: stats.delivered,
             lost_pkts: stats.lost,
-            recovery: Recovery::of_kernel(stats.icsk_ca_state),
+            ca_state: CaState::of_kernel(stats.icsk_ca_state),
             rto_backoffs: stats.icsk_backoff,
         })
     }
@@ -180,7 +180,7 @@ pub fn delivery_rate(packets: u32, interval_us: u32, mss_bytes: u32) -> Option<u
         .and_then(|rate| u64::try_from(rate).ok())
 }
 
-impl Recovery {
+impl CaState {
     /// Of the kernel's number; what it does not name is a loss.
     #[must_use]
     #[allow(non_upper_case_globals)] // the kernel's names

@@ -248,6 +248,7 @@ impl Sender {
 
     /// `tcp_count_delivered`
     pub(super) fn count_delivered(&mut self, pkts: u32, marked: bool) {
+        self.counters.delivered_pkts += u64::from(pkts);
         let tp = &mut self.flow.socket;
         tp.delivered = tp.delivered.wrapping_add(pkts);
         if marked {

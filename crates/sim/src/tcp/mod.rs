@@ -43,6 +43,8 @@ pub struct FlowCounters {
     pub retransmitted_pkts: u64,
     /// Packets acknowledged in order.
     pub acked_pkts: u64,
+    /// Packets delivered, those of selective acknowledgements included.
+    pub delivered_pkts: u64,
     /// Times that Recovery was entered.
     pub recoveries: u64,
     /// Times that CWR was entered.

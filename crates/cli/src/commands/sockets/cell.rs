@@ -28,7 +28,7 @@ pub fn header(column: Column) -> &'static str {
         Column::Retransmits => headings::RETRANSMITS.full,
         Column::InFlight => "IN FLIGHT BYTES",
         Column::Unsent => "UNSENT BYTES",
-        Column::Recovery => "RECOVERY",
+        Column::CaState => "CA STATE",
         Column::Netns => headings::NETNS.full,
         Column::Cookie => "COOKIE",
         Column::AlgorithmState => "ALGORITHM'S STATE",
@@ -94,7 +94,7 @@ fn measure(column: Column, transport: &Transport, text: &mut String) {
         }
         Column::InFlight => integer(text, transport.in_flight_bytes.into()),
         Column::Unsent => integer(text, transport.unsent_bytes.into()),
-        _ => text.push_str(&transport.recovery),
+        _ => text.push_str(&transport.ca_state),
     }
 }
 

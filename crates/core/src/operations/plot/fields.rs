@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use ccctl_console::UsageError;
+use ccctl_series::columns::STATE_PREFIX;
 use ccctl_series::is_moment;
 
-use super::super::trace::STATE_PREFIX;
 use super::rows::Rows;
 
 /// The end of names of sequence numbers.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rows of one socket, or of the host, as lines and marks.
 
+use ccctl_series::columns::STATE_PREFIX;
 use ccctl_series::{Line, Mark, Point, Style, Table, Value, Values};
 
-use super::super::trace::STATE_PREFIX;
 use super::fields::fixed_point;
 
 /// A line of a panel: column, name in the legend, factor, style.

@@ -39,8 +39,10 @@ pub enum Column {
     InFlight,
     /// Written and not sent
     Unsent,
-    /// What loss recovery does
-    Recovery,
+    /// State of loss recovery
+    #[serde(alias = "recovery")]
+    #[value(alias = "recovery")]
+    CaState,
     /// Network namespace
     Netns,
     /// Cookie
@@ -74,7 +76,7 @@ impl Column {
             Self::Algorithm => text(&socket.congestion_control),
             Self::Cgroup => text(socket.cgroup.as_deref().unwrap_or_default()),
             Self::Netns => text(&socket.namespace),
-            Self::Recovery => text(socket.transport.as_ref().map_or("", |transport| &transport.recovery)),
+            Self::CaState => text(socket.transport.as_ref().map_or("", |transport| &transport.ca_state)),
             Self::AlgorithmState => text(&super::state_text(socket)),
             Self::Process => Key::Number(std::cmp::Reverse(first_pid(socket))),
             Self::Cookie => Key::Number(std::cmp::Reverse(Some(socket.cookie))),

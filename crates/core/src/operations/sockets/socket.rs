@@ -98,7 +98,7 @@ pub struct Transport {
     /// Packets marked lost since then.
     pub lost_pkts: u32,
     /// `open`, `disorder`, `cwr`, `recovery` or `loss`.
-    pub recovery: String,
+    pub ca_state: String,
     /// Doublings of the retransmission timeout in a row.
     pub rto_backoffs: u8,
 }
@@ -185,7 +185,7 @@ fn transport(transport: &ccctl_loader::Transport) -> Transport {
         timeouts: transport.timeouts,
         delivered_pkts: transport.delivered_pkts,
         lost_pkts: transport.lost_pkts,
-        recovery: transport.recovery.name().to_owned(),
+        ca_state: transport.ca_state.name().to_owned(),
         rto_backoffs: transport.rto_backoffs,
     }
 }

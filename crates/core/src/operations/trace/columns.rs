@@ -7,62 +7,50 @@ use std::time::Duration;
 use anyhow::Context as _;
 use ccctl_catalog::{Field, Layout};
 use ccctl_loader::{Instance, ProgramLayouts};
-use ccctl_series::{unit_of, Column, Table, Value, Values as ColumnValues};
+use ccctl_series::columns::{self, Definition};
+use ccctl_series::{Column, Table, Value, Values as ColumnValues};
 use ccctl_telemetry::Softnet;
 
 use super::sample::Sample;
 use crate::operations::Socket;
 
-/// Before the names of state fields.
-pub const STATE_PREFIX: &str = "state.";
-/// State of algorithms that came when the columns were settled.
-const OTHER_STATE: &str = "other_state";
 /// The event of a row about the host.
 pub const HOST: &str = "host";
 
-#[derive(Clone, Copy)]
-enum Kind {
-    Integer,
-    Real,
-    Text,
-}
-
 /// Which socket, and why there is a row.
-const IDENTITY: [(&str, &str, Kind); 11] = [
-    ("time_s", "s", Kind::Real),
-    ("event", "", Kind::Text),
-    ("cookie", "", Kind::Integer),
-    ("source", "", Kind::Text),
-    ("destination", "", Kind::Text),
-    ("namespace", "", Kind::Text),
-    ("pid", "", Kind::Integer),
-    ("command", "", Kind::Text),
-    ("congestion_control", "", Kind::Text),
-    ("algorithm", "", Kind::Text),
-    ("recovery", "", Kind::Text),
+const IDENTITY: [Definition; 11] = [
+    columns::TIME_S,
+    columns::EVENT,
+    columns::COOKIE,
+    columns::SOURCE,
+    columns::DESTINATION,
+    columns::NAMESPACE,
+    columns::PID,
+    columns::COMMAND,
+    columns::CONGESTION_CONTROL,
+    columns::ALGORITHM,
+    columns::CA_STATE,
 ];
 /// What TCP knows, in the order of [`values`].
-const VALUES: [(&str, &str, Kind); 17] = [
-    ("cwnd_pkts", "packets", Kind::Integer),
-    ("ssthresh_pkts", "packets", Kind::Integer),
-    ("srtt_us", "us", Kind::Integer),
-    ("rttvar_us", "us", Kind::Integer),
-    ("min_rtt_us", "us", Kind::Integer),
-    ("in_flight_pkts", "packets", Kind::Integer),
-    ("in_flight_bytes", "bytes", Kind::Integer),
-    ("delivered_pkts", "packets", Kind::Integer),
-    ("lost_pkts", "packets", Kind::Integer),
-    ("retransmits_pkts", "packets", Kind::Integer),
-    ("retransmits_in_flight_pkts", "packets", Kind::Integer),
-    ("rto_backoffs", "", Kind::Integer),
-    ("snd_una", "", Kind::Integer),
-    ("acked_bytes", "bytes", Kind::Integer),
-    ("delivery_rate_bytes_per_s", "bytes/s", Kind::Integer),
-    ("pacing_rate_bytes_per_s", "bytes/s", Kind::Integer),
-    ("mss_bytes", "bytes", Kind::Integer),
+const VALUES: [Definition; 17] = [
+    columns::CWND_PKTS,
+    columns::SSTHRESH_PKTS,
+    columns::SRTT_US,
+    columns::RTTVAR_US,
+    columns::MIN_RTT_US,
+    columns::IN_FLIGHT_PKTS,
+    columns::IN_FLIGHT_BYTES,
+    columns::DELIVERED_PKTS,
+    columns::LOST_PKTS,
+    columns::RETRANSMITS_PKTS,
+    columns::RETRANSMITS_IN_FLIGHT_PKTS,
+    columns::RTO_BACKOFFS,
+    columns::SND_UNA,
+    columns::ACKED_BYTES,
+    columns::DELIVERY_RATE_BYTES_PER_S,
+    columns::PACING_RATE_BYTES_PER_S,
+    columns::MSS_BYTES,
 ];
-const BACKLOG: [(&str, &str, Kind); 2] =
-    [("host_backlog_pkts", "packets", Kind::Integer), ("host_backlog_drops", "packets", Kind::Integer)];
 /// The first one of [`IDENTITY`] that says what the socket runs on.
 const ALGORITHM_AT: usize = 8;
 
@@ -78,20 +66,14 @@ struct Decoder {
 /// The columns that each trace has, without rows; with the host's backlogs, if asked for.
 pub fn fixed_columns(backlog: bool) -> anyhow::Result<Table> {
     let mut table = Table::default();
-    let of_host: &[_] = if backlog { &BACKLOG } else { &[] };
-    for (name, unit, kind) in IDENTITY.iter().chain(&VALUES).chain(of_host) {
-        add(&mut table, name, unit, *kind)?;
+    let of_host = if backlog { columns::HOST } else { &[] };
+    for definition in IDENTITY.iter().chain(&VALUES).chain(of_host) {
+        add(&mut table, definition.empty())?;
     }
     Ok(table)
 }
 
-fn add(table: &mut Table, name: &str, unit: &str, kind: Kind) -> anyhow::Result<()> {
-    let values = match kind {
-        Kind::Integer => ColumnValues::Integer(Vec::new()),
-        Kind::Real => ColumnValues::Real(Vec::new()),
-        Kind::Text => ColumnValues::Text(Vec::new()),
-    };
-    let column = Column { name: name.to_owned(), unit: unit.to_owned(), values };
+fn add(table: &mut Table, column: Column) -> anyhow::Result<()> {
     table.add(column).context("name the columns")
 }
 
@@ -108,7 +90,7 @@ pub struct Columns {
 impl Columns {
     /// Columns for the state of all instances that there are, and of the programs of these sockets.
     pub fn settle(sockets: &[&Socket], backlog: bool) -> anyhow::Result<Self> {
-        let mut columns = Self {
+        let mut settled = Self {
             header: fixed_columns(backlog)?,
             state_at: HashMap::new(),
             programs: ProgramLayouts::default(),
@@ -117,16 +99,16 @@ impl Columns {
             other_at: 0,
         };
         for instance in Instance::all()? {
-            columns.add_state(&instance.layout)?;
+            settled.add_state(&instance.layout)?;
         }
         for socket in sockets {
-            let program = columns.programs.of(&socket.congestion_control, socket.map_id.unwrap_or_default())?;
+            let program = settled.programs.of(&socket.congestion_control, socket.map_id.unwrap_or_default())?;
             let layout = program.and_then(|program| program.contents.as_ref()).map(|(_, layout)| layout.clone());
-            layout.map_or(Ok(()), |layout| columns.add_state(&layout))?;
+            layout.map_or(Ok(()), |layout| settled.add_state(&layout))?;
         }
-        columns.other_at = columns.header.columns().len();
-        add(&mut columns.header, OTHER_STATE, "", Kind::Text)?;
-        Ok(columns)
+        settled.other_at = settled.header.columns().len();
+        add(&mut settled.header, columns::OTHER_STATE.empty())?;
+        Ok(settled)
     }
 
     /// Fields of one name, in several algorithms, share a column: the suffix is the unit in all of them.
@@ -134,8 +116,7 @@ impl Columns {
         for field in &layout.state {
             if !self.state_at.contains_key(&field.name) {
                 self.state_at.insert(field.name.clone(), self.header.columns().len());
-                let name = format!("{STATE_PREFIX}{}", field.name);
-                add(&mut self.header, &name, &unit_of(&field.name), Kind::Integer)?;
+                add(&mut self.header, columns::of_state(&field.name, ColumnValues::Integer(Vec::new())))?;
             }
         }
         Ok(())
@@ -223,7 +204,7 @@ fn identity(row: &mut Row, socket: &Socket, sample: &Sample, since_start: f64) {
     row[6] = owner.and_then(|owner| whole(owner.pid.into()));
     row[7] = owner.map(|owner| text(&owner.command));
     row[ALGORITHM_AT] = Some(text(&sample.algorithm));
-    row[10] = Some(text(sample.recovery));
+    row[10] = Some(text(sample.ca_state));
 }
 
 /// In the order of [`VALUES`].

@@ -22,7 +22,7 @@ use super::{Socket, SocketFilter};
 use columns::{seconds_between, Columns};
 use sample::{Event, Sample};
 
-pub use columns::{fixed_columns, Row, HOST, STATE_PREFIX};
+pub use columns::{fixed_columns, Row, HOST};
 
 /// Between two looks at the ring, where every ACK goes through it and where only losses do.
 const LOOK_EACH_ACK: Duration = Duration::from_millis(5);

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use ccctl_catalog::kernel::TCP_INFINITE_SSTHRESH;
-use ccctl_loader::{delivery_rate, Recovery, SocketSample, SocketState};
+use ccctl_loader::{delivery_rate, CaState, SocketSample, SocketState};
 use ccctl_telemetry::wire::trace_record;
 use ccctl_telemetry::TraceKind;
 
@@ -51,7 +51,7 @@ pub struct Sample {
     /// Its numbers.
     pub values: Values,
     /// State of loss recovery.
-    pub recovery: &'static str,
+    pub ca_state: &'static str,
 }
 
 /// What TCP knows, in the words of the columns.
@@ -109,7 +109,7 @@ impl Sample {
             map_id: sample.record.map_id(),
             algorithm_state: sample.record.algorithm_state().to_vec(),
             values,
-            recovery: transport.recovery.name(),
+            ca_state: transport.ca_state.name(),
         })
     }
 
@@ -144,7 +144,7 @@ impl Sample {
             map_id: record.map_id,
             algorithm_state: stats.icsk_ca_priv.to_vec(),
             values,
-            recovery: Recovery::of_kernel(stats.icsk_ca_state).name(),
+            ca_state: CaState::of_kernel(stats.icsk_ca_state).name(),
         })
     }
 }

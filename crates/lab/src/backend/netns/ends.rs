@@ -128,7 +128,7 @@ fn write(mut sender: TcpStream, load: &Load, stop: &AtomicBool) -> Option<Instan
 fn wait_for_acks(sender: &TcpStream, stop: &AtomicBool) -> Option<Instant> {
     while !stop.load(Ordering::Relaxed) {
         let info = moment(sender).ok()?;
-        if info.unacked_pkts == 0 && info.unsent_bytes == 0 {
+        if info.in_flight_pkts == 0 && info.unsent_bytes == 0 {
             return Some(Instant::now());
         }
         thread::sleep(NAP);

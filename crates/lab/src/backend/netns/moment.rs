@@ -19,12 +19,12 @@ pub(super) struct Moment {
     pub(super) ssthresh_pkts: Option<u32>,
     pub(super) srtt_us: u32,
     pub(super) in_flight_pkts: u32,
-    pub(super) unacked_pkts: u32,
+    pub(super) pipe_pkts: u32,
     pub(super) unsent_bytes: u32,
     pub(super) received_bytes: u64,
     pub(super) delivered_pkts: u32,
-    pub(super) sent_pkts: u32,
-    pub(super) retransmitted_pkts: u32,
+    pub(super) data_segments_sent_pkts: u32,
+    pub(super) retransmits_pkts: u32,
     pub(super) timeouts: u16,
     /// Acknowledged, the SYN included.
     pub(super) acked_bytes: u64,
@@ -35,20 +35,20 @@ pub(super) struct Moment {
 /// Asks for it.
 pub(super) fn moment(stream: &TcpStream) -> io::Result<Moment> {
     let info = tcp_info(stream)?;
-    let in_flight_pkts = (info.tcpi_unacked + info.tcpi_retrans).saturating_sub(info.tcpi_sacked + info.tcpi_lost);
+    let pipe_pkts = (info.tcpi_unacked + info.tcpi_retrans).saturating_sub(info.tcpi_sacked + info.tcpi_lost);
     Ok(Moment {
         is_closed: u32::from(info.tcpi_state) == TCP_CLOSE,
         ca_state: info.tcpi_ca_state,
         cwnd_pkts: info.tcpi_snd_cwnd,
         ssthresh_pkts: Some(info.tcpi_snd_ssthresh).filter(|pkts| *pkts < TCP_INFINITE_SSTHRESH),
         srtt_us: info.tcpi_rtt,
-        in_flight_pkts, // tcp_packets_in_flight
-        unacked_pkts: info.tcpi_unacked,
+        in_flight_pkts: info.tcpi_unacked,
+        pipe_pkts, // tcp_packets_in_flight
         unsent_bytes: info.tcpi_notsent_bytes,
         received_bytes: info.tcpi_bytes_received - u64::from(info.tcpi_state == ENDED),
         delivered_pkts: info.tcpi_delivered,
-        sent_pkts: info.tcpi_data_segs_out,
-        retransmitted_pkts: info.tcpi_total_retrans,
+        data_segments_sent_pkts: info.tcpi_data_segs_out,
+        retransmits_pkts: info.tcpi_total_retrans,
         timeouts: info.tcpi_total_rto,
         acked_bytes: info.tcpi_bytes_acked,
         new_bytes: info.tcpi_bytes_sent.saturating_sub(info.tcpi_bytes_retrans),
@@ -75,9 +75,9 @@ mod tests {
         let (sent, arrived) = (moment(&sender).unwrap(), moment(&receiver).unwrap());
         assert_eq!(arrived.received_bytes, 10_000);
         assert!(!sent.is_closed && sent.cwnd_pkts >= 10 && sent.srtt_us > 0, "{sent:?}");
-        assert_eq!((sent.ca_state, sent.retransmitted_pkts, sent.timeouts, sent.unsent_bytes), (0, 0, 0, 0));
-        assert!((1..=10).contains(&sent.sent_pkts), "{sent:?}");
-        assert!(sent.delivered_pkts + sent.unacked_pkts >= sent.sent_pkts, "{sent:?}");
+        assert_eq!((sent.ca_state, sent.retransmits_pkts, sent.timeouts, sent.unsent_bytes), (0, 0, 0, 0));
+        assert!((1..=10).contains(&sent.data_segments_sent_pkts), "{sent:?}");
+        assert!(sent.delivered_pkts + sent.in_flight_pkts >= sent.data_segments_sent_pkts, "{sent:?}");
         assert_eq!(sent.ssthresh_pkts, None);
         assert_eq!(sent.new_bytes, 10_000);
         assert!(sent.acked_bytes <= 10_001);

@@ -115,7 +115,7 @@ fn with_one_socket() -> Model {
         timeouts: 0,
         delivered_pkts: 50,
         lost_pkts: 3,
-        recovery: "open".to_owned(),
+        ca_state: "open".to_owned(),
         rto_backoffs: 0,
     };
     for second in 0..40 {
