@@ -103,7 +103,7 @@ fn sums_are_those_of_the_sockets_and_a_dead_path_shows() {
         });
         assert!(dead.unwrap().timeouts > quiet.timeouts);
         let lost: Vec<Value> =
-            listed(&words).into_iter().filter(|one| one["transport"]["recovery"] == "loss").collect();
+            listed(&words).into_iter().filter(|one| one["transport"]["ca_state"] == "loss").collect();
         assert_eq!(lost.len(), 1, "{lost:?}");
         assert_eq!(lost[0]["transport"]["in_flight_bytes"], 13, "{lost:?}");
         assert!(lost[0]["transport"]["rto_backoffs"].as_u64() > Some(0), "{lost:?}");

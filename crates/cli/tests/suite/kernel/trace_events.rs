@@ -141,7 +141,7 @@ fn losses_and_timeouts_are_those_of_the_kernel() {
         let timeouts = traced.of_socket("timeout", cookie).len() as u64;
         let by_kernel = now.get("TcpExtTCPTimeouts");
         assert!(timeouts == by_kernel || timeouts + 1 == by_kernel, "{timeouts} of {by_kernel}");
-        let entered = traced.of_socket("recovery", cookie).iter().filter(|row| row["recovery"] == "recovery").count();
+        let entered = traced.of_socket("recovery", cookie).iter().filter(|row| row["ca_state"] == "recovery").count();
         let by_kernel = recoveries.get("TcpExtTCPSackRecovery") + recoveries.get("TcpExtTCPRenoRecovery");
         let entered = entered as u64;
         assert!(entered == by_kernel || entered + 1 == by_kernel, "{entered} of {by_kernel} fast recoveries");
