@@ -21,7 +21,7 @@ quickstart:
 check *BASE:
     scripts/check {{ BASE }}
 
-# all tests, as CI runs them, or parts: lint native kernel sanitizers fuzz benches guests (root)
+# all tests, as CI runs them, or parts: lint native kernel notebook sanitizers fuzz benches guests (root)
 test *PARTS:
     scripts/test {{ PARTS }}
 
@@ -32,6 +32,10 @@ test-long:
 # tests without the kernel: catalogue, arithmetic, algorithms on their vectors
 test-native:
     scripts/test native
+
+# the Python package, and its notebook on a trace of a real connection; --write keeps what it shows (root)
+test-notebook *ARGS:
+    scripts/test-notebook {{ ARGS }}
 
 # the same C files under AddressSanitizer and UBSan
 test-sanitized:
