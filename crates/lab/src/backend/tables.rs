@@ -11,6 +11,8 @@ use super::outcome::{Flow, FlowSample, LinkSample, Outcome};
 
 /// What a sample of a flow has of a column.
 type OfFlow = fn(&FlowSample) -> Option<i64>;
+/// Likewise of a link.
+type OfLink = fn(&LinkSample) -> u64;
 
 const OF_FLOW: [(Definition, OfFlow); 12] = [
     (columns::CWND_PKTS, |it| Some(it.cwnd_pkts.into())),
@@ -27,7 +29,7 @@ const OF_FLOW: [(Definition, OfFlow); 12] = [
     (columns::LOSS_EPOCHS, |it| Some(it.loss_epochs() as i64)),
 ];
 
-const OF_LINK: [(Definition, fn(&LinkSample) -> u64); 8] = [
+const OF_LINK: [(Definition, OfLink); 8] = [
     (columns::QUEUE_PKTS, |it| it.queue_pkts),
     (columns::WAITED_PKT_US, |it| it.waited_pkt_us),
     (columns::ARRIVED_PKTS, |it| it.arrived_pkts),

@@ -77,7 +77,7 @@ fn a_simulated_flow_and_a_trace_share_an_axis() {
     };
     let lines: Vec<Line> = both.iter().map(line).collect();
     // 2 s in both.
-    assert!(lines.iter().all(|line| line.points.last().is_some_and(|last| last.x == 2.0)), "{lines:?}");
+    assert!(lines.iter().all(|line| line.points.last().is_some_and(|last| (last.x - 2.0).abs() < 1e-9)), "{lines:?}");
     let axis = |label: &str, unit: &str| Axis { label: label.into(), unit: unit.into(), scale: Scale::Linear };
     let panel = Panel { y: axis("cwnd", "packets"), lines, marks: Vec::new() };
     let figure = Figure { title: String::new(), subtitle: String::new(), x: axis("time", "s"), panels: vec![panel] };

@@ -75,12 +75,13 @@ fn the_window_falls_in_proportion_to_what_is_delivered() {
         flow.tcp.initial_ssthresh_pkts = Some(400);
     });
     dumbbell.run_until(Duration::from_secs(5));
-    let mut seen = Vec::new();
+    let (mut seen, mut is_sacked) = (Vec::new(), false);
     while !(seen.len() > 5 && dumbbell.flow(0).ca_state() == 0) {
         dumbbell.run_until(dumbbell.simulation.now() + ms(1));
         if dumbbell.flow(0).ca_state() == RECOVERY {
             let flow = dumbbell.flow(0);
             seen.push((flow.received_pkts(), flow.in_flight_pkts()));
+            is_sacked |= flow.counters().delivered_pkts > flow.counters().acked_pkts;
         }
     }
     let (first_received, peak) = (seen[0].0, f64::from(seen[0].1));
@@ -91,6 +92,7 @@ fn the_window_falls_in_proportion_to_what_is_delivered() {
     }
     let (threshold, end) = (dumbbell.flow(0).ssthresh_pkts(), dumbbell.flow(0).cwnd_pkts());
     assert!((threshold..=threshold + 2).contains(&end), "{end}, threshold {threshold}");
+    assert!(is_sacked, "as in the kernel, a packet is delivered when SACK reports it");
 }
 
 /// RFC 6582 section 3.2: without SACK a partial ACK repairs one loss a round trip, so a window with many losses takes as many
@@ -173,6 +175,7 @@ fn transfers_end_on_bad_paths() {
             let flow = dumbbell.flow(0);
             assert_eq!(dumbbell.simulation.completions().len(), 1, "{percent} %, sack {sack}: {:?}", flow.counters());
             assert_eq!((flow.in_order_pkts(), flow.in_flight_pkts()), (200, 0));
+            assert!(!sack || flow.counters().delivered_pkts == 200, "each packet is delivered once");
         }
     }
     let _ = instance("cubic");

@@ -8,7 +8,7 @@ mod rows;
 mod sockets;
 
 use ccctl_console::UsageError;
-use ccctl_series::{Axis, Figure, Line, Mark, Panel, Scale, Style, Table};
+use ccctl_series::{columns, Axis, Figure, Line, Mark, Panel, Scale, Style, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -61,20 +61,24 @@ pub struct Drawn {
     pub left_out: Vec<String>,
 }
 
-const CWND: Curve = ("cwnd_pkts", "cwnd", 1.0, Style::Steps);
-const SRTT: Curve = ("srtt_us", "smoothed", 1e-3, Style::Straight);
+const CWND: Curve = (columns::CWND_PKTS.name, "cwnd", 1.0, Style::Steps);
+const SRTT: Curve = (columns::SRTT_US.name, "smoothed", 1e-3, Style::Straight);
 const MBIT_PER_BYTE: f64 = 8e-6;
-const DELIVERY_RATE: Curve = ("delivery_rate_bytes_per_s", "delivery rate", MBIT_PER_BYTE, Style::Straight);
+const DELIVERY_RATE: Curve = (columns::DELIVERY_RATE_BYTES_PER_S.name, "delivery rate", MBIT_PER_BYTE, Style::Straight);
 /// What a stall of `snd_una` is seen in, beside the backlogs.
-const ACKED: Curve = ("acked_bytes", "snd_una, from the first byte", 1e-6, Style::Straight);
+const ACKED: Curve = (columns::ACKED_BYTES.name, "snd_una, from the first byte", 1e-6, Style::Straight);
 
-const WINDOWS: [Curve; 3] =
-    [CWND, ("ssthresh_pkts", "ssthresh", 1.0, Style::Dashed), ("in_flight_pkts", "in flight", 1.0, Style::Straight)];
-const RTT: [Curve; 2] = [SRTT, ("min_rtt_us", "minimum", 1e-3, Style::Steps)];
-const RATES: [Curve; 2] = [DELIVERY_RATE, ("pacing_rate_bytes_per_s", "pacing rate", MBIT_PER_BYTE, Style::Dashed)];
+const WINDOWS: [Curve; 3] = [
+    CWND,
+    (columns::SSTHRESH_PKTS.name, "ssthresh", 1.0, Style::Dashed),
+    (columns::IN_FLIGHT_PKTS.name, "in flight", 1.0, Style::Straight),
+];
+const RTT: [Curve; 2] = [SRTT, (columns::MIN_RTT_US.name, "minimum", 1e-3, Style::Steps)];
+const RATES: [Curve; 2] =
+    [DELIVERY_RATE, (columns::PACING_RATE_BYTES_PER_S.name, "pacing rate", MBIT_PER_BYTE, Style::Dashed)];
 const BACKLOGS: [Curve; 2] = [
-    ("host_backlog_pkts", "waiting", 1.0, Style::Straight),
-    ("host_backlog_drops", "dropped so far", 1.0, Style::Steps),
+    (columns::HOST_BACKLOG_PKTS.name, "waiting", 1.0, Style::Straight),
+    (columns::HOST_BACKLOG_DROPS.name, "dropped so far", 1.0, Style::Steps),
 ];
 /// A figure tells so many kinds of marks apart; retransmissions and timeouts are two of each label.
 const LABELS_MARKED: usize = 2;
@@ -92,8 +96,9 @@ pub fn figure(table: &Table, choice: &Choice) -> Result<(Figure, Drawn), UsageEr
     }
     let chosen: Vec<&TracedSocket> = places.iter().map(|place| &sockets[*place]).collect();
     let within = times_within(table, choice)?;
-    let of =
-        |socket: &TracedSocket| rows_of(table, &within, |row| integer(table, "cookie", row) == Some(socket.cookie));
+    let of = |socket: &TracedSocket| {
+        rows_of(table, &within, |row| integer(table, columns::COOKIE.name, row) == Some(socket.cookie))
+    };
     let all: Vec<Rows<'_>> = chosen.iter().map(|socket| of(socket)).collect();
     let (mut panels, left_out) = match &all[..] {
         [rows] => of_one(rows, choice)?,
@@ -116,7 +121,8 @@ pub fn figure(table: &Table, choice: &Choice) -> Result<(Figure, Drawn), UsageEr
 
 /// Is it a trace at all?
 pub fn check(table: &Table) -> Result<(), UsageError> {
-    match ["time_s", "event", "cookie", "cwnd_pkts"].iter().find(|name| table.column(name).is_none()) {
+    let names = [columns::TIME_S, columns::EVENT, columns::COOKIE, columns::CWND_PKTS].map(|column| column.name);
+    match names.iter().find(|name| table.column(name).is_none()) {
         None => Ok(()),
         Some(name) => Err(UsageError::new(
             format!("not a trace: it has no column {name}"),
@@ -180,7 +186,7 @@ fn marks_of_several(all: &[Rows<'_>], labels: &[String]) -> Vec<Mark> {
 }
 
 fn backlogs(table: &Table, within: &[usize]) -> Result<Panel, UsageError> {
-    let host = rows_of(table, within, |row| word(table, "event", row).as_deref() == Some(HOST));
+    let host = rows_of(table, within, |row| word(table, columns::EVENT.name, row).as_deref() == Some(HOST));
     if host.rows.is_empty() {
         return Err(UsageError::new("the trace has no backlogs", "record them with ccctl trace --backlog"));
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rows of one socket, or of the host, as lines and marks.
 
-use ccctl_series::columns::STATE_PREFIX;
+use ccctl_series::columns::{self, STATE_PREFIX};
 use ccctl_series::{Line, Mark, Point, Style, Table, Value, Values};
 
 use super::fields::fixed_point;
@@ -35,12 +35,12 @@ pub fn word(table: &Table, name: &str, row: usize) -> Option<String> {
 }
 
 pub fn time_s(table: &Table, row: usize) -> Option<f64> {
-    table.column("time_s")?.values.get(row)?.number()
+    table.column(columns::TIME_S.name)?.values.get(row)?.number()
 }
 
 impl Rows<'_> {
     pub fn points(&self, column: &str, factor: f64) -> Vec<Point> {
-        let (Some(times), Some(values)) = (self.table.column("time_s"), self.table.column(column)) else {
+        let (Some(times), Some(values)) = (self.table.column(columns::TIME_S.name), self.table.column(column)) else {
             return Vec::new();
         };
         let number = |values: &Values, row| values.get(row).and_then(|value| value.number());
@@ -70,14 +70,15 @@ impl Rows<'_> {
 
     /// Moments of the events that are marked, as many as can be told apart.
     pub fn marks(&self) -> Vec<Mark> {
-        let times = self.points("time_s", 1.0);
+        let times = self.points(columns::TIME_S.name, 1.0);
         let span = times.last().map_or(0.0, |last| last.x) - times.first().map_or(0.0, |first| first.x);
         let mut marks: Vec<Mark> = Vec::new();
         for (event, label) in MARKS {
             let mut last = f64::NEG_INFINITY;
             for row in &self.rows {
                 let Some(x) = time_s(self.table, *row) else { continue };
-                if word(self.table, "event", *row).as_deref() == Some(event) && x - last > span / MARKS_MOST {
+                if word(self.table, columns::EVENT.name, *row).as_deref() == Some(event) && x - last > span / MARKS_MOST
+                {
                     marks.push(Mark { x, label: label.to_owned() });
                     last = x;
                 }

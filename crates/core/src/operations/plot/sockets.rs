@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use ccctl_console::UsageError;
-use ccctl_series::Table;
+use ccctl_series::{columns, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -43,7 +43,7 @@ pub fn traced_sockets(table: &Table) -> Vec<TracedSocket> {
     let mut sockets: Vec<TracedSocket> = Vec::new();
     let mut places: HashMap<i64, usize> = HashMap::new();
     for row in 0..table.rows() {
-        let Some(cookie) = integer(table, "cookie", row) else { continue };
+        let Some(cookie) = integer(table, columns::COOKIE.name, row) else { continue };
         let place = *places.entry(cookie).or_insert_with(|| {
             sockets.push(first_seen(table, row, sockets.len() + 1, cookie));
             sockets.len() - 1
@@ -58,9 +58,9 @@ fn first_seen(table: &Table, row: usize, socket_number: usize, cookie: i64) -> T
     TracedSocket {
         socket_number,
         cookie,
-        connection: format!("{} -> {}", end("source"), end("destination")),
+        connection: format!("{} -> {}", end(columns::SOURCE.name), end(columns::DESTINATION.name)),
         congestion_controls: Vec::new(),
-        command: word(table, "command", row),
+        command: word(table, columns::COMMAND.name, row),
         row_count: 0,
         acked_bytes: None,
         retransmits_pkts: None,
@@ -70,9 +70,9 @@ fn first_seen(table: &Table, row: usize, socket_number: usize, cookie: i64) -> T
 
 fn follow(socket: &mut TracedSocket, table: &Table, row: usize) {
     socket.row_count += 1;
-    socket.acked_bytes = socket.acked_bytes.max(integer(table, "acked_bytes", row));
-    socket.retransmits_pkts = socket.retransmits_pkts.max(integer(table, "retransmits_pkts", row));
-    let Some(name) = word(table, "congestion_control", row) else { return };
+    socket.acked_bytes = socket.acked_bytes.max(integer(table, columns::ACKED_BYTES.name, row));
+    socket.retransmits_pkts = socket.retransmits_pkts.max(integer(table, columns::RETRANSMITS_PKTS.name, row));
+    let Some(name) = word(table, columns::CONGESTION_CONTROL.name, row) else { return };
     if socket.congestion_controls.last() != Some(&name) {
         socket.congestion_controls.push(name);
     }
