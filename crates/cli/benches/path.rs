@@ -77,14 +77,14 @@ fn spec(mbit_per_s: u64) -> PathSpec {
 
 /// Packets that all connections of the sender have delivered, and when.
 fn delivered(path: &Path, states: &TcpStates) -> (Instant, u64) {
-    let states = states.read(path.ends().sender(0)).unwrap();
+    let states = states.read(path.endpoints().sender(0)).unwrap();
     (Instant::now(), states.iter().map(|state| u64::from(state.delivered_pkts)).sum())
 }
 
 fn run(mbit_per_s: u64, flows: usize, plan: &Plan) -> Seen {
     let path = Path::start(&spec(mbit_per_s)).unwrap();
     let states = TcpStates::load().unwrap();
-    let goodput_mbit = path.ends().placement().at_endpoints(|| {
+    let goodput_mbit = path.endpoints().affinity().at_endpoints(|| {
         blast(&path, ALGORITHM, flows);
         sleep(plan.settle);
         let (began, first) = delivered(&path, &states);
@@ -114,7 +114,7 @@ struct Row {
 
 impl Row {
     fn add(&mut self, mbit_per_s: u64, seen: &Seen) {
-        let (router, echoes) = (&seen.report.router, &seen.report.canary.excess);
+        let (router, echoes) = (&seen.report.router, &seen.report.latency_probe.excess);
         let ideal_mbit = mbit_per_s as f64 * PAYLOAD_BYTES / PACKET_BYTES as f64;
         self.goodput_pct.add((seen.goodput_mbit / ideal_mbit - 1.0) * 100.0);
         self.rate_pct.add(router.rate_error * 100.0);
@@ -186,7 +186,7 @@ fn highest(flows: usize, plan: &Plan) -> String {
     for mbit_per_s in LADDER_MBIT {
         let seen = run(mbit_per_s, flows, plan);
         if seen.report.is_valid() {
-            return format!("{mbit_per_s} | {:.0}", seen.report.canary.excess.median.as_secs_f64() * 1e6);
+            return format!("{mbit_per_s} | {:.0}", seen.report.latency_probe.excess.median.as_secs_f64() * 1e6);
         }
     }
     format!("none of {LADDER_MBIT:?} | ")

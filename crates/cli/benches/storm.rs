@@ -109,9 +109,9 @@ fn measure(cell: &mut Cell, algorithm: &str) {
     let path = EmulatedPath::start(&PathSpec { bounds: Bounds::widened_to(LATE), ..usual }).unwrap();
     path.set_routes(&["window".to_owned(), (u64::from(cell.window_pkts) * PACKET_BYTES).to_string()]).unwrap();
     let states = TcpStates::load().unwrap();
-    let counts = path.ends().placement().at_endpoints(|| {
+    let counts = path.endpoints().affinity().at_endpoints(|| {
         blast(&path, algorithm, 1);
-        let holds_its_window = || match states.read(path.ends().sender(0)).unwrap().as_slice() {
+        let holds_its_window = || match states.read(path.endpoints().sender(0)).unwrap().as_slice() {
             [state] if state.cwnd_pkts >= cell.window_pkts => Ok(()),
             others => Err(format!("the window is not there: {others:?}")),
         };
@@ -133,8 +133,8 @@ fn measure(cell: &mut Cell, algorithm: &str) {
 fn timed(path: &EmulatedPath, holes: u32, algorithm: &str, time: Duration) -> AlgorithmCounts {
     let settings =
         Settings { interfaces: vec!["tun0".to_owned()], point: PointChoice::Auto, slow: Some(SLOW), every_ack: true };
-    let mut clock = path.ends().sender(0).enter(|| Clock::start(&settings).unwrap()).unwrap();
-    path.make_holes(holes);
+    let mut clock = path.endpoints().sender(0).enter(|| Clock::start(&settings).unwrap()).unwrap();
+    path.force_drops(holes);
     let ticks = 20;
     for _ in 0..ticks {
         sleep(time / ticks);

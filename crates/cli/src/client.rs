@@ -35,10 +35,10 @@ const ANSWER: Duration = Duration::from_secs(300);
 /// Asks the daemon to do it, where one answers; otherwise does it in this process.
 pub fn ask<O: Operation>(operation: &O) -> anyhow::Result<O::Answer> {
     match connect() {
-        Found::Daemon(mut daemon) => daemon.ask(operation),
-        Found::None => operation.run(),
-        Found::Busy(fault) => Err(fault.into()),
-        Found::Unusable(why) => {
+        DaemonState::Daemon(mut daemon) => daemon.ask(operation),
+        DaemonState::None => operation.run(),
+        DaemonState::Busy(fault) => Err(fault.into()),
+        DaemonState::Unusable(why) => {
             output::failure("ccctl", &format!("warning: {why}; running without the daemon"), None);
             operation.run()
         }
@@ -57,7 +57,7 @@ const QUEUE: Duration = Duration::from_secs(5);
 
 /// What came of looking for the daemon.
 #[derive(Debug)]
-pub enum Found {
+pub enum DaemonState {
     /// It answers, and is of this version.
     Daemon(Client),
     /// There is none, or it is not for us.
@@ -78,11 +78,11 @@ fn address() -> Option<PathBuf> {
 }
 
 /// Looks for the daemon.
-pub fn connect() -> Found {
-    let Some(path) = address().filter(|path| path.exists()) else { return Found::None };
+pub fn connect() -> DaemonState {
+    let Some(path) = address().filter(|path| path.exists()) else { return DaemonState::None };
     match greet(&path) {
         Ok(found) => found,
-        Err(error) => Found::Unusable(format!("the daemon at {} is not responding: {error:#}", path.display())),
+        Err(error) => DaemonState::Unusable(format!("the daemon at {} is not responding: {error:#}", path.display())),
     }
 }
 
@@ -98,16 +98,16 @@ fn queue(path: &Path) -> anyhow::Result<Option<std::os::unix::net::UnixStream>> 
     }
 }
 
-fn busy(path: &Path, why: &str) -> Found {
+fn busy(path: &Path, why: &str) -> DaemonState {
     let cause = format!("the daemon at {} is busy: {why}", path.display());
     let remedy = format!("try again later (its log names the clients), or set {SOCKET_VARIABLE}= to run without it");
-    Found::Busy(Fault::new(Exit::Locked, cause, remedy))
+    DaemonState::Busy(Fault::new(Exit::Locked, cause, remedy))
 }
 
-fn greet(path: &Path) -> anyhow::Result<Found> {
+fn greet(path: &Path) -> anyhow::Result<DaemonState> {
     let stream = match queue(path) {
         Ok(Some(stream)) => stream,
-        Ok(None) => return Ok(Found::None),
+        Ok(None) => return Ok(DaemonState::None),
         Err(error) if error.downcast_ref() == Some(&Errno::EAGAIN) => {
             return Ok(busy(path, &format!("it has accepted no connection for {} s", QUEUE.as_secs())));
         }
@@ -120,7 +120,7 @@ fn greet(path: &Path) -> anyhow::Result<Found> {
         UnixStream::from_std(stream)?
     };
     if stream.peer_cred()?.uid() != 0 {
-        return Ok(Found::Unusable(format!("{} is not owned by root and is ignored", path.display())));
+        return Ok(DaemonState::Unusable(format!("{} is not owned by root and is ignored", path.display())));
     }
     let mut client = runtime
         .block_on(async {
@@ -131,16 +131,16 @@ fn greet(path: &Path) -> anyhow::Result<Found> {
         .map(|sender| Client { runtime, sender })?;
     let (status, body) = client.send(Method::GET, "daemon", Vec::new(), GREETING)?;
     if status == StatusCode::FORBIDDEN {
-        return Ok(Found::None); // what this user may do needs no daemon
+        return Ok(DaemonState::None); // what this user may do needs no daemon
     }
     if status == StatusCode::SERVICE_UNAVAILABLE {
         return Ok(busy(path, "it has too many connections"));
     }
     let daemon: Daemon = serde_json::from_slice(&body).context("it is not a ccctl daemon")?;
     if daemon.version != VERSION {
-        return Ok(Found::Unusable(format!("the daemon is ccctl {}, but this is {VERSION}", daemon.version)));
+        return Ok(DaemonState::Unusable(format!("the daemon is ccctl {}, but this is {VERSION}", daemon.version)));
     }
-    Ok(Found::Daemon(client))
+    Ok(DaemonState::Daemon(client))
 }
 
 impl Client {

@@ -37,7 +37,7 @@ fn keys() -> Keys {
     for column in trace::fixed_columns(true).unwrap().columns() {
         let shape = match column.values {
             Values::Text(_) => "string",
-            Values::Integer(_) | Values::Real(_) => "number",
+            Values::Integer(_) | Values::Float(_) => "number",
         };
         keys.note(&column.name, shape.to_owned());
     }
@@ -76,7 +76,7 @@ fn keys_of_sockets_are_columns() {
     for (key, shapes) in keys {
         let column = columns::SOCKET.iter().find(|column| column.name == key);
         let shape = match column.unwrap_or_else(|| panic!("{key} is not a column")).kind {
-            Kind::Integer | Kind::Real => "number",
+            Kind::Integer | Kind::Float => "number",
             Kind::Text => "string",
             Kind::Flag => "boolean",
         };

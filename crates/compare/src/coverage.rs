@@ -8,10 +8,10 @@ use anyhow::{ensure, Context as _, Result};
 use serde_json::Value;
 
 use crate::build;
+use crate::counterpart::Counterpart;
 use crate::file::Recording;
 use crate::native::Algorithm;
 use crate::replay::{self, Mode};
-use crate::twin::Twin;
 
 /// One way that a condition can go.
 #[derive(Debug, Clone)]
@@ -27,14 +27,14 @@ pub struct Branch {
 }
 
 /// All branches of the algorithm's file.
-pub fn branches(recording: &Recording, twin: &'static Twin, work: &Path) -> Result<Vec<Branch>> {
+pub fn branches(recording: &Recording, counterpart: &'static Counterpart, work: &Path) -> Result<Vec<Branch>> {
     let (library, raw, merged) =
-        (work.join("counted.so"), work.join(format!("{}.profraw", twin.name)), work.join("merged.profdata"));
-    let source = build::bpf_folder().join(format!("algorithms/{}.bpf.c", twin.name));
+        (work.join("counted.so"), work.join(format!("{}.profraw", counterpart.name)), work.join("merged.profdata"));
+    let source = build::bpf_folder().join(format!("algorithms/{}.bpf.c", counterpart.name));
     build::compile(&source, &build::bpf_folder().join("include"), &library, true)?;
     std::env::set_var("LLVM_PROFILE_FILE", &raw);
-    let algorithm = Algorithm::load(&library, twin.name, &replay::parameters(twin.name, &[])?)?;
-    replay::replay(recording, twin, &algorithm, &algorithm, Mode::Count)?;
+    let algorithm = Algorithm::load(&library, counterpart.name, &replay::parameters(counterpart.name, &[])?)?;
+    replay::replay(recording, counterpart, &algorithm, &algorithm, Mode::Count)?;
     algorithm.write_counters();
     drop(algorithm);
     run(Command::new("llvm-profdata").arg("merge").arg(&raw).arg("-o").arg(&merged))?;

@@ -8,23 +8,23 @@
 mod btf;
 mod build;
 mod column;
+mod counterpart;
+mod counterparts;
 mod coverage;
 mod file;
 mod flows;
 mod hooks;
 mod measures;
+mod mutants;
 mod native;
 mod page;
-mod planted;
 mod record;
 mod replay;
 mod report;
 mod side;
 mod traffic;
 mod trial;
-mod twin;
-mod twins;
-mod untaken;
+mod uncovered;
 mod verdict;
 mod watch;
 
@@ -35,14 +35,14 @@ use std::time::Duration;
 use anyhow::{ensure, Context as _, Result};
 use clap::Subcommand;
 
+use counterpart::Counterpart;
+use counterparts::COUNTERPARTS;
 use file::Recording;
 use native::Algorithm;
 use replay::Mode;
 use report::Finding;
 use side::Side;
 use traffic::{Step, Watched};
-use twin::Twin;
-use twins::TWINS;
 
 /// What `ccctl-lab modules` does.
 #[derive(Debug, Subcommand)]
@@ -164,11 +164,13 @@ pub fn run(command: Command) -> Result<()> {
 fn replay(options: &Replay) -> Result<()> {
     let work = std::env::temp_dir().join(format!("ccctl-compare-{}", std::process::id()));
     std::fs::create_dir_all(&work)?;
-    let findings: Result<Vec<Finding>> = TWINS
+    let findings: Result<Vec<Finding>> = COUNTERPARTS
         .into_iter()
-        .filter(|twin| options.algorithms.is_empty() || options.algorithms.iter().any(|name| name == twin.name))
-        .filter(|twin| options.recordings.join(format!("{}.calls", twin.name)).exists())
-        .map(|twin| find(twin, options, &work))
+        .filter(|counterpart| {
+            options.algorithms.is_empty() || options.algorithms.iter().any(|name| name == counterpart.name)
+        })
+        .filter(|counterpart| options.recordings.join(format!("{}.calls", counterpart.name)).exists())
+        .map(|counterpart| find(counterpart, options, &work))
         .collect();
     std::fs::remove_dir_all(&work)?;
     let findings = findings?;
@@ -176,13 +178,16 @@ fn replay(options: &Replay) -> Result<()> {
     if let Some(page) = &options.page {
         page::merge(page, CALLS_BEGIN, 1, &report::page(&findings))?;
     }
-    let wrong: Vec<&str> =
-        findings.iter().filter(|finding| finding.tally.mismatches > 0).map(|finding| finding.twin.name).collect();
+    let wrong: Vec<&str> = findings
+        .iter()
+        .filter(|finding| finding.tally.mismatches > 0)
+        .map(|finding| finding.counterpart.name)
+        .collect();
     ensure!(wrong.is_empty(), "calls differ that must not differ: {}", wrong.join(" "));
     let blind: Vec<&str> = findings
         .iter()
         .filter(|finding| misses_too_much(finding, options.short))
-        .map(|finding| finding.twin.name)
+        .map(|finding| finding.counterpart.name)
         .collect();
     ensure!(
         blind.is_empty(),
@@ -197,19 +202,21 @@ fn misses_too_much(finding: &Finding, short: bool) -> bool {
     escaped > if short { finding.planted.0.saturating_sub(1) } else { 0 }
 }
 
-fn find(twin: &'static Twin, options: &Replay, work: &Path) -> Result<Finding> {
-    let recording = read(twin, &options.recordings)?;
-    let library = work.join(format!("{}.so", twin.name));
+fn find(counterpart: &'static Counterpart, options: &Replay, work: &Path) -> Result<Finding> {
+    let recording = read(counterpart, &options.recordings)?;
+    let library = work.join(format!("{}.so", counterpart.name));
     let bpf = build::bpf_folder();
-    build::compile(&bpf.join(format!("algorithms/{}.bpf.c", twin.name)), &bpf.join("include"), &library, false)?;
-    let load = |more: &[(&str, &str)]| Algorithm::load(&library, twin.name, &replay::parameters(twin.name, more)?);
-    let tally = replay::replay(&recording, twin, &load(&[])?, &load(twin.other)?, Mode::All)?;
-    let branches = coverage::branches(&recording, twin, work)?;
-    let planted = planted::missed(&recording, twin, work)?;
-    let finding = Finding { twin, kernel: recording.header.kernel.clone(), tally, branches, planted };
+    build::compile(&bpf.join(format!("algorithms/{}.bpf.c", counterpart.name)), &bpf.join("include"), &library, false)?;
+    let load = |more: &[(&str, &str)]| {
+        Algorithm::load(&library, counterpart.name, &replay::parameters(counterpart.name, more)?)
+    };
+    let tally = replay::replay(&recording, counterpart, &load(&[])?, &load(counterpart.other)?, Mode::All)?;
+    let branches = coverage::branches(&recording, counterpart, work)?;
+    let planted = mutants::missed(&recording, counterpart, work)?;
+    let finding = Finding { counterpart, kernel: recording.header.kernel.clone(), tally, branches, planted };
     println!(
         "{:10} {:7} calls, {:7} equal, {:6} intended, {} mismatches, branches {} of {}, planted errors caught {} of {}",
-        twin.name,
+        counterpart.name,
         finding.tally.calls(),
         finding.tally.equal,
         finding.tally.intended.iter().sum::<u64>(),
@@ -229,9 +236,9 @@ fn find(twin: &'static Twin, options: &Replay, work: &Path) -> Result<Finding> {
 }
 
 /// All recordings of an algorithm as one.
-fn read(twin: &Twin, folder: &Path) -> Result<Recording> {
-    let mut recording = Recording::read(&folder.join(format!("{}.calls", twin.name)))?;
-    let more = folder.join(format!("{}.corners.calls", twin.name));
+fn read(counterpart: &Counterpart, folder: &Path) -> Result<Recording> {
+    let mut recording = Recording::read(&folder.join(format!("{}.calls", counterpart.name)))?;
+    let more = folder.join(format!("{}.corners.calls", counterpart.name));
     if more.exists() {
         recording.calls.extend(Recording::read(&more)?.calls);
     }
@@ -240,7 +247,8 @@ fn read(twin: &Twin, folder: &Path) -> Result<Recording> {
 
 fn side(options: &SideBySide) -> Result<()> {
     let wanted = |name: &str| options.algorithms.is_empty() || options.algorithms.iter().any(|wanted| wanted == name);
-    let names: Vec<&'static str> = TWINS.into_iter().map(|twin| twin.name).filter(|name| wanted(name)).collect();
+    let names: Vec<&'static str> =
+        COUNTERPARTS.into_iter().map(|counterpart| counterpart.name).filter(|name| wanted(name)).collect();
     let side = Side::read(&names, &options.series)?;
     if let Some(page) = &options.page {
         page::put(page, SIDE_BEGIN, &side.page(&page.with_extension(""))?)?;

@@ -12,14 +12,14 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result};
 use ccctl_catalog::{Layout, ParameterSet, Profile};
 
+use crate::counterpart::{Counterpart, Kind};
 use crate::file::{Header, Recording};
 use crate::hooks::HOOK_NAMES;
 use crate::native::{self, call, Algorithm};
 use crate::trial::{Module, Ours, Outcome, Trial};
-use crate::twin::{Kind, Twin};
 
 struct Player<'a> {
-    twin: &'static Twin,
+    counterpart: &'static Counterpart,
     algorithm: &'a Algorithm,
     other: &'a Algorithm,
 }
@@ -30,11 +30,11 @@ impl Player<'_> {
         let sk = &ours.tp.inet_conn.sk;
         Outcome {
             cwnd: ours.tp.snd_cwnd,
-            credit: if self.twin.own_credit { 0 } else { ours.tp.snd_cwnd_cnt },
+            credit: if self.counterpart.own_credit { 0 } else { ours.tp.snd_cwnd_cnt },
             ssthresh: ours.tp.snd_ssthresh,
             returned: if returns { returned } else { 0 },
             pacing: (sk.sk_pacing_rate, sk.sk_pacing_status, ours.tp.app_limited),
-            state: self.twin.fields(hook).iter().map(|name| ours.get(name)).collect(),
+            state: self.counterpart.fields(hook).iter().map(|name| ours.get(name)).collect(),
         }
     }
 
@@ -42,11 +42,11 @@ impl Player<'_> {
         let before = Module { header, socket: &call.before, call };
         let after = Module { header, socket: &call.after, call };
         let mut ours = Ours::new(&call.before, layout);
-        (self.twin.map)(&before, &mut ours);
+        (self.counterpart.map)(&before, &mut ours);
         let mut theirs = Ours::new(&call.after, layout);
-        (self.twin.map)(&after, &mut theirs);
+        (self.counterpart.map)(&after, &mut theirs);
         // What the hook does not write may have changed in a nested one; both sides have it from the recording.
-        let hook = self.twin.answering(call.hook);
+        let hook = self.counterpart.answering(call.hook);
         let expected = self.outcome(&theirs, call.returned, hook);
         let mut trial = Trial {
             before,
@@ -56,11 +56,11 @@ impl Player<'_> {
             ours,
             got: expected.clone(),
             expected,
-            fields: self.twin.fields(hook),
+            fields: self.counterpart.fields(hook),
             algorithm: self.algorithm,
             other: self.other,
         };
-        if let Some(feed) = self.twin.feed {
+        if let Some(feed) = self.counterpart.feed {
             feed(&mut trial);
         }
         self.play(&mut trial);
@@ -97,7 +97,7 @@ pub struct Tally {
     pub examples: Vec<String>,
     /// Connections.
     pub connections: u64,
-    /// Calls that were not compared: of hooks that ours does not have, before `init`, or left out by the twin.
+    /// Calls that were not compared: of hooks that ours does not have, before `init`, or left out by the counterpart.
     pub without_answer: u64,
 }
 
@@ -122,14 +122,14 @@ pub enum Mode {
 /// Replays the calls.
 pub fn replay(
     recording: &Recording,
-    twin: &'static Twin,
+    counterpart: &'static Counterpart,
     algorithm: &Algorithm,
     other: &Algorithm,
     mode: Mode,
 ) -> Result<Tally> {
-    let layout = ccctl_catalog::algorithm(twin.name).context("both builds are made of the same files")?.layout();
-    let player = Player { twin, algorithm, other };
-    let mut tally = Tally { intended: vec![0; twin.rules.len()], ..Tally::default() };
+    let layout = ccctl_catalog::algorithm(counterpart.name).context("both builds are made of the same files")?.layout();
+    let player = Player { counterpart, algorithm, other };
+    let mut tally = Tally { intended: vec![0; counterpart.rules.len()], ..Tally::default() };
     let early = before_init(&recording.calls);
     for (number, call) in recording.calls.iter().enumerate() {
         let hook = HOOK_NAMES[call.hook as usize];
@@ -137,7 +137,7 @@ pub fn replay(
             tally.connections += 1;
         }
         *tally.by_hook.entry(hook).or_default() += 1;
-        if early[number] || (twin.skip)(call) || !algorithm.has(twin.answering(call.hook)) {
+        if early[number] || (counterpart.skip)(call) || !algorithm.has(counterpart.answering(call.hook)) {
             tally.without_answer += 1;
             continue;
         }
@@ -186,7 +186,7 @@ fn before_init(calls: &[call]) -> Vec<bool> {
 }
 
 fn judge(player: &Player<'_>, trial: &mut Trial<'_>) -> Verdict {
-    if player.twin.law.is_some_and(|law| !law(trial)) {
+    if player.counterpart.law.is_some_and(|law| !law(trial)) {
         return Verdict::Mismatch;
     }
     if trial.got == trial.expected {
@@ -196,7 +196,7 @@ fn judge(player: &Player<'_>, trial: &mut Trial<'_>) -> Verdict {
     // Each one by itself, then one after the other.
     for cumulative in [false, true] {
         (trial.ours, trial.call) = fresh.clone();
-        for (index, rule) in player.twin.rules.iter().enumerate() {
+        for (index, rule) in player.counterpart.rules.iter().enumerate() {
             if !cumulative {
                 (trial.ours, trial.call) = fresh.clone();
             }
@@ -256,7 +256,7 @@ fn describe(number: usize, trial: &Trial<'_>) -> String {
 
 /// The values of a profile's parameters, and of others on top of it.
 pub fn parameters(algorithm: &str, more: &[(&str, &str)]) -> Result<Vec<u32>> {
-    let layout = ccctl_catalog::algorithm(algorithm).context("the twin is one of ours")?.layout();
+    let layout = ccctl_catalog::algorithm(algorithm).context("the counterpart is one of ours")?.layout();
     let mut set = ParameterSet::defaults(algorithm, &layout.parameters);
     let profile = Profile::named("linux")?;
     if profile.algorithms().any(|name| name == algorithm) {

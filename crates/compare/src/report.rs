@@ -3,16 +3,16 @@
 
 use std::fmt::Write as _;
 
+use crate::counterpart::{Counterpart, Rule, NO_PARAMETER};
 use crate::coverage::Branch;
-use crate::planted::Planted;
+use crate::mutants::Mutant;
 use crate::replay::Tally;
-use crate::twin::{Rule, Twin, NO_PARAMETER};
-use crate::untaken;
+use crate::uncovered;
 
 /// What was found for one algorithm.
 pub struct Finding {
     /// Algorithm.
-    pub twin: &'static Twin,
+    pub counterpart: &'static Counterpart,
     /// Kernel of the recording.
     pub kernel: String,
     /// Replay.
@@ -20,7 +20,7 @@ pub struct Finding {
     /// Branches of the C file.
     pub branches: Vec<Branch>,
     /// Errors planted, and those of them not caught.
-    pub planted: (usize, Vec<&'static Planted>),
+    pub planted: (usize, Vec<&'static Mutant>),
 }
 
 impl Finding {
@@ -35,8 +35,8 @@ impl Finding {
         }
     }
 
-    /// Planted errors that had to be caught and were not.
-    pub fn escaped(&self) -> impl Iterator<Item = &'static Planted> + '_ {
+    /// Mutant errors that had to be caught and were not.
+    pub fn escaped(&self) -> impl Iterator<Item = &'static Mutant> + '_ {
         self.planted.1.iter().copied().filter(|error| error.unreachable.is_empty())
     }
 
@@ -57,7 +57,7 @@ pub fn page(findings: &[Finding]) -> String {
         let _ = writeln!(
             text,
             "| {} | {} | {} | {} | {} | {} | {} | {} of {} | {} of {planted} | {} |",
-            finding.twin.name,
+            finding.counterpart.name,
             finding.kernel.split(['+', '-']).next().unwrap_or_default(),
             if tally.connections > 0 { tally.connections.to_string() } else { String::new() }, // without init, not known
             tally.calls(),
@@ -77,8 +77,8 @@ pub fn page(findings: &[Finding]) -> String {
 }
 
 fn section(text: &mut String, finding: &Finding) {
-    let twin = finding.twin;
-    let _ = writeln!(text, "\n### {}\n", twin.name);
+    let counterpart = finding.counterpart;
+    let _ = writeln!(text, "\n### {}\n", counterpart.name);
     let hooks: Vec<String> = finding.tally.by_hook.iter().map(|(hook, count)| format!("`{hook}` {count}")).collect();
     let _ = writeln!(
         text,
@@ -86,22 +86,22 @@ fn section(text: &mut String, finding: &Finding) {
         hooks.join(", "),
         finding.tally.without_answer
     );
-    if !twin.rules.is_empty() {
+    if !counterpart.rules.is_empty() {
         text.push_str("| the module | calls | why ours does not | parameter |\n| --- | --- | --- | --- |\n");
-        for (rule, count) in twin.rules.iter().zip(&finding.tally.intended) {
+        for (rule, count) in counterpart.rules.iter().zip(&finding.tally.intended) {
             let parameter = parameter(rule);
             let _ = writeln!(text, "| {} | {count} | {} | {parameter} |", rule.module, rule.reason);
         }
         text.push('\n');
     }
-    for note in twin.notes {
+    for note in counterpart.notes {
         let _ = writeln!(text, "- {note}");
     }
     branches(text, finding);
     for error in &finding.planted.1 {
         let (wrong, right) = (one_line(error.wrong), one_line(error.right));
         let reason = if error.unreachable.is_empty() { "not meant so" } else { error.unreachable };
-        let _ = writeln!(text, "- Planted and not caught: `{wrong}` for `{right}`: {reason}.");
+        let _ = writeln!(text, "- Mutant and not caught: `{wrong}` for `{right}`: {reason}.");
     }
     for example in &finding.tally.examples {
         let _ = writeln!(text, "\n```text\n{example}\n```");
@@ -122,7 +122,7 @@ fn branches(text: &mut String, finding: &Finding) {
     counts.sort_by_key(|branch| (branch.line, !branch.held));
     let missing: Vec<&&Branch> = counts.iter().filter(|branch| branch.count == 0).collect();
     for branch in &missing {
-        let reason = untaken::reason(finding.twin.name, &branch.text);
+        let reason = uncovered::reason(finding.counterpart.name, &branch.text);
         let _ =
             writeln!(text, "- Not taken: line {}, {}: `{}`: {reason}.", branch.line, word(branch.held), branch.text);
     }

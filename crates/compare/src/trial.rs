@@ -112,7 +112,7 @@ pub struct Outcome {
     pub returned: u32,
     /// Rate, whether there is one, and the application's mark.
     pub pacing: (u64, u32, u32),
-    /// Compared fields of our state, in the twin's order.
+    /// Compared fields of our state, in the counterpart's order.
     pub state: Vec<i128>,
 }
 

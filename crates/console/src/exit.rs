@@ -25,7 +25,7 @@ pub enum Exit {
     /// The verifier refused the program.
     Program = 5,
     /// Some of it could not be done.
-    Partly = 6,
+    Partial = 6,
     /// Another ccctl holds the lock.
     Locked = 7,
     /// Of the process that looks at object files: it has not looked.
@@ -41,7 +41,7 @@ impl From<Exit> for ExitCode {
 impl Exit {
     /// The code of this number.
     fn numbered(code: u8) -> Self {
-        let all = [Self::Done, Self::Usage, Self::Refused, Self::Host, Self::Program, Self::Partly, Self::Locked];
+        let all = [Self::Done, Self::Usage, Self::Refused, Self::Host, Self::Program, Self::Partial, Self::Locked];
         all.into_iter().find(|exit| *exit as u8 == code).unwrap_or(Self::Unexpected)
     }
 }

@@ -48,7 +48,7 @@ fn of_loader(error: &Error) -> Exit {
         Error::Host { .. } | Error::Unwritable { since: Some(_), .. } => Exit::Host,
         Error::Refused { .. } | Error::MissingHook { .. } | Error::Unwritable { since: None, .. } => Exit::Program,
         Error::Locked { .. } => Exit::Locked,
-        Error::Partly { .. } => Exit::Partly,
+        Error::Partly { .. } => Exit::Partial,
         Error::Kernel { answer, .. } if is_wrong_path(answer.kind()) => Exit::Usage,
         Error::Kernel { .. } => Exit::Unexpected,
     }

@@ -11,7 +11,7 @@ use std::num::NonZeroUsize;
 use std::ptr;
 use std::sync::LazyLock;
 
-use ccctl_telemetry::wire::arrival_counts;
+use ccctl_telemetry::bindings::arrival_counts;
 use nix::libc::MAP_32BIT;
 use nix::sys::mman::{mmap_anonymous, mprotect, MapFlags, ProtFlags};
 

@@ -163,7 +163,7 @@ fn table() -> Table {
         table.add(Column { name: name.to_owned(), unit: unit.to_owned(), values }).expect("columns of one length");
     };
     let words = ["interval", "timeout", "closed"].map(|word| Some(word.to_owned()));
-    add("time_s", "s", Values::Real(vec![Some(0.0), Some(0.25), Some(f64::INFINITY)]));
+    add("time_s", "s", Values::Float(vec![Some(0.0), Some(0.25), Some(f64::INFINITY)]));
     add("event", "", Values::Text(words.to_vec()));
     add("cookie", "", Values::Integer(vec![Some(7), Some(7), None]));
     add("cwnd_pkts", "packets", Values::Integer(vec![Some(10), Some(i64::MAX), Some(1)]));

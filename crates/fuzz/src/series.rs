@@ -55,7 +55,7 @@ fn is_same(one: &Table, other: &Table) -> bool {
 fn is_same_values(one: &Values, other: &Values) -> bool {
     let canonical = |value: &f64| if value.is_nan() { f64::NAN.to_bits() } else { value.to_bits() };
     match (one, other) {
-        (Values::Real(one), Values::Real(other)) => {
+        (Values::Float(one), Values::Float(other)) => {
             one.len() == other.len()
                 && one
                     .iter()

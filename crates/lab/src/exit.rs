@@ -13,7 +13,7 @@ pub fn of_library(error: &anyhow::Error) -> Ending {
         let exit = match error {
             Error::Host { .. } => Exit::Host,
             Error::Locked { .. } => Exit::Locked,
-            Error::Partly { .. } => Exit::Partly,
+            Error::Partly { .. } => Exit::Partial,
             _ => Exit::Unexpected,
         };
         return Ending { exit, remedy: error.remedy() };

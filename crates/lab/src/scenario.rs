@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::experiment::{
-    self, file, label, meaning, memory, setup, Axis, Document, Place, Point, Position, Region, ScenarioError, Sweep,
+    self, file, label, memory, resolve, setup, Axis, Document, Place, Point, Position, Region, ScenarioError, Sweep,
     SCENARIO_BYTES_MAX,
 };
 use crate::measures::Reference;
@@ -157,7 +157,7 @@ fn of_document(document: &Document<'_>, folder: &Path) -> Result<Scenario, Scena
             error
         };
         let file = sweep.document_at(document, &position)?.file().map_err(at)?;
-        let setup = meaning::setup(&meaning::Context { place, folder }, &file).map_err(at)?;
+        let setup = resolve::setup(&resolve::Context { place, folder }, &file).map_err(at)?;
         bytes += setup.bytes();
         if bytes > memory::SWEEP_BYTES_MAX {
             let most = memory::SWEEP_BYTES_MAX >> 20;

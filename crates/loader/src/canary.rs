@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Giving a share of an instance's new connections to another one, the candidate, for a time. A [`Mark`] comes first and goes
+//! Giving a share of an instance's new connections to another one, the candidate, for a time. A [`OwnerRecord`] comes first and goes
 //! last, and a lock that the process holds tells whether somebody still watches: what a killed one has left is taken back by
 //! whoever changes something next.
 
@@ -11,8 +11,8 @@ use crate::instance::Instance;
 use crate::kernel::{available_algorithms, check_name};
 use crate::load::{load, LoadRequest};
 use crate::lock::Lock;
-use crate::marks::{self, Mark, Memo};
 use crate::migrate::{migrate, Migration};
+use crate::owner_records::{self, OwnerRecord, RecordText};
 use crate::retire::retire;
 use crate::rules::{self, join_choices, split_choices, Choice, RuleTable};
 use crate::sockets::SocketFilter;
@@ -43,11 +43,11 @@ impl Canary {
         Self { name: name.to_owned(), candidate: format!("{short}_cy"), share_pct }
     }
 
-    fn memo(&self) -> Memo {
-        Memo(format!("{} {}", self.candidate, self.share_pct))
+    fn memo(&self) -> RecordText {
+        RecordText(format!("{} {}", self.candidate, self.share_pct))
     }
 
-    fn of_memo(name: &str, memo: &Memo) -> Option<Self> {
+    fn of_memo(name: &str, memo: &RecordText) -> Option<Self> {
         let (candidate, share_pct) = memo.0.split_once(' ')?;
         Some(Self { name: name.to_owned(), candidate: candidate.to_owned(), share_pct: share_pct.parse().ok()? })
     }
@@ -90,11 +90,11 @@ impl Watch {
 
 /// Those that there are, watched or not.
 pub fn all() -> Result<Vec<Canary>> {
-    let of_mark = |(mark, memo): (&Mark, &Memo)| match mark {
-        Mark::Canary(name) => Canary::of_memo(name, memo),
+    let of_mark = |(mark, memo): (&OwnerRecord, &RecordText)| match mark {
+        OwnerRecord::Canary(name) => Canary::of_memo(name, memo),
         _ => None,
     };
-    Ok(marks::all()?.iter().filter_map(of_mark).collect())
+    Ok(owner_records::all()?.iter().filter_map(of_mark).collect())
 }
 
 /// Those that nobody watches any more.
@@ -118,7 +118,7 @@ pub fn begin(lock: &Lock, _watch: &Watch, canary: &Canary, request: &LoadRequest
         let (name, by) = (canary.candidate.clone(), "an algorithm that the kernel has".to_owned());
         return Err(Error::Taken { name: name.clone(), by, hint: format!("ccctl unload {name}") });
     }
-    marks::set(lock, &Mark::Canary(canary.name.clone()), &canary.memo())?;
+    owner_records::set(lock, &OwnerRecord::Canary(canary.name.clone()), &canary.memo())?;
     let begun = load(lock, request).and_then(|_| rules::put_all(lock, &table));
     if let Err(error) = begun {
         end(lock, canary)?;
@@ -173,7 +173,7 @@ pub fn end(lock: &Lock, canary: &Canary) -> Result<Migration> {
     if Instance::names()?.contains(&canary.candidate) {
         unload(lock, candidate, &UnloadOptions { migrate_to: None, force: true })?;
     }
-    marks::remove(lock, &Mark::Canary(canary.name.clone()))?;
+    owner_records::remove(lock, &OwnerRecord::Canary(canary.name.clone()))?;
     Ok(moved)
 }
 
@@ -186,6 +186,6 @@ mod tests {
         let canary = Canary::of("fifteen_letters", 5);
         assert_eq!(canary.candidate, "fifteen_lett_cy");
         assert_eq!(Canary::of_memo("fifteen_letters", &canary.memo()), Some(canary));
-        assert_eq!(Canary::of_memo("web", &Memo("web_cy".to_owned())), None);
+        assert_eq!(Canary::of_memo("web", &RecordText("web_cy".to_owned())), None);
     }
 }

@@ -16,8 +16,8 @@ use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::kernel::{available_algorithms, current_default, require_available, set_default};
 use crate::lock::Lock;
-use crate::marks::{self, Mark};
 use crate::netns::{Namespace, NamespaceScan};
+use crate::owner_records::{self, OwnerRecord};
 
 const MOST_NAMESPACES: u32 = 4096;
 /// A namespace's cookie.
@@ -136,7 +136,7 @@ fn restore(lock: &Lock, namespace: &Namespace, instance: &str) -> Result<Option<
     };
     namespace.run(|| set_default(&name))?;
     forget(namespace)?;
-    marks::remove(lock, &Mark::default_of(namespace)?)?;
+    owner_records::remove(lock, &OwnerRecord::default_of(namespace)?)?;
     Ok(Some(name))
 }
 

@@ -12,7 +12,7 @@ use crate::bpffs;
 use crate::check::{Check, Status};
 use crate::kernel_ops::KernelOps;
 use crate::rules;
-use crate::writes::{may_write_pacing, writable_since};
+use crate::writable_fields::{may_write_pacing, writable_since};
 
 /// Looks at everything that ccctl needs.
 #[must_use]

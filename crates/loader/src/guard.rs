@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Disabling an instance without unloading it: its connections, its rules and the defaults that name it go to a fallback,
-//! and a [`Mark`] records that until the instance is enabled again.
+//! and a [`OwnerRecord`] records that until the instance is enabled again.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -8,9 +8,9 @@ use crate::default;
 use crate::error::{Error, Result};
 use crate::kernel::{available_algorithms, current_default, require_available};
 use crate::lock::Lock;
-use crate::marks::{self, Mark, Memo};
 use crate::migrate::{migrate, Migration};
 use crate::netns::NamespaceScan;
+use crate::owner_records::{self, OwnerRecord, RecordText};
 use crate::rules;
 use crate::sockets::SocketFilter;
 
@@ -39,12 +39,12 @@ pub struct Diverted {
 }
 
 impl Trip {
-    fn memo(&self) -> Memo {
+    fn memo(&self) -> RecordText {
         let since_s = self.since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        Memo(format!("{} {since_s} {}", self.fallback, self.why))
+        RecordText(format!("{} {since_s} {}", self.fallback, self.why))
     }
 
-    fn of_memo(name: &str, memo: &Memo) -> Self {
+    fn of_memo(name: &str, memo: &RecordText) -> Self {
         let mut words = memo.0.splitn(3, ' ');
         let mut next = || words.next().unwrap_or_default().to_owned();
         let (fallback, since_s, why) = (next(), next(), next());
@@ -55,9 +55,9 @@ impl Trip {
 
 /// The disabled instances, by name.
 pub fn trips() -> Result<Vec<Trip>> {
-    let marks = marks::all()?;
-    let of_mark = |(mark, memo): (&Mark, &Memo)| match mark {
-        Mark::Tripped(name) => Some(Trip::of_memo(name, memo)),
+    let marks = owner_records::all()?;
+    let of_mark = |(mark, memo): (&OwnerRecord, &RecordText)| match mark {
+        OwnerRecord::Tripped(name) => Some(Trip::of_memo(name, memo)),
         _ => None,
     };
     Ok(marks.iter().filter_map(of_mark).collect())
@@ -66,7 +66,7 @@ pub fn trips() -> Result<Vec<Trip>> {
 /// Records that an instance is disabled. Comes before [`divert`], so that the next poll repairs what a kill in between left.
 pub fn set(lock: &Lock, trip: &Trip) -> Result<()> {
     require_available(&trip.fallback)?;
-    marks::set(lock, &Mark::Tripped(trip.name.clone()), &trip.memo())
+    owner_records::set(lock, &OwnerRecord::Tripped(trip.name.clone()), &trip.memo())
 }
 
 /// Moves what uses the instance: rules and defaults first, so that nothing new comes after its connections have gone.
@@ -75,13 +75,13 @@ pub fn divert(lock: &Lock, trip: &Trip) -> Result<Diverted> {
     let (from, to) = (trip.name.as_str(), trip.fallback.as_str());
     require_available(to)?;
     let mut diverted = Diverted { rules: rules::rename(lock, from, to)?, ..Diverted::default() };
-    let known = marks::all()?;
+    let known = owner_records::all()?;
     let failed = NamespaceScan::all()?.each(|namespace| {
         if namespace.run(current_default)? != from {
             return Ok(());
         }
-        if !known.contains_key(&Mark::default_of(namespace)?) {
-            marks::set(lock, &Mark::Diverted(namespace.cookie()?), &Memo(from.to_owned()))?;
+        if !known.contains_key(&OwnerRecord::default_of(namespace)?) {
+            owner_records::set(lock, &OwnerRecord::Diverted(namespace.cookie()?), &RecordText(from.to_owned()))?;
         }
         diverted.defaults += usize::from(default::replace(lock, namespace, from, to)?);
         Ok(())
@@ -97,22 +97,22 @@ pub fn divert(lock: &Lock, trip: &Trip) -> Result<Diverted> {
 /// connections stay where they are. True where it was disabled. An error in one network namespace does not keep it from
 /// the others ([`Error::Partly`]).
 pub fn rearm(lock: &Lock, name: &str) -> Result<bool> {
-    let marks = marks::all()?;
-    let tripped = Mark::Tripped(name.to_owned());
+    let marks = owner_records::all()?;
+    let tripped = OwnerRecord::Tripped(name.to_owned());
     let Some(memo) = marks.get(&tripped) else { return Ok(false) };
     let fallback = Trip::of_memo(name, memo).fallback;
     let is_there = available_algorithms()?.iter().any(|known| known == name);
     let causes = NamespaceScan::all()?.each(|namespace| {
-        let diverted = Mark::Diverted(namespace.cookie()?);
-        if marks.get(&diverted) != Some(&Memo(name.to_owned())) {
+        let diverted = OwnerRecord::Diverted(namespace.cookie()?);
+        if marks.get(&diverted) != Some(&RecordText(name.to_owned())) {
             return Ok(());
         }
         if is_there {
             default::replace(lock, namespace, &fallback, name)?;
         }
-        marks::remove(lock, &diverted)
+        owner_records::remove(lock, &diverted)
     });
-    marks::remove(lock, &tripped)?;
+    owner_records::remove(lock, &tripped)?;
     if causes.is_empty() {
         Ok(true)
     } else {
@@ -133,7 +133,7 @@ mod tests {
             why: "60 of 80 active connections are stalled".to_owned(),
         };
         assert_eq!(Trip::of_memo("web", &trip.memo()), trip);
-        let cut = Trip::of_memo("web", &Memo(trip.memo().0[..16].to_owned()));
+        let cut = Trip::of_memo("web", &RecordText(trip.memo().0[..16].to_owned()));
         assert_eq!((cut.fallback, cut.since), (trip.fallback, UNIX_EPOCH));
     }
 }

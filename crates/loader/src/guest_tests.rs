@@ -22,7 +22,7 @@ use crate::object::{fit_object, load_object, LoadedObject, Program};
 use crate::recover::recover;
 use crate::sockets::SocketFilter;
 use crate::unload::{unload, UnloadOptions};
-use crate::writes::{may_write, offset_of};
+use crate::writable_fields::{may_write, offset_of};
 use crate::{bpffs, sys};
 
 const BPF_LOG_STATS: u32 = 4; // include/linux/bpf_verifier.h

@@ -21,7 +21,7 @@ use crate::params::{publish, PARAMS_MAP};
 use crate::refusal::{missing_hook, unloaded, unopened, Refusal};
 use crate::sys;
 use crate::verifier_log::write_log;
-use crate::writes::{unwritable_field, writable_since};
+use crate::writable_fields::{unwritable_field, writable_since};
 
 /// Read-only data of objects whose `cong_control` asks how many arguments it has.
 const KERNEL_MAP: &str = ".rodata.kernel";

@@ -14,9 +14,9 @@ use crate::error::{Error, Result};
 use crate::instance::{Anchor, Instance};
 use crate::kernel::{available_algorithms, require_available};
 use crate::lock::Lock;
-use crate::marks::{self, Mark};
 use crate::migrate::{migrate, Migration};
 use crate::netns::NamespaceScan;
+use crate::owner_records::{self, OwnerRecord};
 use crate::sockets::{count, SocketFilter};
 use crate::{guard, rules, sys};
 
@@ -97,7 +97,7 @@ pub fn unload(lock: &Lock, names: &[String], options: &UnloadOptions) -> Result<
             other => drop(other?),
         }
         result.restore_defaults(lock, &scan, &instance.name);
-        marks::remove(lock, &Mark::Instance(instance.name.clone()))?;
+        owner_records::remove(lock, &OwnerRecord::Instance(instance.name.clone()))?;
         remove(instance, &mut result.unloaded)?;
     }
     if bpffs::instance_names()?.is_empty() {

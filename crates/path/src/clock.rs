@@ -18,21 +18,21 @@ const WORK_NS: u64 = 500_000;
 pub(super) struct Clock {
     looked_ns: Option<u64>, // on the wall
     still_ns: u64,
-    shown: Standstill,
+    shown: ClockPause,
 }
 
 /// How long a path's clock has stood still, for those outside of the router.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Standstill(Arc<AtomicU64>);
+pub(super) struct ClockPause(Arc<AtomicU64>);
 
-impl Standstill {
+impl ClockPause {
     pub(super) fn duration(&self) -> Duration {
         Duration::from_nanos(self.0.load(Ordering::Relaxed))
     }
 }
 
 impl Clock {
-    pub(super) fn new(shown: Standstill) -> Self {
+    pub(super) fn new(shown: ClockPause) -> Self {
         Self { shown, ..Self::default() }
     }
 
@@ -75,7 +75,7 @@ mod tests {
     /// 20 ms between two looks, of which half a millisecond may have been work.
     #[test]
     fn it_stands_still_during_a_stall() {
-        let shown = Standstill::default();
+        let shown = ClockPause::default();
         let mut clock = Clock::new(shown.clone());
         assert_eq!(clock.at(MS), MS);
         assert_eq!(clock.at(21 * MS), MS + WORK_NS);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The whole path: namespaces, devices, router, canary.
+//! The whole path: namespaces, devices, router, latency_probe.
 
 use std::time::{Duration, Instant};
 
-use super::canary::Canary;
 use super::devices;
-use super::ends::Ends;
+use super::endpoints::Endpoints;
+use super::latency_probe::LatencyProbe;
+use super::nice::Nice;
 use super::plan::{sender_v4, sender_v6, RECEIVER_V4, RECEIVER_V6};
-use super::precedence::Precedence;
 use super::report::PathReport;
 use super::router::{Router, Shared};
 use super::routers::RunningRouter;
 use super::spec::PathSpec;
-use super::wire::TunWire;
+use super::tun::TunWire;
 use ccctl_testbed::{ip, CpuTime, Namespace, TestbedError};
 
 const DEVICE: &str = "tun0";
@@ -28,40 +28,40 @@ const LEAST_V6_BYTES: u32 = 1280;
 /// A path at work. Dropped without [`Path::stop`], it is taken down without a report.
 #[derive(Debug)]
 pub struct Path {
-    ends: Ends,
+    ends: Endpoints,
     spec: PathSpec,
     cpu: CpuTime,
     origin: Instant,
     shared: Shared,
     router: Option<RunningRouter>,
-    canary: Option<Canary>,
-    _precedence: Precedence,
+    latency_probe: Option<LatencyProbe>,
+    _nice: Nice,
 }
 
 impl Path {
     /// Makes the namespaces and starts the router.
     pub fn start(spec: &PathSpec) -> Result<Self, TestbedError> {
         spec.check()?;
-        let ends = Ends::new(spec.senders.len())?;
+        let ends = Endpoints::new(spec.senders.len())?;
         let mut wires = Vec::new();
         for (number, sender) in ends.senders().iter().enumerate() {
             let addresses = [format!("{}/32", sender_v4(number)), format!("{}/128", sender_v6(number))];
             wires.push(connect(sender, &addresses, spec)?);
         }
         wires.push(connect(ends.receiver(), &[format!("{RECEIVER_V4}/32"), format!("{RECEIVER_V6}/128")], spec)?);
-        let precedence = Precedence::take()?;
+        let nice = Nice::take()?;
         let origin = Instant::now();
         let shared = Shared::default();
-        let router = Some(RunningRouter::start(Router::new(spec, wires, origin, shared.clone()), ends.placement())?);
+        let router = Some(RunningRouter::start(Router::new(spec, wires, origin, shared.clone()), ends.affinity())?);
         let cpu = CpuTime::now()?;
-        let canary = Some(Canary::start(spec, ends.senders(), ends.placement())?);
+        let latency_probe = Some(LatencyProbe::start(spec, ends.senders(), ends.affinity())?);
         let spec = spec.clone();
-        Ok(Self { ends, spec, cpu, origin, shared, router, canary, _precedence: precedence })
+        Ok(Self { ends, spec, cpu, origin, shared, router, latency_probe, _nice: nice })
     }
 
     /// Its senders and its receiver.
     #[must_use]
-    pub fn ends(&self) -> &Ends {
+    pub fn endpoints(&self) -> &Endpoints {
         &self.ends
     }
 
@@ -79,28 +79,28 @@ impl Path {
 
     /// From now on every second data packet to the receiver is lost, until `count` are: so many holes for SACK to tell of.
     /// They come before the queue, and are counted apart ([`RouterReport::holes_pkts`](crate::RouterReport::holes_pkts)).
-    pub fn make_holes(&self, count: u32) {
-        self.shared.holes.ask(count);
+    pub fn force_drops(&self, count: u32) {
+        self.shared.forced_drops.ask(count);
     }
 
-    /// Ends the run.
+    /// Endpoints the run.
     pub fn stop(mut self) -> Result<PathReport, TestbedError> {
-        let canary = self.canary.take().map(Canary::stop);
+        let latency_probe = self.latency_probe.take().map(LatencyProbe::stop);
         let stolen = CpuTime::now()?.since(self.cpu).stolen;
         let devices = self.ends.all().map(|end| devices::counters(end, DEVICE)).collect::<Result<Vec<_>, _>>()?;
         let gone = |what: &str| TestbedError::Unexpected(format!("the {what} is gone"));
         let router = self.router.take().ok_or_else(|| gone("router"))?.stop()?;
-        let canary = canary.ok_or_else(|| gone("canary"))?;
-        Ok(PathReport { router, canary, devices, stolen, bounds: self.spec.bounds })
+        let latency_probe = latency_probe.ok_or_else(|| gone("latency_probe"))?;
+        Ok(PathReport { router, latency_probe, devices, stolen, bounds: self.spec.bounds })
     }
 
     /// The path's time since it was made: that on the wall, less the time for which the router was kept from its work.
     #[must_use]
     pub fn now(&self) -> Duration {
-        self.origin.elapsed().saturating_sub(self.shared.standstill.duration())
+        self.origin.elapsed().saturating_sub(self.shared.clock_pause.duration())
     }
 
-    /// Ends the run; the times of its series are counted from `before`, a time of the path, and what was before is left out.
+    /// Endpoints the run; the times of its series are counted from `before`, a time of the path, and what was before is left out.
     pub fn stop_counted_from(self, before: Duration) -> Result<PathReport, TestbedError> {
         let mut report = self.stop()?;
         report.router.series.retain(|sample| sample.time >= before);
@@ -111,8 +111,8 @@ impl Path {
 
 impl Drop for Path {
     fn drop(&mut self) {
-        if let Some(canary) = self.canary.take() {
-            canary.stop();
+        if let Some(latency_probe) = self.latency_probe.take() {
+            latency_probe.stop();
         }
         if let Some(Err(error)) = self.router.take().map(RunningRouter::stop) {
             eprintln!("testbed: {error}");

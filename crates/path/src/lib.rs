@@ -7,35 +7,35 @@
 //! arrival. What cannot be exact, the moments at which packets are taken in and handed over, is measured during each run, in
 //! the router and by echoes through the whole path; [`PathReport::faults`] says what speaks against a run.
 
-mod canary;
+mod affinity;
 mod clock;
 mod devices;
 mod direction;
 mod emulator;
-mod ends;
+mod endpoints;
 mod flow;
-mod holes;
+mod forced_drops;
+mod latency_probe;
 mod lateness;
 mod netem;
-mod placement;
+mod nice;
 mod plan;
-mod precedence;
 mod rate;
 mod report;
 mod router;
 mod routers;
 mod spec;
-mod wire;
+mod tun;
 
-pub use canary::CanaryReport;
+pub use affinity::Affinity;
 pub use devices::DeviceCounters;
 pub use direction::{Counters, DirectionReport, DirectionSample};
 pub use emulator::Path;
-pub use ends::Ends;
+pub use endpoints::Endpoints;
 pub use flow::FlowKey;
+pub use latency_probe::ProbeReport;
 pub use lateness::LatenessReport;
 pub use netem::NetemPath;
-pub use placement::Placement;
 pub use plan::{sender_v4, sender_v6, RECEIVER_V4, RECEIVER_V6};
 pub use report::{Fault, PathReport};
 pub use router::{QueueSample, RouterReport};

@@ -19,7 +19,7 @@ use ccctl_sim::{Limit, LinkRate, Loss, Queue};
 use serde::Deserialize;
 
 use super::direction::{Counters, DirectionSample};
-use super::ends::Ends;
+use super::endpoints::Endpoints;
 use super::plan::{sender_v4, RECEIVER_V4};
 use super::router::QueueSample;
 use super::spec::PathSpec;
@@ -42,7 +42,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 /// A path at work; it is taken down when dropped.
 #[derive(Debug)]
 pub struct NetemPath {
-    ends: Ends,
+    ends: Endpoints,
     _router: Namespace,
     began: Instant,
     stop: Arc<AtomicBool>,
@@ -88,7 +88,7 @@ impl NetemPath {
         }
         let router = Namespace::new("router")?;
         router.set_sysctl("net/ipv4/ip_forward", "1")?;
-        let ends = Ends::new(spec.senders.len())?;
+        let ends = Endpoints::new(spec.senders.len())?;
         connect(&router, BOTTLENECK, ends.receiver(), &RECEIVER_V4.to_string(), spec)?;
         for (number, (there, back)) in spec.delays().into_iter().zip(spec.delays_back()).enumerate() {
             let (sender, device) = (ends.sender(number), format!("to{number}"));
@@ -115,7 +115,7 @@ impl NetemPath {
 
     /// Its senders and its receiver.
     #[must_use]
-    pub fn ends(&self) -> &Ends {
+    pub fn endpoints(&self) -> &Endpoints {
         &self.ends
     }
 
@@ -135,7 +135,7 @@ impl NetemPath {
         self.began.elapsed()
     }
 
-    /// Ends the run: all looks at the bottleneck, with times counted from `before`.
+    /// Endpoints the run: all looks at the bottleneck, with times counted from `before`.
     pub fn stop_counted_from(mut self, before: Duration) -> Result<Vec<QueueSample>, TestbedError> {
         let mut series = self.stop_looking().unwrap_or_else(|| Ok(Vec::new()))?;
         series.retain(|sample| sample.time >= before);

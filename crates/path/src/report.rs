@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use super::canary::CanaryReport;
 use super::devices::DeviceCounters;
+use super::latency_probe::ProbeReport;
 use super::lateness::LatenessReport;
 use super::router::RouterReport;
 use super::spec::Bounds;
@@ -18,7 +18,7 @@ pub struct PathReport {
     /// The router's counters and its own lateness.
     pub router: RouterReport,
     /// Echoes through the whole path.
-    pub canary: CanaryReport,
+    pub latency_probe: ProbeReport,
     /// The devices of all ends, the receiver's last.
     pub devices: Vec<DeviceCounters>,
     /// Processor time that the hypervisor gave to others during the run, of all processors.
@@ -56,7 +56,7 @@ pub enum Fault {
     },
     /// The router was kept from its work.
     #[error("the path's clock stood still for {stood:?} of {run:?}")]
-    Standstill {
+    ClockPause {
         /// So long.
         stood: Duration,
         /// Of this.
@@ -113,12 +113,12 @@ impl PathReport {
         if let Some(polls) = &router.polls {
             faults.extend(self.late("packets were taken in", polls));
         }
-        faults.extend(self.late("echoes came", &self.canary.excess));
+        faults.extend(self.late("echoes came", &self.latency_probe.excess));
         if router.rate_time >= LEAST_RATE_TIME && router.rate_error.abs() > self.bounds.rate_error {
             faults.push(Fault::Rate { error_pct: router.rate_error * 100.0, time: router.rate_time });
         }
-        if router.standstill > router.run.mul_f64(self.bounds.standstill_share) {
-            faults.push(Fault::Standstill { stood: router.standstill, run: router.run });
+        if router.clock_pause > router.run.mul_f64(self.bounds.clock_pause_share) {
+            faults.push(Fault::ClockPause { stood: router.clock_pause, run: router.run });
         }
         faults.extend(self.losses());
         faults
@@ -145,8 +145,8 @@ impl PathReport {
 
     fn losses(&self) -> Vec<Fault> {
         let mut faults = Vec::new();
-        if self.canary.lost() > 0 || self.canary.sent == 0 {
-            faults.push(Fault::Echoes { lost: self.canary.lost(), sent: self.canary.sent });
+        if self.latency_probe.lost() > 0 || self.latency_probe.sent == 0 {
+            faults.push(Fault::Echoes { lost: self.latency_probe.lost(), sent: self.latency_probe.sent });
         }
         for (end, device) in self.devices.iter().enumerate().filter(|(_, device)| device.dropped_pkts > 0) {
             faults.push(Fault::DeviceDrops { end, pkts: device.dropped_pkts });

@@ -9,16 +9,16 @@ use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags};
 
-use super::canary;
-use super::clock::{Clock, Standstill};
+use super::clock::{Clock, ClockPause};
 use super::direction::{Arrival, Direction, DirectionReport, DirectionSample, Due};
 use super::flow::{mark, FlowKey, Header};
-use super::holes::Holes;
+use super::forced_drops::ForcedDrops;
+use super::latency_probe;
 use super::lateness::{Lateness, LatenessReport};
 use super::plan::sender_of;
 use super::rate::RateMeter;
 use super::spec::{PathSpec, Waiting};
-use super::wire::Wire;
+use super::tun::Wire;
 
 /// Packets taken from one end, and handed over, before the others have their turn.
 const BURST_IN: usize = 8;
@@ -59,8 +59,8 @@ pub struct QueueSample {
 /// What a path and its router tell each other.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Shared {
-    pub(super) holes: Arc<Holes>,
-    pub(super) standstill: Standstill,
+    pub(super) forced_drops: Arc<ForcedDrops>,
+    pub(super) clock_pause: ClockPause,
 }
 
 /// The router with its devices: those of the senders, then the receiver's.
@@ -81,7 +81,7 @@ pub(super) struct Router<W> {
     mtu_bytes: usize,
     strays_pkts: u64,
     refused_pkts: u64,
-    holes: Arc<Holes>,
+    forced_drops: Arc<ForcedDrops>,
     holes_pkts: u64,
 }
 
@@ -91,7 +91,7 @@ pub struct RouterReport {
     /// How long it ran.
     pub run: Duration,
     /// How much of that the path's clock stood still.
-    pub standstill: Duration,
+    pub clock_pause: Duration,
     /// From the senders to the receiver.
     pub forward: DirectionReport,
     /// From the receiver to the senders.
@@ -123,7 +123,7 @@ impl<W: Wire> Router<W> {
     pub(super) fn new(spec: &PathSpec, ends: Vec<W>, origin: Instant, shared: Shared) -> Self {
         let ns = |delays: Vec<Duration>| -> Vec<u64> { delays.iter().map(|delay| delay.as_nanos() as u64).collect() };
         let (there, back) = (ns(spec.delays()), ns(spec.delays_back()));
-        let (forward, reverse) = spec.ends();
+        let (forward, reverse) = spec.endpoints();
         let lane = |end, delays_ns: &[u64], to_receiver| Lane {
             direction: Direction::new(end, delays_ns.to_vec()),
             to_receiver,
@@ -142,7 +142,7 @@ impl<W: Wire> Router<W> {
             lanes,
             ready: (0..ready_pkts).map(|_| buffer(mtu_bytes)).collect(),
             origin,
-            clock: Clock::new(shared.standstill),
+            clock: Clock::new(shared.clock_pause),
             began_ns: 0,
             waiting: spec.waiting,
             releases: Lateness::new(&spec.bounds),
@@ -154,7 +154,7 @@ impl<W: Wire> Router<W> {
             mtu_bytes,
             strays_pkts: 0,
             refused_pkts: 0,
-            holes: shared.holes,
+            forced_drops: shared.forced_drops,
             holes_pkts: 0,
         }
     }
@@ -235,12 +235,12 @@ impl<W: Wire> Router<W> {
             return Some(packet);
         };
         let way = if end == receiver { REVERSE } else { FORWARD };
-        let is_canary = canary::is_canary(&packet.bytes[..usize::from(length)]);
-        if way == FORWARD && !is_canary && self.holes.takes(length) {
+        let is_probe = latency_probe::is_probe(&packet.bytes[..usize::from(length)]);
+        if way == FORWARD && !is_probe && self.forced_drops.takes(length) {
             self.holes_pkts += 1;
             return Some(packet);
         }
-        let lane = if is_canary { CANARIES + way } else { way };
+        let lane = if is_probe { CANARIES + way } else { way };
         let is_markable = header.is_markable && !header.is_marked;
         let arrival = Arrival { flow: header.flow, size_bytes: length, is_markable, sender };
         let set_mark = |packet: &mut Packet| mark(&mut packet.bytes);
@@ -290,7 +290,7 @@ impl<W: Wire> Router<W> {
         let (rate_error, rate_time) = self.lanes[FORWARD].rate.report();
         RouterReport {
             run,
-            standstill: self.clock.stood_still(),
+            clock_pause: self.clock.stood_still(),
             forward: self.lanes[FORWARD].direction.report(),
             reverse: self.lanes[REVERSE].direction.report(),
             releases: self.releases.report(run),

@@ -16,8 +16,8 @@ use nix::poll::{ppoll, PollFd};
 use nix::sys::time::TimeSpec;
 
 use super::router::{Router, RouterReport};
-use super::wire::TunWire;
-use super::Placement;
+use super::tun::TunWire;
+use super::Affinity;
 use ccctl_testbed::TestbedError;
 
 /// Shortest nap of the kernel's timers for the routers.
@@ -55,12 +55,12 @@ pub(super) struct RunningRouter {
 
 impl RunningRouter {
     /// Gives a router to the thread, which is started if it is the first one.
-    pub(super) fn start(router: Router<TunWire>, placement: &Placement) -> Result<Self, TestbedError> {
+    pub(super) fn start(router: Router<TunWire>, affinity: &Affinity) -> Result<Self, TestbedError> {
         let stop = Arc::new(AtomicBool::new(false));
         let (sender, end) = sync_channel(1);
         let mut door = door();
         if !door.is_running {
-            start_thread(placement.clone())?;
+            start_thread(affinity.clone())?;
             door.is_running = true;
         }
         door.newcomers.push(Member { router, stop: stop.clone(), failure: None, end: sender });
@@ -68,7 +68,7 @@ impl RunningRouter {
         Ok(Self { stop, end: Mutex::new(end) })
     }
 
-    /// Ends it.
+    /// Endpoints it.
     pub(super) fn stop(mut self) -> Result<RouterReport, TestbedError> {
         self.stop.store(true, Ordering::Relaxed);
         let end = self.end.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -88,10 +88,10 @@ fn door() -> MutexGuard<'static, Door> {
 }
 
 /// Returns when it has the place of a router.
-fn start_thread(placement: Placement) -> Result<(), TestbedError> {
+fn start_thread(affinity: Affinity) -> Result<(), TestbedError> {
     let (sender, ready) = sync_channel(1);
     thread::spawn(move || {
-        let result = take_place(&placement);
+        let result = take_place(&affinity);
         let is_ready = result.is_ok();
         // The other side waits for this, whatever it is.
         let _ = sender.send(result);
@@ -103,8 +103,8 @@ fn start_thread(placement: Placement) -> Result<(), TestbedError> {
     ready.recv().map_err(|_| TestbedError::Unexpected("the router did not start".to_owned()))?
 }
 
-fn take_place(placement: &Placement) -> Result<(), TestbedError> {
-    placement.become_router()?;
+fn take_place(affinity: &Affinity) -> Result<(), TestbedError> {
+    affinity.become_router()?;
     nix::sys::prctl::set_timerslack(TIMER_SLACK_NS).map_err(TestbedError::errno("ask for exact timers"))
 }
 

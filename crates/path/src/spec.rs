@@ -80,7 +80,7 @@ pub struct Bounds {
     /// Largest relative error of the rate, over the times in which packets waited for the link for 100 ms or more.
     pub rate_error: f64,
     /// Largest share of time for which the path's clock stood still.
-    pub standstill_share: f64,
+    pub clock_pause_share: f64,
 }
 
 impl Default for Bounds {
@@ -91,7 +91,7 @@ impl Default for Bounds {
             very_late: Duration::from_millis(5),
             very_late_windows_share: 0.01,
             rate_error: 0.001,
-            standstill_share: 0.05,
+            clock_pause_share: 0.05,
         }
     }
 }
@@ -106,7 +106,7 @@ impl Bounds {
             late,
             very_late: usual.very_late.mul_f64(times),
             rate_error: usual.rate_error * times,
-            standstill_share: (usual.standstill_share * times).min(1.0),
+            clock_pause_share: (usual.clock_pause_share * times).min(1.0),
             ..usual
         }
     }
@@ -160,7 +160,7 @@ impl PathSpec {
     }
 
     /// The sending ends of both links.
-    pub(super) fn ends(&self) -> (Option<SendingEnd>, Option<SendingEnd>) {
+    pub(super) fn endpoints(&self) -> (Option<SendingEnd>, Option<SendingEnd>) {
         let end = |link: &LinkSpec, index| SendingEnd::new(&link.rate, &link.queue, link.loss, self.seed, index);
         (end(&self.forward, 0), self.reverse.as_ref().and_then(|link| end(link, 1)))
     }
@@ -228,8 +228,8 @@ mod tests {
     fn bounds_widen_together() {
         let bounds = Bounds::widened_to(Duration::from_millis(10));
         assert_eq!(bounds.very_late, Duration::from_millis(50));
-        assert!((bounds.rate_error - 0.01).abs() < 1e-12 && (bounds.standstill_share - 0.5).abs() < 1e-12);
-        assert!(Bounds::widened_to(Duration::from_secs(1)).standstill_share <= 1.0);
+        assert!((bounds.rate_error - 0.01).abs() < 1e-12 && (bounds.clock_pause_share - 0.5).abs() < 1e-12);
+        assert!(Bounds::widened_to(Duration::from_secs(1)).clock_pause_share <= 1.0);
         assert_eq!(Bounds::widened_to(Duration::from_millis(1)), Bounds::default());
     }
 

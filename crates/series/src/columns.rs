@@ -16,7 +16,7 @@ pub enum Kind {
     /// Whole numbers.
     Integer,
     /// Numbers with fractions.
-    Real,
+    Float,
     /// Words.
     Text,
     /// True or false; only in JSON.
@@ -48,7 +48,7 @@ impl Definition {
     pub fn empty(&self) -> Column {
         self.with(match self.kind {
             Kind::Integer => Values::Integer(Vec::new()),
-            Kind::Real => Values::Real(Vec::new()),
+            Kind::Float => Values::Float(Vec::new()),
             Kind::Text | Kind::Flag => Values::Text(Vec::new()),
         })
     }
@@ -75,7 +75,7 @@ macro_rules! definitions {
 definitions! {
     /// Of a socket, or of a flow of the laboratory.
     SOCKET:
-    TIME_S "time_s" "s" Real "since the start of the trace or of the run";
+    TIME_S "time_s" "s" Float "since the start of the trace or of the run";
     EVENT "event" "" Text "why there is a row";
     COOKIE "cookie" "" Integer "`SO_COOKIE`: identifies the socket while the host runs";
     SOURCE "source" "" Text "local address and port";

@@ -9,7 +9,7 @@ pub enum Value {
     /// A whole number.
     Integer(i64),
     /// A number with a fraction.
-    Real(f64),
+    Float(f64),
     /// A word.
     Text(String),
 }
@@ -20,7 +20,7 @@ pub enum Values {
     /// Whole numbers.
     Integer(Vec<Option<i64>>),
     /// Numbers with fractions.
-    Real(Vec<Option<f64>>),
+    Float(Vec<Option<f64>>),
     /// Words.
     Text(Vec<Option<String>>),
 }
@@ -68,7 +68,7 @@ impl Values {
     pub fn len(&self) -> usize {
         match self {
             Self::Integer(values) => values.len(),
-            Self::Real(values) => values.len(),
+            Self::Float(values) => values.len(),
             Self::Text(values) => values.len(),
         }
     }
@@ -84,7 +84,7 @@ impl Values {
     pub fn get(&self, row: usize) -> Option<Value> {
         match self {
             Self::Integer(values) => values.get(row)?.map(Value::Integer),
-            Self::Real(values) => values.get(row)?.map(Value::Real),
+            Self::Float(values) => values.get(row)?.map(Value::Float),
             Self::Text(values) => values.get(row)?.clone().map(Value::Text),
         }
     }
@@ -96,7 +96,7 @@ impl Value {
     pub fn number(&self) -> Option<f64> {
         match self {
             Self::Integer(value) => Some(*value as f64),
-            Self::Real(value) => Some(*value),
+            Self::Float(value) => Some(*value),
             Self::Text(_) => None,
         }
     }

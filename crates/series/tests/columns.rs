@@ -27,7 +27,7 @@ fn a_name_occurs_once_and_ends_in_its_unit() {
 fn row(column: &Definition) -> String {
     let kind = match column.kind {
         Kind::Integer => "integer",
-        Kind::Real => "real",
+        Kind::Float => "real",
         Kind::Text => "text",
         Kind::Flag => "boolean",
     };

@@ -39,7 +39,7 @@ fn hard() -> Table {
     let real = vec![Some(0.1 + 0.2), None, Some(f64::INFINITY), Some(-1e-308), Some(3.0)];
     let whole = vec![Some(i64::MAX), Some(i64::MIN), None, Some((1 << 53) + 1), Some(0)];
     let words = [Some("a,b \"c\""), Some("# no\r\ncomment"), None, Some("12"), Some(" ü ")];
-    table.add(column("time_s", "s", Values::Real(real))).unwrap();
+    table.add(column("time_s", "s", Values::Float(real))).unwrap();
     table.add(column("cwnd_pkts", "packets", Values::Integer(whole))).unwrap();
     table.add(column("a: \"b\", #c\\", "µs: a\\n", texts(&words))).unwrap();
     table.add(column("nothing", "", Values::Integer(vec![None; 5]))).unwrap();
@@ -63,12 +63,12 @@ fn every_format_gives_back_what_it_was_given() {
 fn numbers_that_are_none_and_empty_words() {
     let folder = Folder::new("nan");
     let mut table = Table::default();
-    table.add(column("rate", "", Values::Real(vec![Some(f64::NAN), Some(f64::NEG_INFINITY), None]))).unwrap();
+    table.add(column("rate", "", Values::Float(vec![Some(f64::NAN), Some(f64::NEG_INFINITY), None]))).unwrap();
     table.add(column("state", "", texts(&[Some(""), Some("Open"), None]))).unwrap();
     for extension in EXTENSIONS {
         let path = folder.file(&format!("table.{extension}"));
         write(&table, &path).unwrap();
-        let Values::Real(rates) = read(&path).unwrap().column("rate").unwrap().values.clone() else { panic!() };
+        let Values::Float(rates) = read(&path).unwrap().column("rate").unwrap().values.clone() else { panic!() };
         assert!(rates[0].unwrap().is_nan(), "{extension}");
         assert_eq!(rates[1..], [Some(f64::NEG_INFINITY), None], "{extension}");
         // CSV has one way to say both nothing and an empty word.
@@ -116,7 +116,7 @@ fn rows_come_one_by_one_and_facts_late() {
     for extension in EXTENSIONS {
         let path = folder.file(&format!("trace.{extension}"));
         let mut header = Table::default();
-        header.add(column("time_s", "s", Values::Real(Vec::new()))).unwrap();
+        header.add(column("time_s", "s", Values::Float(Vec::new()))).unwrap();
         header.add(column("state", "", Values::Text(Vec::new()))).unwrap();
         header.facts.insert("lost".into(), "unknown".into());
         header.facts.insert("kernel".into(), "6.18".into());
@@ -130,7 +130,7 @@ fn rows_come_one_by_one_and_facts_late() {
         writer.fact("lost", "3");
         writer.finish().unwrap();
         let table = read(&path).unwrap();
-        assert_eq!(table.column("time_s").unwrap().values, Values::Real(vec![Some(2.0), None]));
+        assert_eq!(table.column("time_s").unwrap().values, Values::Float(vec![Some(2.0), None]));
         assert_eq!(table.column("state").unwrap().values, texts(&[None, Some("Open")]));
         let facts: Vec<_> = table.facts.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!(facts, [("kernel", "6.18"), ("lost", "3")], "{extension}");
@@ -161,12 +161,12 @@ fn files_of_other_programs() {
     let csv = holding(&folder, "a.csv", "\u{feff}time,cwnd,name,gap\r\n0,1,x,\r\n0.5,2,7,\r\n");
     let lines = holding(&folder, "a.jsonl", "{\"time\":0,\"cwnd\":1}\n\n{\"time\":0.5,\"cwnd\":2,\"name\":\"x\"}");
     let table = read(&csv).unwrap();
-    assert_eq!(table.column("time").unwrap().values, Values::Real(vec![Some(0.0), Some(0.5)]));
+    assert_eq!(table.column("time").unwrap().values, Values::Float(vec![Some(0.0), Some(0.5)]));
     assert_eq!(table.column("cwnd").unwrap().values, Values::Integer(vec![Some(1), Some(2)]));
     assert_eq!(table.column("name").unwrap().values, texts(&[Some("x"), Some("7")]));
-    assert_eq!(table.column("gap").unwrap().values, Values::Real(vec![None, None]));
+    assert_eq!(table.column("gap").unwrap().values, Values::Float(vec![None, None]));
     let table = read(&lines).unwrap();
-    assert_eq!(table.column("time").unwrap().values, Values::Real(vec![Some(0.0), Some(0.5)]));
+    assert_eq!(table.column("time").unwrap().values, Values::Float(vec![Some(0.0), Some(0.5)]));
     assert_eq!(table.column("name").unwrap().values, texts(&[None, Some("x")]));
 }
 

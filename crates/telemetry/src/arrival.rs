@@ -9,10 +9,10 @@ use aya::programs::tc::{qdisc_add_clsact, qdisc_detach_program, NlOptions, TcAtt
 use aya::programs::{LinkOrder, ProgramError, SchedClassifier, TcAttachType, Xdp, XdpMode};
 use aya::{Btf, Ebpf, EbpfLoader};
 
+use crate::bindings::{arrival_counts, ACK_SACK_KINDS};
 use crate::cost::{self, ProgramCost};
 use crate::error::{Error, Result};
 use crate::interface::Interface;
-use crate::wire::{arrival_counts, ACK_SACK_KINDS};
 
 /// `xdp/arrival.bpf.c`, compiled. Aligned as ELF wants it.
 pub static ARRIVAL_OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/arrival.bpf.o"));

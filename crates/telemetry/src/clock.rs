@@ -14,6 +14,7 @@ use aya::{Btf, Ebpf, EbpfLoader};
 use ccctl_catalog::kernel::c_text;
 
 use crate::arrival::{Arrival, Attached, InterfaceCounts, PointChoice};
+use crate::bindings::{algorithm_counts, clock_settings, drop_key, ACK_ALGORITHM_SLOTS, ACK_SACK_KINDS};
 use crate::cost::{self, ProgramCost};
 use crate::drops::{self, Drops};
 use crate::error::{Error, Result};
@@ -22,7 +23,6 @@ use crate::interface::Interface;
 use crate::kernel_types::KernelTypes;
 use crate::privileges;
 use crate::softnet::{Backlog, Softnet};
-use crate::wire::{algorithm_counts, clock_settings, drop_key, ACK_ALGORITHM_SLOTS, ACK_SACK_KINDS};
 
 static CLOCK_OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/clock.bpf.o"));
 

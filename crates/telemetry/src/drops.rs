@@ -7,9 +7,9 @@ use aya::maps::{MapData, PerCpuHashMap};
 
 use ccctl_catalog::kernel::c_text;
 
+use crate::bindings::drop_key;
 use crate::error::{Error, Result};
 use crate::kernel_types::KernelTypes;
-use crate::wire::drop_key;
 
 pub(crate) const CPU_BACKLOG: &str = "CPU_BACKLOG";
 

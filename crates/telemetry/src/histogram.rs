@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::wire::{ack_times, ACK_BUCKETS, ACK_BUCKETS_PER_OCTAVE};
+use crate::bindings::{ack_times, ACK_BUCKETS, ACK_BUCKETS_PER_OCTAVE};
 
 const PER_OCTAVE: u32 = ACK_BUCKETS_PER_OCTAVE;
 

@@ -9,6 +9,7 @@
 //! This crate knows nothing of loading algorithms: it sees names, those of built-in algorithms as well.
 
 mod arrival;
+pub mod bindings;
 mod clock;
 mod cost;
 mod drops;
@@ -21,7 +22,6 @@ mod metrics;
 mod privileges;
 mod softnet;
 mod trace;
-pub mod wire;
 
 pub use arrival::{Attached, InterfaceCounts, Point, PointChoice, ARRIVAL_OBJECT};
 pub use clock::{AlgorithmCounts, Clock, End, Reading, Settings};
@@ -30,6 +30,8 @@ pub use drops::Drops;
 pub use error::{Error, Result};
 pub use histogram::{Bucket, Times};
 pub use interface::Interface;
-pub use metrics::{count_run_time, Counts, Histogram, Looker, Present, Reader, Series, StatsOn, CGROUPS, OTHER};
+pub use metrics::{
+    count_run_time, Counts, Gauges, Histogram, MetricKey, Reader, SocketScanner, StatsOn, CGROUPS, OTHER,
+};
 pub use softnet::{Backlog, Softnet};
 pub use trace::{monotonic_now, Trace, TraceKind, TraceSettings};

@@ -7,12 +7,12 @@ use aya::maps::{HashMap, Map, MapData, PerCpuArray, RingBuf};
 use aya::programs::BtfTracePoint;
 use aya::{Btf, Ebpf, EbpfLoader};
 
+use crate::bindings::{
+    trace_record, trace_settings, TRACE_ACK, TRACE_CLOSED, TRACE_RECOVERY, TRACE_RETRANSMIT, TRACE_TIMEOUT,
+};
 use crate::cost::{self, ProgramCost};
 use crate::error::{Error, Result};
 use crate::privileges;
-use crate::wire::{
-    trace_record, trace_settings, TRACE_ACK, TRACE_CLOSED, TRACE_RECOVERY, TRACE_RETRANSMIT, TRACE_TIMEOUT,
-};
 
 static TRACE_OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/trace.bpf.o"));
 

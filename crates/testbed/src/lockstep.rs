@@ -136,7 +136,7 @@ impl Lockstep {
         thread::scope(|scope| scope.spawn(carrying).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     }
 
-    /// Ends the connection in order, so that the kernel keeps what it learned of the peer.
+    /// Endpoints the connection in order, so that the kernel keeps what it learned of the peer.
     pub fn close(self, path: &HandPath) -> Result<(), TestbedError> {
         let step = || TestbedError::io("close a connection by hand");
         self.sender.shutdown(std::net::Shutdown::Write).map_err(step())?;

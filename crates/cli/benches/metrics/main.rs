@@ -15,7 +15,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use ccctl_telemetry::Looker;
+use ccctl_telemetry::SocketScanner;
 use ccctl_testbed::{eventually, Namespace, Network, Offload};
 use held::{end, open, ENDS};
 use measure::{aim, aims, is_smoke, machine, Sample};
@@ -124,7 +124,7 @@ fn costs(plan: &Plan) -> f64 {
         network.set_offload(offload, false).unwrap();
     }
     let one = |on: bool| {
-        let counting = on.then(|| Looker::start().unwrap());
+        let counting = on.then(|| SocketScanner::start().unwrap());
         let cost = paced::run(&network, "cubic", Some(RATE_MBIT), plan.run);
         drop(counting);
         cost.seconds_per_gigabyte()
@@ -158,13 +158,13 @@ fn costs(plan: &Plan) -> f64 {
 /// Run time of the programs as the kernel counts it, with the two clock readings of its statistics.
 fn per_run(network: &Network, plan: &Plan) {
     let before = std::fs::read_to_string(STATISTICS).unwrap();
-    let (looker, reader) = Looker::start().unwrap();
+    let (scanner, reader) = SocketScanner::start().unwrap();
     std::fs::write(STATISTICS, "1").unwrap();
     paced::run(network, "cubic", Some(RATE_MBIT), plan.run * 2);
     std::fs::write(STATISTICS, &before).unwrap();
     let acks: u64 = reader.read().unwrap().values().map(|counts| counts.acks).sum();
     println!("\n{acks} ACKs\n\n| program | ns a run | runs per ACK |\n| --- | --- | --- |");
-    for program in looker.programs() {
+    for program in scanner.programs() {
         let ns_per_run = program.run_time.as_nanos() as f64 / program.run_count.max(1) as f64;
         println!("| {} | {ns_per_run:.0} | {:.2} |", program.name, program.run_count as f64 / acks.max(1) as f64);
     }

@@ -17,6 +17,6 @@ pub fn status(error: &anyhow::Error) -> StatusCode {
         (_, Exit::Refused) => StatusCode::CONFLICT,
         (_, Exit::Host) => StatusCode::NOT_IMPLEMENTED,
         (_, Exit::Locked) => StatusCode::SERVICE_UNAVAILABLE,
-        (_, Exit::Done | Exit::Unexpected | Exit::Partly | Exit::NotLooked) => StatusCode::INTERNAL_SERVER_ERROR,
+        (_, Exit::Done | Exit::Unexpected | Exit::Partial | Exit::NotLooked) => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }

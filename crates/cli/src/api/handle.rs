@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use super::fault::{self, ErrorAnswer};
 use super::openapi;
 use super::peer::{Peer, ReadGroup};
-use super::registry::{Asked, Entry};
+use super::registry::{DynOperation, Entry};
 use super::request::{self, refuse, Refusal, Role};
 use super::room::{Place, Room};
 use super::stream::{EventLines, EventsRequest};
@@ -170,7 +170,7 @@ async fn answer(context: &Context, peer: &Arc<Peer>, request: Request<Incoming>)
     run(context, peer, entry, asked).await
 }
 
-async fn of_body(entry: &Entry, request: Request<Incoming>) -> Result<Box<dyn Asked>, Refusal> {
+async fn of_body(entry: &Entry, request: Request<Incoming>) -> Result<Box<dyn DynOperation>, Refusal> {
     let limited = Limited::new(request.into_body(), BODY_BYTES);
     let bytes = match timeout(PATIENCE, limited.collect()).await {
         Err(_) => {
@@ -189,7 +189,12 @@ async fn of_body(entry: &Entry, request: Request<Incoming>) -> Result<Box<dyn As
     request::of_json(entry, &bytes)
 }
 
-async fn run(context: &Context, peer: &Arc<Peer>, entry: &Entry, request: Box<dyn Asked>) -> Result<Bytes, Refusal> {
+async fn run(
+    context: &Context,
+    peer: &Arc<Peer>,
+    entry: &Entry,
+    request: Box<dyn DynOperation>,
+) -> Result<Bytes, Refusal> {
     let (changes, is_dry_run) = (request.changes(), request.is_dry_run());
     let result = context.threads.run(Job { name: entry.name, peer: peer.clone(), request }).await;
     if is_dry_run {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use ccctl_core::{operations, Operation};
 
 /// A request whose type is known no more.
-pub trait Asked: Send {
+pub trait DynOperation: Send {
     /// See [`Operation::changes`].
     fn changes(&self) -> bool;
 
@@ -22,7 +22,7 @@ pub trait Asked: Send {
     fn run(&self) -> anyhow::Result<Vec<u8>>;
 }
 
-impl<O: Operation + Send> Asked for O {
+impl<O: Operation + Send> DynOperation for O {
     fn changes(&self) -> bool {
         Operation::changes(self)
     }
@@ -57,7 +57,7 @@ pub struct Entry {
     /// Schema of the answer, complete in itself.
     pub answer_alone: fn() -> Schema,
     /// Reads a request.
-    pub parse: fn(Value) -> serde_json::Result<Box<dyn Asked>>,
+    pub parse: fn(Value) -> serde_json::Result<Box<dyn DynOperation>>,
 }
 
 impl Entry {

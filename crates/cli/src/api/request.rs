@@ -7,7 +7,7 @@ use hyper::{Method, StatusCode};
 use serde_json::Value;
 
 use super::query;
-use super::registry::{operation, Asked, Entry, OPERATIONS};
+use super::registry::{operation, DynOperation, Entry, OPERATIONS};
 
 /// What a peer may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +61,7 @@ fn hint(name: &str) -> String {
 }
 
 /// What a GET asks.
-pub fn of_query(entry: &Entry, query: &str) -> Result<Box<dyn Asked>, Refusal> {
+pub fn of_query(entry: &Entry, query: &str) -> Result<Box<dyn DynOperation>, Refusal> {
     let schema = (entry.request)();
     let value = query::to_json(query, schema.as_value());
     let value = value.or_else(|cause| refuse(StatusCode::BAD_REQUEST, Exit::Usage, cause, "write each field once"))?;
@@ -69,7 +69,7 @@ pub fn of_query(entry: &Entry, query: &str) -> Result<Box<dyn Asked>, Refusal> {
 }
 
 /// What a POST asks.
-pub fn of_json(entry: &Entry, body: &[u8]) -> Result<Box<dyn Asked>, Refusal> {
+pub fn of_json(entry: &Entry, body: &[u8]) -> Result<Box<dyn DynOperation>, Refusal> {
     let text: &[u8] = if body.is_empty() { b"{}" } else { body };
     let value = serde_json::from_slice(text).or_else(|error| {
         refuse(StatusCode::BAD_REQUEST, Exit::Usage, format!("invalid JSON in the body: {error}"), "a JSON object")
@@ -77,7 +77,7 @@ pub fn of_json(entry: &Entry, body: &[u8]) -> Result<Box<dyn Asked>, Refusal> {
     parse(entry, value)
 }
 
-fn parse(entry: &Entry, value: Value) -> Result<Box<dyn Asked>, Refusal> {
+fn parse(entry: &Entry, value: Value) -> Result<Box<dyn DynOperation>, Refusal> {
     // A sequence would be read as the fields in their order, which the document does not say.
     if !value.is_object() {
         return refuse(StatusCode::UNPROCESSABLE_ENTITY, Exit::Usage, "the request is not a JSON object", "{...}");
@@ -89,7 +89,7 @@ fn parse(entry: &Entry, value: Value) -> Result<Box<dyn Asked>, Refusal> {
 }
 
 /// What changes something is for root, and never a GET. Who asks is a user and what that user may do.
-pub fn allow(entry: &Entry, (uid, role): (u32, Role), asked: &dyn Asked, is_get: bool) -> Result<(), Refusal> {
+pub fn allow(entry: &Entry, (uid, role): (u32, Role), asked: &dyn DynOperation, is_get: bool) -> Result<(), Refusal> {
     if asked.opens_paths() && role != Role::Change {
         let cause = format!("user {uid} may read, but only root may use {} with a path", entry.name);
         return refuse(StatusCode::FORBIDDEN, Exit::Host, cause, "use a name that ip netns list shows, or netns_pid");

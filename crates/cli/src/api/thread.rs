@@ -9,7 +9,7 @@ use tokio::sync::{oneshot, OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 
 use super::peer::Peer;
-use super::registry::Asked;
+use super::registry::DynOperation;
 use super::request::Role;
 use crate::log;
 
@@ -47,7 +47,7 @@ pub struct Job {
     /// Who asks.
     pub peer: Arc<Peer>,
     /// What for.
-    pub request: Box<dyn Asked>,
+    pub request: Box<dyn DynOperation>,
 }
 
 /// An answer as JSON, or what went wrong.

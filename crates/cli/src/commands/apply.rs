@@ -29,7 +29,7 @@ pub fn run(arguments: &Apply) -> anyhow::Result<Exit> {
     }
     let failed = applied.steps.iter().any(|step| step.error.is_some());
     let differs = applied.dry_run && !applied.steps.is_empty();
-    Ok(if failed || differs { Exit::Partly } else { Exit::Done })
+    Ok(if failed || differs { Exit::Partial } else { Exit::Done })
 }
 
 fn print(applied: &Applied) -> anyhow::Result<()> {

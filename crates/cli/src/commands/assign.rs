@@ -75,7 +75,7 @@ pub fn print_moved(moved: &Moved) -> anyhow::Result<()> {
 /// All done, or only a part of it.
 pub fn exit(moved: Option<&Moved>) -> Exit {
     if moved.is_some_and(|moved| !moved.failed.is_empty()) {
-        Exit::Partly
+        Exit::Partial
     } else {
         Exit::Done
     }

@@ -11,7 +11,7 @@ pub fn run(arguments: &Asked<Down>) -> anyhow::Result<Exit> {
     let down = client::ask(&arguments.request)?;
     let failed = &down.sockets_of_rules.failed;
     let left = down.unloaded.left + failed.len() + down.unloaded.not_restored.len();
-    let exit = if left == 0 { Exit::Done } else { Exit::Partly };
+    let exit = if left == 0 { Exit::Done } else { Exit::Partial };
     if arguments.output.json {
         output::json(&down)?;
         return Ok(exit);

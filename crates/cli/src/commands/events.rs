@@ -8,7 +8,7 @@ use ccctl_console::{Exit, Fault};
 use ccctl_core::daemon::{Event, EventKind};
 
 use crate::arguments::Events;
-use crate::client::{self, Client, Found};
+use crate::client::{self, Client, DaemonState};
 
 /// Between two tries to reach a daemon that has ended: it may be restarted.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -37,13 +37,13 @@ pub fn run(arguments: &Events) -> anyhow::Result<Exit> {
 
 fn connect() -> anyhow::Result<Client> {
     match client::connect() {
-        Found::Daemon(client) => Ok(client),
-        Found::None => {
+        DaemonState::Daemon(client) => Ok(client),
+        DaemonState::None => {
             let remedy = "systemctl start ccctl, or ccctl daemon: it writes the events down";
             Err(Fault::new(Exit::Refused, "no daemon runs here that this user may ask", remedy).into())
         }
-        Found::Busy(fault) => Err(fault.into()),
-        Found::Unusable(cause) => Err(Fault::new(Exit::Refused, cause, "ccctl status").into()),
+        DaemonState::Busy(fault) => Err(fault.into()),
+        DaemonState::Unusable(cause) => Err(Fault::new(Exit::Refused, cause, "ccctl status").into()),
     }
 }
 

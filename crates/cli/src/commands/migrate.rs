@@ -20,7 +20,7 @@ pub fn run(arguments: &Asked<Migrate>) -> anyhow::Result<Exit> {
         print(&migrated)?;
     }
     let is_done = migrated.failed.is_empty() && migrated.is_settled;
-    Ok(if is_done { Exit::Done } else { Exit::Partly })
+    Ok(if is_done { Exit::Done } else { Exit::Partial })
 }
 
 fn print(migrated: &Migrated) -> anyhow::Result<()> {

@@ -25,7 +25,7 @@ pub fn run(arguments: &Viewed) -> anyhow::Result<Exit> {
     Ok(match &status.daemon {
         None => Exit::Refused,
         Some(daemon) if daemon.error.is_some() || !daemon.problems.is_empty() || !status.tripped.is_empty() => {
-            Exit::Partly
+            Exit::Partial
         }
         Some(_) => Exit::Done,
     })

@@ -10,7 +10,7 @@ use crate::client;
 
 pub fn run(arguments: &Asked<Swap>) -> anyhow::Result<Exit> {
     let swapped = client::ask(&arguments.request)?;
-    let exit = if swapped.not_followed.is_empty() { Exit::Done } else { Exit::Partly };
+    let exit = if swapped.not_followed.is_empty() { Exit::Done } else { Exit::Partial };
     if arguments.output.json {
         output::json(&swapped)?;
         return Ok(exit);

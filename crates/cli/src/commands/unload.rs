@@ -11,7 +11,7 @@ use crate::client;
 
 pub fn run(arguments: &Asked<Unload>) -> anyhow::Result<Exit> {
     let result = client::ask(&arguments.request)?;
-    let exit = if result.not_restored.is_empty() { Exit::Done } else { Exit::Partly };
+    let exit = if result.not_restored.is_empty() { Exit::Done } else { Exit::Partial };
     if arguments.output.json {
         output::json(&result)?;
         return Ok(exit);

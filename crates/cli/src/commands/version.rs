@@ -5,7 +5,7 @@ use ccctl_console::{arguments::Output, output, Exit};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::client::{self, Found};
+use crate::client::{self, DaemonState};
 use crate::VERSION;
 
 /// The versions.
@@ -21,10 +21,10 @@ pub struct Answer {
 
 pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
     let (is_daemon_usable, daemon_problem) = match client::connect() {
-        Found::Daemon(_) => (true, None),
-        Found::None => (false, None),
-        Found::Busy(fault) => (false, Some(fault.cause)),
-        Found::Unusable(why) => (false, Some(why)),
+        DaemonState::Daemon(_) => (true, None),
+        DaemonState::None => (false, None),
+        DaemonState::Busy(fault) => (false, Some(fault.cause)),
+        DaemonState::Unusable(why) => (false, Some(why)),
     };
     let answer = Answer { version: VERSION.to_owned(), is_daemon_usable, daemon_problem };
     if arguments.json {

@@ -2,8 +2,8 @@
 //! `ccctl daemon`: serves the API and keeps the host as the file has it.
 
 mod guard;
-mod keeper;
 mod notify;
+mod reconciler;
 mod socket;
 mod state;
 
@@ -21,9 +21,9 @@ use ccctl_core::configuration::{self, Configuration};
 use ccctl_core::daemon::{EventKind, News};
 use ccctl_core::sys;
 use ccctl_core::trust::{Trust, Unread};
-use keeper::Keeper;
+use reconciler::Reconciler;
 
-/// Orders that wait for the keeper.
+/// Orders that wait for the reconciler.
 const WAITING: usize = 16;
 
 /// Runs until SIGTERM, SIGINT or `ccctl down`; but for the last, what is in the kernel stays.
@@ -73,7 +73,7 @@ async fn serve(
         journal: daemon.journal.clone(),
         ..api::Context::default()
     });
-    let keeper = Keeper::new(daemon, (path, trust), configuration).run(orders, context.changed.clone());
+    let reconciler = Reconciler::new(daemon, (path, trust), configuration).run(orders, context.changed.clone());
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let stop = async {
         tokio::select! {
@@ -89,7 +89,7 @@ async fn serve(
             tracing::info!("stopping; loaded algorithms and rules stay in the kernel");
             Ok(())
         }
-        ended = keeper => ended,
+        ended = reconciler => ended,
         () = metrics::serve(daemon.metrics()) => anyhow::bail!("the metrics server has ended"),
     }
 }

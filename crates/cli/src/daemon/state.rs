@@ -12,7 +12,7 @@ use ccctl_core::plan::Step;
 use crate::events::Journal;
 use crate::metrics::MetricsOutlets;
 
-/// What the keeper is asked for.
+/// What the reconciler is asked for.
 #[derive(Debug)]
 pub enum Order {
     /// Bring the host to this and keep it, or with `dry_run` only tell what differs.

@@ -4,7 +4,7 @@
 use std::time::{Instant, UNIX_EPOCH};
 
 use ccctl_console::cause;
-use ccctl_telemetry::{lost_events, Counts, Histogram, Series, Softnet, Times, OTHER};
+use ccctl_telemetry::{lost_events, Counts, Histogram, MetricKey, Softnet, Times, OTHER};
 
 use super::exporter::{lock, Exporter, Shared, Snapshot};
 use super::exposition::{Format, Samples};
@@ -66,7 +66,7 @@ impl Exporter {
     }
 }
 
-fn each(snapshot: &Snapshot, series: &Series) -> Option<Vec<(&'static str, String)>> {
+fn each(snapshot: &Snapshot, series: &MetricKey) -> Option<Vec<(&'static str, String)>> {
     let cgroup = snapshot.cgroup(series.cgroup)?;
     Some(vec![("name", series.instance.clone()), ("cgroup", cgroup.to_owned())])
 }

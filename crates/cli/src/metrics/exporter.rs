@@ -10,7 +10,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use ccctl_console::cause;
 use ccctl_loader::{guard, read_rules, CgroupTree, Instance, NamespaceScan};
-use ccctl_telemetry::{count_run_time, Clock, Looker, Present, Reader, Series, Settings, StatsOn, CGROUPS, OTHER};
+use ccctl_telemetry::{
+    count_run_time, Clock, Gauges, MetricKey, Reader, Settings, SocketScanner, StatsOn, CGROUPS, OTHER,
+};
 
 use super::numbers::Numbers;
 
@@ -34,7 +36,7 @@ pub struct Snapshot {
     /// When the sockets were looked at, and how long that took.
     pub looked: Option<(Instant, Duration)>,
     /// Connections.
-    pub present: Vec<(Series, Present)>,
+    pub present: Vec<(MetricKey, Gauges)>,
     /// Labels of cgroups by number; None: no rule names it any more.
     pub cgroups: Vec<Option<String>>,
     /// Instances and their algorithms.
@@ -149,7 +151,7 @@ impl Drop for Exporter {
 struct Worker {
     shared: Arc<Shared>,
     settings: Metrics,
-    looker: Option<Looker>,
+    scanner: Option<SocketScanner>,
     stats: Option<StatsOn>,
     tried: Option<Instant>,
     due: Instant,
@@ -166,7 +168,7 @@ impl Worker {
         Self {
             shared,
             settings,
-            looker: None,
+            scanner: None,
             stats: None,
             tried: None,
             due: Instant::now(),
@@ -213,7 +215,7 @@ impl Worker {
             let looked = self.look(&mut next);
             note(&mut next, "look", looked);
             let took = started.elapsed();
-            next.looked = self.looker.is_some().then(|| (Instant::now(), took));
+            next.looked = self.scanner.is_some().then(|| (Instant::now(), took));
             self.due = Instant::now() + (took * PAUSE_PER_LOOK).clamp(LEAST_PAUSE, LONGEST_PAUSE);
         }
         let mut snapshot = lock(&self.shared.snapshot);
@@ -228,10 +230,10 @@ impl Worker {
     }
 
     fn start_what_is_missing(&mut self) {
-        if self.looker.is_none() {
-            match Looker::start() {
-                Ok((looker, reader)) => {
-                    self.looker = Some(looker);
+        if self.scanner.is_none() {
+            match SocketScanner::start() {
+                Ok((scanner, reader)) => {
+                    self.scanner = Some(scanner);
                     *lock(&self.shared.reader) = Some(Arc::new(reader));
                 }
                 Err(error) => tracing::error!("metrics: sockets: {}", cause(&error.into())),
@@ -257,7 +259,7 @@ impl Worker {
     fn missing(&self) -> BTreeSet<&'static str> {
         let clock = !self.settings.acks.is_empty() && lock(&self.shared.clock).is_none();
         let stats = self.settings.bpf_stats && self.stats.is_none();
-        let all = [("sockets", self.looker.is_none()), ("programs", stats), ("clock", clock)];
+        let all = [("sockets", self.scanner.is_none()), ("programs", stats), ("clock", clock)];
         all.into_iter().filter(|(_, is_missing)| *is_missing).map(|(collector, _)| collector).collect()
     }
 
@@ -274,7 +276,7 @@ impl Worker {
         }
         self.left_out = left_out;
         found.cgroups = self.cgroups.labels();
-        let Some(looker) = &mut self.looker else { return Ok(()) };
+        let Some(scanner) = &mut self.scanner else { return Ok(()) };
         let mut numbers = HashMap::new();
         if !named.is_empty() {
             let tree = CgroupTree::find()?;
@@ -284,7 +286,7 @@ impl Worker {
             }
         }
         if numbers != self.numbers {
-            looker.set_cgroups(&numbers)?;
+            scanner.set_cgroups(&numbers)?;
             self.numbers = numbers;
         }
         Ok(())
@@ -293,9 +295,9 @@ impl Worker {
     /// The sockets of all network namespaces that may be entered.
     fn look(&mut self, found: &mut Snapshot) -> anyhow::Result<()> {
         let reader = lock(&self.shared.reader).clone();
-        let Some((looker, reader)) = self.looker.as_mut().zip(reader) else { return Ok(()) };
+        let Some((scanner, reader)) = self.scanner.as_mut().zip(reader) else { return Ok(()) };
         let namespaces = NamespaceScan::all()?.found;
-        found.present = looker.look(&reader, |go_over| {
+        found.present = scanner.look(&reader, |go_over| {
             for namespace in &namespaces {
                 let mut result = Ok(());
                 let inside = &mut result;
@@ -309,7 +311,7 @@ impl Worker {
         })?;
         // Every socket has met the cgroups of now: under those that were left nothing is counted any more.
         if self.cgroups.has_left() {
-            looker.release(|number| self.cgroups.is_named(number))?;
+            scanner.release(|number| self.cgroups.is_named(number))?;
             self.cgroups.release();
         }
         Ok(())
@@ -318,7 +320,7 @@ impl Worker {
     /// What measuring itself costs.
     fn add_own(&self, programs: &mut BTreeMap<(String, String), (u64, Duration)>) {
         let clock = lock(&self.shared.clock);
-        let own = self.looker.iter().flat_map(Looker::programs);
+        let own = self.scanner.iter().flat_map(SocketScanner::programs);
         for cost in own.chain(clock.iter().flat_map(Clock::programs)) {
             let sum = programs.entry((OTHER.to_owned(), cost.name)).or_default();
             *sum = (sum.0 + cost.run_count, sum.1 + cost.run_time);

@@ -29,7 +29,7 @@ use crate::http::{WriteLimit, HEADER_BYTES};
 const HEADER_PATIENCE: Duration = Duration::from_secs(2);
 /// How long a peer may not read what is sent to it.
 const UNREAD: Duration = Duration::from_secs(10);
-/// Scrapes at once, of the port and of the unix socket. They run where the keeper's work runs, too, and must not fill it.
+/// Scrapes at once, of the port and of the unix socket. They run where the reconciler's work runs, too, and must not fill it.
 const SCRAPES: usize = 2;
 /// How long a scrape waits for others.
 const SCRAPE_PATIENCE: Duration = Duration::from_secs(5);

@@ -2,7 +2,7 @@
 //! What the daemon tells of itself and of its guard.
 
 use ccctl_console::Fault;
-use ccctl_loader::SocketWindow;
+use ccctl_loader::IntervalStats;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -97,9 +97,9 @@ pub struct GuardEvent {
     pub text: String,
 }
 
-impl From<SocketWindow> for WindowInfo {
-    fn from(window: SocketWindow) -> Self {
-        let SocketWindow { active, impossible, stalled, data_segments, retransmits_pkts, timeouts } = window;
+impl From<IntervalStats> for WindowInfo {
+    fn from(window: IntervalStats) -> Self {
+        let IntervalStats { active, impossible, stalled, data_segments, retransmits_pkts, timeouts } = window;
         Self { active, impossible, stalled, data_segments, retransmits_pkts, timeouts }
     }
 }

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant, SystemTime};
 use ccctl_catalog::closest;
 use ccctl_console::{output, Exit, Fault, UsageError};
 use ccctl_loader::canary::{self, Watch, SHARES_PCT};
-use ccctl_loader::marks::{self, Mark};
-use ccctl_loader::{AlgorithmWindow, LoadRequest, SocketWindow, SocketWindows};
+use ccctl_loader::owner_records::{self, OwnerRecord};
+use ccctl_loader::{AlgorithmInterval, IntervalScanner, IntervalStats, LoadRequest};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -266,7 +266,7 @@ impl Canary {
             let cause = format!("--every {} does not fit --for {}", output::span(self.every), output::span(self.time));
             return Err(UsageError::new(cause, "at least 1s, and not longer than the canary").into());
         }
-        let is_managed = marks::all()?.contains_key(&Mark::Instance(self.name.clone()));
+        let is_managed = owner_records::all()?.contains_key(&OwnerRecord::Instance(self.name.clone()));
         if self.promote && is_managed && daemon::lives()? {
             let cause = format!("the daemon's configuration manages {}: it would take the promotion back", self.name);
             let remedy = "leave out --promote, and change the file when the canary has passed";
@@ -283,7 +283,7 @@ impl Canary {
         tell: &mut impl FnMut(&CanaryInterval) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         let conditions = if self.abort_if.is_empty() { Condition::defaults() } else { self.abort_if.clone() };
-        let mut windows = SocketWindows::new()?;
+        let mut windows = IntervalScanner::new()?;
         windows.look()?;
         let ends = Instant::now() + self.time;
         let mut bad_in_a_row = 0;
@@ -297,7 +297,7 @@ impl Canary {
                 return Ok(());
             }
             let Some(now) = windows.look()? else { continue };
-            let of = |name: &str| now.get(name).unwrap_or(&AlgorithmWindow::default()).all;
+            let of = |name: &str| now.get(name).unwrap_or(&AlgorithmInterval::default()).all;
             let interval = compare(&conditions, of(&canary.candidate), of(&canary.name));
             tell(&interval)?;
             if interval.is_judged {
@@ -336,7 +336,7 @@ impl Canary {
     }
 }
 
-fn compare(conditions: &[Condition], candidate: SocketWindow, instance: SocketWindow) -> CanaryInterval {
+fn compare(conditions: &[Condition], candidate: IntervalStats, instance: IntervalStats) -> CanaryInterval {
     let (candidate, instance) = (WindowInfo::from(candidate), WindowInfo::from(instance));
     let is_judged = candidate.data_segments >= MIN_SEGMENTS || candidate.stalled > 0 || candidate.impossible > 0;
     let complaints = conditions.iter().filter(|_| is_judged);
@@ -354,8 +354,8 @@ fn compare(conditions: &[Condition], candidate: SocketWindow, instance: SocketWi
 mod tests {
     use super::*;
 
-    fn window(data_segments: u64, retransmits_pkts: u64) -> SocketWindow {
-        SocketWindow { active: 10, data_segments, retransmits_pkts, ..SocketWindow::default() }
+    fn window(data_segments: u64, retransmits_pkts: u64) -> IntervalStats {
+        IntervalStats { active: 10, data_segments, retransmits_pkts, ..IntervalStats::default() }
     }
 
     fn condition(text: &str) -> Condition {

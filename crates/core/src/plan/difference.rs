@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use ccctl_loader::marks::{self, Mark, Memo};
+use ccctl_loader::owner_records::{self, OwnerRecord, RecordText};
 use ccctl_loader::{available_algorithms, current_default, Instance, Namespace};
 
 use super::step::{Kind, Step};
@@ -18,8 +18,8 @@ pub enum Act<'a> {
     Swap(&'a WantedInstance),
     /// Give it these parameters.
     Tune(&'a WantedInstance),
-    /// Mark it as the file's.
-    Adopt(&'a WantedInstance, Memo),
+    /// OwnerRecord it as the file's.
+    Adopt(&'a WantedInstance, RecordText),
     /// Make this the default; `former` is to be remembered, where nothing is yet.
     Default { name: &'a str, former: Option<String> },
     /// Give the default of before back.
@@ -27,15 +27,15 @@ pub enum Act<'a> {
     /// Take it out.
     Retire(String),
     /// Forget a mark of what is gone.
-    Forget(Mark),
+    Forget(OwnerRecord),
 }
 
 /// An act, and how it is told; one that is not told of is no difference.
 pub type Planned<'a> = (Act<'a>, Option<Step>);
 
 /// By what an instance is told from another one of its name.
-pub fn memo_of(instance: &Instance) -> Memo {
-    Memo(instance.link_id().unwrap_or(instance.map_id).to_string())
+pub fn memo_of(instance: &Instance) -> RecordText {
+    RecordText(instance.link_id().unwrap_or(instance.map_id).to_string())
 }
 
 fn present() -> anyhow::Result<BTreeMap<String, Instance>> {
@@ -44,7 +44,7 @@ fn present() -> anyhow::Result<BTreeMap<String, Instance>> {
 
 /// Instances that the file names: what rules and default need is to be there before them.
 pub fn of_instances(configuration: &Configuration) -> anyhow::Result<Vec<Planned<'_>>> {
-    let (present, marks) = (present()?, marks::all()?);
+    let (present, marks) = (present()?, owner_records::all()?);
     let one = |wanted| of_instance(wanted, present.get(&wanted.name), &marks);
     Ok(configuration.instances.iter().filter_map(one).collect())
 }
@@ -58,11 +58,11 @@ pub fn for_empty(configuration: &Configuration) -> Vec<Step> {
 
 /// The default, and instances that the file names no more.
 pub fn of_the_rest(configuration: &Configuration) -> anyhow::Result<Vec<Planned<'_>>> {
-    let (present, marks) = (present()?, marks::all()?);
+    let (present, marks) = (present()?, owner_records::all()?);
     let mut acts = Vec::new();
     acts.extend(of_default(configuration, &marks)?);
     for (mark, memo) in &marks {
-        let Mark::Instance(name) = mark else { continue };
+        let OwnerRecord::Instance(name) = mark else { continue };
         if configuration.instances.iter().all(|wanted| wanted.name != *name) {
             acts.push(of_mark(mark, name, memo, present.get(name)));
         }
@@ -73,7 +73,7 @@ pub fn of_the_rest(configuration: &Configuration) -> anyhow::Result<Vec<Planned<
 fn of_instance<'a>(
     wanted: &'a WantedInstance,
     present: Option<&Instance>,
-    marks: &BTreeMap<Mark, Memo>,
+    marks: &BTreeMap<OwnerRecord, RecordText>,
 ) -> Option<Planned<'a>> {
     let step = |kind, detail: String| Some(Step::new(kind, &wanted.name, detail));
     let Some(present) = present else {
@@ -93,7 +93,7 @@ fn of_instance<'a>(
         return Some((Act::Tune(wanted), step(Kind::Tune, changes(present, wanted))));
     }
     let memo = memo_of(present);
-    let is_marked = marks.get(&Mark::Instance(wanted.name.clone())) == Some(&memo);
+    let is_marked = marks.get(&OwnerRecord::Instance(wanted.name.clone())) == Some(&memo);
     let adopted = format!("{} is already loaded; this file manages it from now on", wanted.program.label);
     (!is_marked).then(|| (Act::Adopt(wanted, memo), step(Kind::Adopt, adopted)))
 }
@@ -109,10 +109,10 @@ fn changes(present: &Instance, wanted: &WantedInstance) -> String {
 
 fn of_default<'a>(
     configuration: &'a Configuration,
-    marks: &BTreeMap<Mark, Memo>,
+    marks: &BTreeMap<OwnerRecord, RecordText>,
 ) -> anyhow::Result<Option<Planned<'a>>> {
     let now = current_default()?;
-    let mark = Mark::default_of(&Namespace::own()?)?;
+    let mark = OwnerRecord::default_of(&Namespace::own()?)?;
     let former = marks.get(&mark);
     let step = |name: &str, why: &str| Some(Step::new(Kind::Default, name, format!("{why} (is {now})")));
     Ok(match (&configuration.default, former) {
@@ -121,7 +121,7 @@ fn of_default<'a>(
             let former = former.is_none().then(|| now.clone());
             Some((Act::Default { name: wanted, former }, step(wanted, "of this network namespace")))
         }
-        (None, Some(Memo(former))) => {
+        (None, Some(RecordText(former))) => {
             let usable = available_algorithms()?.contains(former);
             let name = if usable { former } else { "reno" };
             Some((Act::RestoreDefault(name.to_owned()), step(name, "as it was before the file named one")))
@@ -131,7 +131,7 @@ fn of_default<'a>(
 }
 
 /// A mark of what the file does not name: of an instance that an earlier file had asked for, or of nothing any more.
-fn of_mark<'a>(mark: &Mark, name: &str, memo: &Memo, present: Option<&Instance>) -> Planned<'a> {
+fn of_mark<'a>(mark: &OwnerRecord, name: &str, memo: &RecordText, present: Option<&Instance>) -> Planned<'a> {
     // An empty memo: a daemon was killed while it loaded this.
     let is_it = present.is_some_and(|instance| memo.0.is_empty() || memo_of(instance) == *memo);
     if is_it {

@@ -2,7 +2,7 @@
 //! Carries out what differs: each step by itself, so that one that fails does not stop the others.
 
 use ccctl_loader::canary;
-use ccctl_loader::marks::{self, Mark, Memo};
+use ccctl_loader::owner_records::{self, OwnerRecord, RecordText};
 use ccctl_loader::{load, retire, set_default, swap, tune, Instance, LoadRequest, Lock, Namespace, SwapRequest};
 
 use super::difference::{memo_of, of_instances, of_the_rest, Act, Planned};
@@ -51,40 +51,40 @@ fn run(lock: &Lock, act: &Act<'_>) -> anyhow::Result<()> {
             tune(lock, &wanted.name, &values.collect::<Vec<_>>())?;
             mark(lock, &Instance::named(&wanted.name)?)
         }
-        Act::Adopt(wanted, memo) => Ok(marks::set(lock, &Mark::Instance(wanted.name.clone()), memo)?),
+        Act::Adopt(wanted, memo) => Ok(owner_records::set(lock, &OwnerRecord::Instance(wanted.name.clone()), memo)?),
         Act::Default { name, former } => {
             if let Some(former) = former {
-                marks::set(lock, &Mark::default_of(&Namespace::own()?)?, &Memo(former.clone()))?;
+                owner_records::set(lock, &OwnerRecord::default_of(&Namespace::own()?)?, &RecordText(former.clone()))?;
             }
             set_default(lock, name)?;
             Ok(())
         }
         Act::RestoreDefault(name) => {
             set_default(lock, name)?;
-            Ok(marks::remove(lock, &Mark::default_of(&Namespace::own()?)?)?)
+            Ok(owner_records::remove(lock, &OwnerRecord::default_of(&Namespace::own()?)?)?)
         }
         Act::Retire(name) => {
             retire(lock, std::slice::from_ref(name))?;
             Ok(())
         }
-        Act::Forget(mark) => Ok(marks::remove(lock, mark)?),
+        Act::Forget(mark) => Ok(owner_records::remove(lock, mark)?),
     }
 }
 
 /// The mark comes first: killed in between, the instance is known to be the file's.
 fn load_marked(lock: &Lock, wanted: &WantedInstance) -> anyhow::Result<()> {
     let WantedInstance { name, program, profile, parameters } = wanted;
-    let own = Mark::Instance(name.clone());
-    marks::set(lock, &own, &Memo(String::new()))?;
+    let own = OwnerRecord::Instance(name.clone());
+    owner_records::set(lock, &own, &RecordText(String::new()))?;
     match load(lock, &LoadRequest { program, name, profile, parameters }) {
         Ok(loaded) => mark(lock, &loaded.instance),
         Err(error) => {
-            marks::remove(lock, &own)?;
+            owner_records::remove(lock, &own)?;
             Err(error.into())
         }
     }
 }
 
 fn mark(lock: &Lock, instance: &Instance) -> anyhow::Result<()> {
-    Ok(marks::set(lock, &Mark::Instance(instance.name.clone()), &memo_of(instance))?)
+    Ok(owner_records::set(lock, &OwnerRecord::Instance(instance.name.clone()), &memo_of(instance))?)
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ccctl_console::UsageError;
-use ccctl_loader::marks::{self, Mark, Memo};
+use ccctl_loader::owner_records::{self, OwnerRecord, RecordText};
 use ccctl_loader::{
     assign, change_rules, format_choices, parse_targets, read_rules, AssignRequest, Choice, Lock, Rule, RuleTable,
     Selector, MOST_RULES,
@@ -24,9 +24,9 @@ struct Difference {
     /// Rules to take out, by id.
     remove: Vec<(u32, Step)>,
     /// Rules that are as the file has them, and not marked as its own.
-    adopt: Vec<(Mark, Memo, Step)>,
+    adopt: Vec<(OwnerRecord, RecordText, Step)>,
     /// Marks of rules that are gone.
-    forget: Vec<Mark>,
+    forget: Vec<OwnerRecord>,
     /// Rules whose cgroup cannot be found, or for which there is another one.
     failed: Vec<Step>,
     /// Of all rules of the file.
@@ -42,8 +42,8 @@ struct Put {
 }
 
 /// By what a rule is told from a later one of its id.
-fn memo_of(rule: &Rule) -> Memo {
-    Memo(format!("{:x}", rule.added_ns))
+fn memo_of(rule: &Rule) -> RecordText {
+    RecordText(format!("{:x}", rule.added_ns))
 }
 
 /// Refuses a file with which there would be more rules than there can be, before anything is changed. The file's own were
@@ -79,10 +79,14 @@ fn steps(difference: Difference) -> Vec<Step> {
 }
 
 fn difference(configuration: &Configuration) -> anyhow::Result<Difference> {
-    Ok(difference_from(configuration, &read_rules()?, &marks::all()?))
+    Ok(difference_from(configuration, &read_rules()?, &owner_records::all()?))
 }
 
-fn difference_from(configuration: &Configuration, table: &RuleTable, marks: &BTreeMap<Mark, Memo>) -> Difference {
+fn difference_from(
+    configuration: &Configuration,
+    table: &RuleTable,
+    marks: &BTreeMap<OwnerRecord, RecordText>,
+) -> Difference {
     let coming: Vec<String> = configuration.instances.iter().map(|wanted| wanted.name.clone()).collect();
     let mut difference = Difference::default();
     let mut named = BTreeSet::new();
@@ -96,7 +100,7 @@ fn difference_from(configuration: &Configuration, table: &RuleTable, marks: &BTr
         }
     }
     for (mark, memo) in marks {
-        let Mark::Rule(id) = mark else { continue };
+        let OwnerRecord::Rule(id) = mark else { continue };
         match table.rule(*id) {
             Some(rule) if memo_of(rule) == *memo && !named.contains(id) => {
                 let step = Step::new(Kind::Unassign, rule.selector.to_string(), "no longer in the configuration");
@@ -114,7 +118,7 @@ fn of_wanted(
     wanted: &WantedRule,
     coming: &[String],
     table: &RuleTable,
-    marks: &BTreeMap<Mark, Memo>,
+    marks: &BTreeMap<OwnerRecord, RecordText>,
     difference: &mut Difference,
 ) -> anyhow::Result<Option<u32>> {
     let selector = wanted.selector()?;
@@ -128,7 +132,7 @@ fn of_wanted(
     let step = |kind, detail: String| Step::new(kind, selector.to_string(), detail);
     match present {
         Some(rule) if rule.choices == choices => {
-            let mark = Mark::Rule(rule.id);
+            let mark = OwnerRecord::Rule(rule.id);
             if marks.get(&mark) != Some(&memo_of(rule)) {
                 let step = step(Kind::Adopt, format!("this file manages rule {} from now on", rule.id));
                 difference.adopt.push((mark, memo_of(rule), step));
@@ -169,18 +173,18 @@ fn run(lock: &Lock, difference: Difference) -> anyhow::Result<Vec<Step>> {
     let (ids, removed): (Vec<u32>, Vec<Step>) = remove.into_iter().unzip();
     let mark_all = |table: &RuleTable| {
         let rules = ready.iter().filter_map(|(selector, _)| table.rule_for(selector));
-        rules.into_iter().try_for_each(|rule| marks::set(lock, &Mark::Rule(rule.id), &memo_of(rule)))
+        rules.into_iter().try_for_each(|rule| owner_records::set(lock, &OwnerRecord::Rule(rule.id), &memo_of(rule)))
     };
     let changed = change_rules(lock, &ready, &ids, mark_all).map_err(anyhow::Error::from);
     let error = changed.as_ref().err().map(error::fault);
     steps.extend(set.into_iter().chain(removed).map(|step| Step { error: error.clone(), ..step }));
     if error.is_none() {
         move_existing(lock, &moving, &mut steps);
-        let gone = ids.into_iter().map(Mark::Rule).chain(forget);
-        gone.into_iter().try_for_each(|mark| marks::remove(lock, &mark))?;
+        let gone = ids.into_iter().map(OwnerRecord::Rule).chain(forget);
+        gone.into_iter().try_for_each(|mark| owner_records::remove(lock, &mark))?;
     }
     for (mark, memo, step) in adopt {
-        marks::set(lock, &mark, &memo)?;
+        owner_records::set(lock, &mark, &memo)?;
         steps.push(step);
     }
     Ok(steps)

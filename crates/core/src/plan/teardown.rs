@@ -2,7 +2,7 @@
 //! Everything back to what was there before ccctl.
 
 use ccctl_loader::canary::{self, Canary};
-use ccctl_loader::marks::{self, Mark, Memo};
+use ccctl_loader::owner_records::{self, OwnerRecord, RecordText};
 use ccctl_loader::{
     available_algorithms, current_default, remove_all, retire, set_default, Instance, Lock, Moved, NamespaceScan,
     RestoredDefault, Unloaded,
@@ -24,26 +24,26 @@ pub fn teardown(lock: &Lock) -> anyhow::Result<TornDown> {
     unloaded.defaults_restored.splice(0..0, restored);
     unloaded.not_restored.splice(0..0, failed);
     canary::all()?.iter().try_for_each(Canary::remove_lock)?;
-    for mark in marks::all()?.keys() {
-        marks::remove(lock, mark)?;
+    for mark in owner_records::all()?.keys() {
+        owner_records::remove(lock, mark)?;
     }
     Ok(TornDown { rules: (rules.len(), moved), unloaded })
 }
 
 /// Defaults that files have set; those that were set by hand are restored with the instance that they name.
 fn restore_defaults(lock: &Lock) -> anyhow::Result<(Vec<RestoredDefault>, Vec<String>)> {
-    let marks = marks::all()?;
+    let marks = owner_records::all()?;
     let mut restored = Vec::new();
     let failed = NamespaceScan::all()?.each(|namespace| {
-        let mark = Mark::default_of(namespace)?;
-        let Some(Memo(former)) = marks.get(&mark) else { return Ok(()) };
+        let mark = OwnerRecord::default_of(namespace)?;
+        let Some(RecordText(former)) = marks.get(&mark) else { return Ok(()) };
         let usable = available_algorithms()?.contains(former);
         let name = if usable { former } else { "reno" };
         if namespace.run(current_default)? != name {
             namespace.run(|| set_default(lock, name))?;
             restored.push(RestoredDefault { namespace: namespace.label.clone(), congestion_control: name.to_owned() });
         }
-        marks::remove(lock, &mark)
+        owner_records::remove(lock, &mark)
     });
     Ok((restored, failed))
 }

@@ -74,7 +74,7 @@ impl Outcome {
         table.facts = facts;
         // Whole microseconds, so that a time is the same number on each backend.
         let times = self.times.iter().map(|time| Some(time.as_micros() as f64 / 1e6)).collect();
-        add(&mut table, columns::TIME_S.with(Values::Real(times)));
+        add(&mut table, columns::TIME_S.with(Values::Float(times)));
         table
     }
 }

@@ -43,7 +43,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         print(&comparison)?;
     }
     let differs = comparison.differing() > 0 || !comparison.only_in_one.is_empty();
-    Ok(if arguments.fail && differs { Exit::Partly } else { Exit::Done })
+    Ok(if arguments.fail && differs { Exit::Partial } else { Exit::Done })
 }
 
 /// Writes the page of a scenario that was run in two backends, beside the folder of the first.

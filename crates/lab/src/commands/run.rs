@@ -212,6 +212,6 @@ impl All<'_> {
             output::json(&Results { results })?;
         }
         let is_whole = results.iter().all(|result| !result.cancelled && result.invalid.is_empty());
-        Ok(if is_whole { Exit::Done } else { Exit::Partly })
+        Ok(if is_whole { Exit::Done } else { Exit::Partial })
     }
 }

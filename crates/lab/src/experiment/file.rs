@@ -355,7 +355,7 @@ pub enum Word {
     /// 8
     Integer(i64),
     /// 1e-7
-    Real(f64),
+    Float(f64),
     /// "16 ms"
     Text(String),
 }
@@ -365,7 +365,7 @@ impl std::fmt::Display for Word {
         match self {
             Self::Truth(value) => write!(formatter, "{value}"),
             Self::Integer(value) => write!(formatter, "{value}"),
-            Self::Real(value) => write!(formatter, "{value:?}"),
+            Self::Float(value) => write!(formatter, "{value:?}"),
             Self::Text(value) => formatter.write_str(value),
         }
     }

@@ -4,10 +4,10 @@
 mod document;
 pub mod file;
 mod layouts;
-pub(crate) mod meaning;
 pub(crate) mod memory;
 mod place;
 pub mod quantity;
+pub(crate) mod resolve;
 pub mod setup;
 mod sweep;
 

@@ -342,7 +342,7 @@ mod tests {
         let mut add = |name: &str, values| {
             table.add(Column { name: name.into(), unit: String::new(), values }).unwrap();
         };
-        add("time_s", Values::Real([0.0, 0.25, 0.5, 1.0, 1.25].map(Some).to_vec()));
+        add("time_s", Values::Float([0.0, 0.25, 0.5, 1.0, 1.25].map(Some).to_vec()));
         add("received_bytes", Values::Integer([0, 100_000, 125_000, 125_000, 125_000].map(Some).to_vec()));
         let rates: Vec<(f64, f64)> = rates(&table, 0.5).iter().map(|point| (point.x, point.y)).collect();
         assert_eq!(rates, [(0.5, 2.0), (1.0, 0.0)]);

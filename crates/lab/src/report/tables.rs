@@ -40,10 +40,10 @@ fn measures(summary: &Summary) -> Table {
     let mut table = begin(summary, rows.iter());
     let count = |row: &Row<'_>| row.estimate.values.iter().flatten().count() as i64;
     add(&mut table, "repeats", Values::Integer(rows.iter().map(|row| Some(count(row))).collect()));
-    add(&mut table, "mean", Values::Real(rows.iter().map(|row| Some(row.estimate.mean)).collect()));
+    add(&mut table, "mean", Values::Float(rows.iter().map(|row| Some(row.estimate.mean)).collect()));
     let errors = rows.iter().map(|row| row.estimate.standard_error).collect();
-    add(&mut table, "standard_error", Values::Real(errors));
-    add(&mut table, "half_width_95", Values::Real(rows.iter().map(|row| row.estimate.half_width_95).collect()));
+    add(&mut table, "standard_error", Values::Float(errors));
+    add(&mut table, "half_width_95", Values::Float(rows.iter().map(|row| row.estimate.half_width_95).collect()));
     table
 }
 
@@ -56,7 +56,7 @@ fn runs(summary: &Summary) -> Table {
     let runs: Vec<(&Row<'_>, usize, Option<f64>)> = rows.iter().flat_map(of_row).collect();
     let mut table = begin(summary, runs.iter().map(|(row, _, _)| *row));
     add(&mut table, "repeat", Values::Integer(runs.iter().map(|(_, repeat, _)| Some(*repeat as i64)).collect()));
-    add(&mut table, "value", Values::Real(runs.iter().map(|(_, _, value)| *value).collect()));
+    add(&mut table, "value", Values::Float(runs.iter().map(|(_, _, value)| *value).collect()));
     table
 }
 

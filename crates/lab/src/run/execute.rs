@@ -14,7 +14,7 @@ use super::identity::Versions;
 use super::invalid::InvalidRun;
 use super::room;
 use super::summary::{summarise, Summary};
-use super::unit::{measured, units, UnitId, UnitRecord};
+use super::trial::{measured, units, UnitId, UnitRecord};
 use crate::backend::{impossible_windows, Backend, BackendError, Outcome, Watch};
 use crate::experiment::{Point, Setup};
 use crate::scenario::Scenario;

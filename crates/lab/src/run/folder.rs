@@ -23,7 +23,7 @@ use serde::Serialize;
 use super::error::RunError;
 use super::identity::Versions;
 use super::invalid::InvalidRun;
-use super::unit::{UnitId, UnitRecord};
+use super::trial::{UnitId, UnitRecord};
 use crate::experiment::TRACE_BYTES_MAX;
 use crate::scenario::Scenario;
 

@@ -9,7 +9,7 @@ use super::error::RunError;
 use super::folder::{self, create_anew, make_folder, Folder, SERIES};
 use super::identity::Versions;
 use super::summary::{summarise, Summary};
-use super::unit::{units, UnitId};
+use super::trial::{units, UnitId};
 use crate::scenario::Scenario;
 
 /// Unites folders of one experiment in another one, which may be there already, and sums them up.

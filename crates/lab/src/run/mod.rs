@@ -9,7 +9,7 @@ mod invalid;
 mod merge;
 mod room;
 mod summary;
-mod unit;
+mod trial;
 
 pub use error::RunError;
 pub use execute::{check, flow_series, link_series, run, Options, Progress, Report, Shard};
@@ -18,4 +18,4 @@ pub use identity::Versions;
 pub use invalid::InvalidRun;
 pub use merge::{load, merge};
 pub use summary::{summarise, summary_schema, AxisInfo, FlowSummary, MeasureInfo, PaperRow, PointSummary, Summary};
-pub use unit::{units, FlowRecord, LinkRecord, UnitId, UnitRecord};
+pub use trial::{units, FlowRecord, LinkRecord, UnitId, UnitRecord};

@@ -11,7 +11,7 @@ use super::error::RunError;
 use super::folder;
 use super::identity::Versions;
 use super::invalid::InvalidRun;
-use super::unit::{asked, measured, units, UnitRecord};
+use super::trial::{asked, measured, units, UnitRecord};
 use crate::experiment::Axis;
 use crate::measures::{Estimate, Reference};
 use crate::scenario::Scenario;
@@ -238,7 +238,7 @@ impl Found<'_> {
     fn flows(&self, point: usize) -> Vec<FlowSummary> {
         let records = self.of_point(point);
         let Some(first) = records.iter().flatten().next() else { return Vec::new() };
-        let flow = |(number, flow): (usize, &super::unit::FlowRecord)| {
+        let flow = |(number, flow): (usize, &super::trial::FlowRecord)| {
             let goodput = |record: &Option<UnitRecord>| Some(record.as_ref()?.flows.get(number)?.goodput_mbit_per_s);
             let goodputs: Vec<Option<f64>> = records.iter().map(goodput).collect();
             Some(FlowSummary {

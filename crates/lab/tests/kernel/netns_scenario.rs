@@ -84,7 +84,7 @@ fn no_bounds() -> Bounds {
         late_windows_share: 1.0,
         very_late_windows_share: 1.0,
         rate_error: 1.0,
-        standstill_share: 1.0,
+        clock_pause_share: 1.0,
         ..Bounds::default()
     }
 }

@@ -40,10 +40,10 @@ fn traced(scratch: &Scratch) -> Table {
     let mut table = Table::default();
     for column in trace::fixed_columns(false).unwrap().columns() {
         let values = match (column.name.as_str(), &column.values) {
-            ("time_s", _) => Values::Real([0.0, 1.0, 2.0].map(Some).to_vec()),
+            ("time_s", _) => Values::Float([0.0, 1.0, 2.0].map(Some).to_vec()),
             ("cwnd_pkts", _) => Values::Integer([10, 20, 40].map(Some).to_vec()),
             (_, Values::Text(_)) => Values::Text(vec![Some("x".to_owned()); 3]),
-            (_, Values::Real(_)) => Values::Real(vec![Some(1.0); 3]),
+            (_, Values::Float(_)) => Values::Float(vec![Some(1.0); 3]),
             (_, Values::Integer(_)) => Values::Integer(vec![Some(1); 3]),
         };
         table.add(Column { values, ..column.clone() }).unwrap();

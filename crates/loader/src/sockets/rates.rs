@@ -40,7 +40,7 @@ pub struct AlgorithmRates {
     pub impossible: u64,
 }
 
-/// Looks at all sockets of the host again and again. As in [`SocketWindows`](crate::SocketWindows), what a socket had
+/// Looks at all sockets of the host again and again. As in [`IntervalScanner`](crate::IntervalScanner), what a socket had
 /// counted before is kept with the socket: one that closes takes nothing out of the sums.
 pub struct SocketRates {
     iterator: SocketIterator<socket_record>,

@@ -14,7 +14,7 @@ fn run(waiting: Waiting, with_hog: bool) -> PathReport {
     let mut spec = spec(20, 20, Limit::Packets(100));
     spec.waiting = waiting;
     let path = Path::start(&spec).unwrap();
-    let router = path.ends().placement().router.to_string();
+    let router = path.endpoints().affinity().router.to_string();
     let mut hog = Command::new("taskset");
     hog.args(["--cpu-list", &router, "nice", "-n", "-20", "sh", "-c", "while :; do :; done"]);
     let _hog = with_hog.then(|| Background::start(&mut hog).unwrap());
@@ -46,12 +46,12 @@ fn a_busy_loop_beside_the_router_makes_a_run_invalid() {
         {
             assert_eq!(is_late(what), late, "{what}: {:?}", beside.faults());
         }
-        let stands_still = |fault: &Fault| matches!(fault, Fault::Standstill { .. });
+        let stands_still = |fault: &Fault| matches!(fault, Fault::ClockPause { .. });
         assert!(beside.faults().iter().any(stands_still), "{:?}", beside.faults());
         let (alone_pct, beside_pct) = (late_pct(&alone), late_pct(&beside));
         assert!(beside_pct > 50 && beside_pct > alone_pct, "late windows: {alone_pct} % alone, {beside_pct} % beside");
         let is_noise =
-            |fault: &Fault| matches!(fault, Fault::Late { .. } | Fault::Rate { .. } | Fault::Standstill { .. });
+            |fault: &Fault| matches!(fault, Fault::Late { .. } | Fault::Rate { .. } | Fault::ClockPause { .. });
         assert!(alone.faults().iter().all(is_noise), "{:?}", alone.faults());
         // Late as it is, no packet is missing.
         all_packets_are_accounted_for(&alone);

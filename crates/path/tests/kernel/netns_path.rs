@@ -21,7 +21,7 @@ const SETTLING: Duration = Duration::from_secs(20);
 
 /// Packets that the first sender's only connection has delivered, and when, by the path's clock.
 fn delivered(path: &Path, states: &TcpStates) -> (Duration, u32) {
-    let states = states.read(path.ends().sender(0)).unwrap();
+    let states = states.read(path.endpoints().sender(0)).unwrap();
     (path.now(), states.first().map_or(0, |state| state.delivered_pkts))
 }
 
@@ -30,16 +30,16 @@ fn delivered(path: &Path, states: &TcpStates) -> (Duration, u32) {
 fn goodput(spec: &PathSpec, address: &str, payload_bytes: f64) -> (f64, PathReport) {
     let path = Path::start(spec).unwrap();
     let states = TcpStates::load().unwrap();
-    let rate = path.ends().placement().at_endpoints(|| {
-        let receiver = Receiver::start(path.ends().receiver(), "::").unwrap();
+    let rate = path.endpoints().affinity().at_endpoints(|| {
+        let receiver = Receiver::start(path.endpoints().receiver(), "::").unwrap();
         let sending = Sending {
             to: receiver.at(address),
             algorithm: Some("cubic".to_owned()),
             amount: Amount::UntilStopped,
             pause: Duration::ZERO,
         };
-        let flows = Flows::start(path.ends().sender(0), &sending, 1).unwrap();
-        let has_lost = || match states.read(path.ends().sender(0)).unwrap().as_slice() {
+        let flows = Flows::start(path.endpoints().sender(0), &sending, 1).unwrap();
+        let has_lost = || match states.read(path.endpoints().sender(0)).unwrap().as_slice() {
             [state] if state.retransmitted_pkts > 0 => Ok(()),
             others => Err(format!("the queue has not been full yet: {others:?}")),
         };
@@ -59,7 +59,7 @@ fn goodput(spec: &PathSpec, address: &str, payload_bytes: f64) -> (f64, PathRepo
 /// What the host has kept from the path in time: late wake-ups, and a clock that stood still. What the bottleneck's rate was is
 /// not among it: that is what is tested here.
 fn stalls(report: &PathReport) -> Vec<String> {
-    let is_of_host = |fault: &&Fault| matches!(fault, Fault::Late { .. } | Fault::Standstill { .. });
+    let is_of_host = |fault: &&Fault| matches!(fault, Fault::Late { .. } | Fault::ClockPause { .. });
     report.faults().iter().filter(is_of_host).map(ToString::to_string).collect()
 }
 
@@ -99,11 +99,11 @@ fn goodput_is_rate_times_payload_share() {
 fn iperf3_has_the_rate_of_the_path() {
     test("iperf3", 60, || {
         let path = Path::start(&spec(20, 40, Limit::Packets(67))).unwrap();
-        let report = path.ends().placement().at_endpoints(|| {
-            let server = IperfServer::start(path.ends().receiver(), 5201).unwrap();
+        let report = path.endpoints().affinity().at_endpoints(|| {
+            let server = IperfServer::start(path.endpoints().receiver(), 5201).unwrap();
             let (server, port) = (RECEIVER_V4, server.port());
             let client = IperfClient { server, port, algorithm: "cubic", bytes: 20_000_000, parallel: 2 };
-            client.run(path.ends().sender(0), Duration::from_secs(40)).unwrap()
+            client.run(path.endpoints().sender(0), Duration::from_secs(40)).unwrap()
         });
         let (seen, expected) = (report.unwrap().received_bits_per_s * 1e-6, 20.0 * PAYLOAD_V4_BYTES / PACKET_BYTES);
         assert!(seen > 0.9 * expected && seen < 1.01 * expected, "{seen} instead of {expected} Mbit/s");
@@ -143,14 +143,16 @@ fn each_sender_has_its_delays_there_and_back() {
             reverse.delay = ms(1);
             let path = PathSpec { senders: senders.to_vec(), reverse: Some(reverse), waiting, ..base };
             let path = Path::start(&path).unwrap();
-            path.ends()
-                .placement()
+            path.endpoints()
+                .affinity()
                 .at_endpoints(|| {
                     for (number, sender) in senders.iter().enumerate() {
                         let (v4, v6) = (sender_v4(number).to_string(), sender_v6(number).to_string());
                         for (own, receiver) in [(v4, RECEIVER_V4), (v6, RECEIVER_V6)] {
-                            let there = one_way(path.ends().sender(number), &own, path.ends().receiver(), receiver);
-                            let back = one_way(path.ends().receiver(), receiver, path.ends().sender(number), &own);
+                            let there =
+                                one_way(path.endpoints().sender(number), &own, path.endpoints().receiver(), receiver);
+                            let back =
+                                one_way(path.endpoints().receiver(), receiver, path.endpoints().sender(number), &own);
                             let sending = Duration::from_micros(if receiver == RECEIVER_V4 { 80 } else { 96 });
                             let asked = [sender.delay + sending, sender.delay_back + ms(1) + sending];
                             println!(
@@ -174,17 +176,17 @@ fn traffic_both_ways_is_told_apart() {
         let base = spec(20, 10, Limit::Packets(50));
         let path = PathSpec { reverse: Some(base.forward.clone()), ..base };
         let path = Path::start(&path).unwrap();
-        path.ends()
-            .placement()
+        path.endpoints()
+            .affinity()
             .at_endpoints(|| {
-                let at_sender = Receiver::start(path.ends().sender(0), "::").unwrap();
+                let at_sender = Receiver::start(path.endpoints().sender(0), "::").unwrap();
                 let back = Sending {
                     to: at_sender.at(&sender_v4(0).to_string()),
                     algorithm: Some("reno".to_owned()),
                     amount: Amount::Bytes(2_000_000),
                     pause: Duration::ZERO,
                 };
-                let back = Flows::start(path.ends().receiver(), &back, 1).unwrap();
+                let back = Flows::start(path.endpoints().receiver(), &back, 1).unwrap();
                 carry(&path, RECEIVER_V4, "reno", 3_000_000);
                 assert_eq!(back.wait().unwrap()[0].bytes, 2_000_000);
             })
@@ -205,7 +207,7 @@ fn a_path_of_small_packets_has_ipv4_alone() {
         let path = PathSpec { mtu_bytes: 1000, ..spec(20, 10, Limit::Packets(50)) };
         let path = Path::start(&path).unwrap();
         carry(&path, RECEIVER_V4, "reno", 1_000_000);
-        let v6 = path.ends().sender(0).enter(|| UdpSocket::bind((sender_v6(0), 0)).map(drop)).unwrap();
+        let v6 = path.endpoints().sender(0).enter(|| UdpSocket::bind((sender_v6(0), 0)).map(drop)).unwrap();
         assert_eq!(v6.unwrap_err().raw_os_error(), Some(nix::libc::EADDRNOTAVAIL));
         let report = path.stop().unwrap();
         // A packet of 1000 bytes has 52 of headers and 948 of data.

@@ -18,7 +18,7 @@ fn drops_are_the_retransmissions_of_the_sender() {
             let path = Path::start(&spec(50, 20, Limit::Packets(40))).unwrap();
             without_probes(&path);
             carry(&path, address, algorithm, 12_000_000);
-            let repeated = retransmitted(path.ends().sender(0));
+            let repeated = retransmitted(path.endpoints().sender(0));
             let report = path.stop().unwrap();
             let forward = &report.router.forward;
             println!("{algorithm}: {repeated} retransmissions, {:?}", forward.all);
@@ -39,7 +39,7 @@ fn a_queue_of_bytes_is_never_over_its_limit() {
         let path = Path::start(&spec(50, 20, Limit::Bytes(70_000))).unwrap();
         without_probes(&path);
         carry(&path, RECEIVER_V4, "cubic", 10_000_000);
-        let repeated = retransmitted(path.ends().sender(0));
+        let repeated = retransmitted(path.endpoints().sender(0));
         let report = path.stop().unwrap();
         let forward = &report.router.forward;
         assert!(forward.all.dropped_full_pkts > 0);
@@ -58,7 +58,7 @@ fn losses_have_their_probability_and_are_repaired() {
         let path = Path::start(&spec).unwrap();
         without_probes(&path);
         carry(&path, RECEIVER_V4, "bbr", 20_000_000);
-        let repeated = retransmitted(path.ends().sender(0));
+        let repeated = retransmitted(path.endpoints().sender(0));
         let report = path.stop().unwrap();
         let all = report.router.forward.all;
         let expected = all.arrived_pkts as f64 * 0.01;
@@ -80,13 +80,13 @@ fn marks_are_those_that_the_receiver_sees() {
             let mut forward = base.forward.clone();
             forward.queue = Queue::Threshold { mark_above_pkts: 30, limit: Limit::Packets(500) };
             let path = Path::start(&PathSpec { forward, ..base }).unwrap();
-            for end in [path.ends().sender(0), path.ends().receiver()] {
+            for end in [path.endpoints().sender(0), path.endpoints().receiver()] {
                 end.set_sysctl("net/ipv4/tcp_ecn", "1").unwrap();
             }
             without_probes(&path);
             carry(&path, address, "reno", 12_000_000);
             let (seen, repeated) =
-                (kernel_counter(path.ends().receiver(), group, name), retransmitted(path.ends().sender(0)));
+                (kernel_counter(path.endpoints().receiver(), group, name), retransmitted(path.endpoints().sender(0)));
             let report = path.stop().unwrap();
             let all = report.router.forward.all;
             println!("{address}: {seen} marks seen, {all:?}");

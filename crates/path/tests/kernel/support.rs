@@ -36,20 +36,20 @@ pub fn carry(path: &Path, address: &str, algorithm: &str, bytes: u64) -> Deliver
         pause: Duration::ZERO,
     };
     let work = || {
-        let receiver = Receiver::start(path.ends().receiver(), "::").unwrap();
-        let flows = Flows::start(path.ends().sender(0), &sending(&receiver), 1).unwrap();
+        let receiver = Receiver::start(path.endpoints().receiver(), "::").unwrap();
+        let flows = Flows::start(path.endpoints().sender(0), &sending(&receiver), 1).unwrap();
         let delivered = flows.wait().unwrap().remove(0);
         assert!(receiver.failures().is_empty(), "{:?}", receiver.failures());
         delivered
     };
-    let delivered = path.ends().placement().at_endpoints(work).unwrap();
+    let delivered = path.endpoints().affinity().at_endpoints(work).unwrap();
     assert_eq!(delivered.bytes, bytes);
     delivered
 }
 
 /// No timer of the senders repeats what was not lost.
 pub fn without_probes(path: &Path) {
-    path.ends().sender(0).set_sysctl("net/ipv4/tcp_early_retrans", "0").unwrap();
+    path.endpoints().sender(0).set_sysctl("net/ipv4/tcp_early_retrans", "0").unwrap();
 }
 
 /// A counter of the kernel: `group` and `name` as in `/proc/net/snmp` and `/proc/net/netstat`, or a name of
@@ -78,13 +78,13 @@ pub fn retransmitted(namespace: &Namespace) -> u64 {
 pub fn all_packets_are_accounted_for(report: &PathReport) {
     let router = &report.router;
     assert_eq!(router.refused_pkts, 0);
-    assert_eq!(report.canary.lost(), 0, "{:?}", report.canary);
+    assert_eq!(report.latency_probe.lost(), 0, "{:?}", report.latency_probe);
     let dropped: u64 = report.devices.iter().map(|device| device.dropped_pkts).sum();
     assert_eq!(dropped, 0, "{:?}", report.devices);
     let (receiver, senders) = report.devices.split_last().unwrap();
     let sent: u64 = senders.iter().map(|device| device.sent_pkts).sum();
     let arrived: u64 = senders.iter().map(|device| device.received_pkts).sum();
-    let echoes = report.canary.sent;
+    let echoes = report.latency_probe.sent;
     let came = router.forward.all.arrived_pkts + router.reverse.all.arrived_pkts + router.strays_pkts;
     assert_eq!(sent + receiver.sent_pkts, came + 2 * echoes, "what the kernel sent has come to the router");
     assert_eq!(receiver.received_pkts, router.forward.all.delivered_pkts + echoes);

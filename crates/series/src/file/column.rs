@@ -11,7 +11,7 @@ use crate::table::{Column, Table, Value, Values};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Integer,
-    Real,
+    Float,
     Text,
 }
 
@@ -19,7 +19,7 @@ impl Kind {
     pub fn of(values: &Values) -> Self {
         match values {
             Values::Integer(_) => Self::Integer,
-            Values::Real(_) => Self::Real,
+            Values::Float(_) => Self::Float,
             Values::Text(_) => Self::Text,
         }
     }
@@ -28,20 +28,20 @@ impl Kind {
     pub fn name(self) -> &'static str {
         match self {
             Self::Integer => "integer",
-            Self::Real => "real",
+            Self::Float => "real",
             Self::Text => "text",
         }
     }
 
     pub fn named(name: &str) -> Option<Self> {
-        [Self::Integer, Self::Real, Self::Text].into_iter().find(|kind| kind.name() == name)
+        [Self::Integer, Self::Float, Self::Text].into_iter().find(|kind| kind.name() == name)
     }
 
     /// No values of this kind.
     pub fn empty(self) -> Values {
         match self {
             Self::Integer => Values::Integer(Vec::new()),
-            Self::Real => Values::Real(Vec::new()),
+            Self::Float => Values::Float(Vec::new()),
             Self::Text => Values::Text(Vec::new()),
         }
     }
@@ -51,11 +51,11 @@ impl Kind {
 pub fn append(values: &mut Values, value: Option<Value>) -> bool {
     match (values, value) {
         (Values::Integer(all), None) => all.push(None),
-        (Values::Real(all), None) => all.push(None),
+        (Values::Float(all), None) => all.push(None),
         (Values::Text(all), None) => all.push(None),
         (Values::Integer(all), Some(Value::Integer(value))) => all.push(Some(value)),
-        (Values::Real(all), Some(Value::Real(value))) => all.push(Some(value)),
-        (Values::Real(all), Some(Value::Integer(value))) => all.push(Some(value as f64)),
+        (Values::Float(all), Some(Value::Float(value))) => all.push(Some(value)),
+        (Values::Float(all), Some(Value::Integer(value))) => all.push(Some(value as f64)),
         (Values::Text(all), Some(Value::Text(value))) => all.push(Some(value)),
         _ => return false,
     }
@@ -97,7 +97,7 @@ impl Growing {
     pub fn fill(&mut self, rows: usize) {
         match &mut self.values {
             Some(Values::Integer(all)) => all.resize(rows.max(all.len()), None),
-            Some(Values::Real(all)) => all.resize(rows.max(all.len()), None),
+            Some(Values::Float(all)) => all.resize(rows.max(all.len()), None),
             Some(Values::Text(all)) => all.resize(rows.max(all.len()), None),
             None => self.missing = self.missing.max(rows),
         }
@@ -111,15 +111,15 @@ impl Growing {
         };
         let undecided = self.missing;
         let values = self.values.get_or_insert_with(|| filled(kind_of(&value), undecided));
-        if let (Values::Integer(whole), Value::Real(_), false) = (&*values, &value, self.declared) {
-            *values = Values::Real(whole.iter().map(|value| value.map(|value| value as f64)).collect());
+        if let (Values::Integer(whole), Value::Float(_), false) = (&*values, &value, self.declared) {
+            *values = Values::Float(whole.iter().map(|value| value.map(|value| value as f64)).collect());
         }
         append(values, Some(value))
     }
 
     /// The column; one that never had a value is of real numbers.
     fn finish(self) -> Column {
-        let values = self.values.unwrap_or_else(|| filled(Kind::Real, self.missing));
+        let values = self.values.unwrap_or_else(|| filled(Kind::Float, self.missing));
         Column { name: self.name, unit: self.unit, values }
     }
 }
@@ -127,7 +127,7 @@ impl Growing {
 fn kind_of(value: &Value) -> Kind {
     match value {
         Value::Integer(_) => Kind::Integer,
-        Value::Real(_) => Kind::Real,
+        Value::Float(_) => Kind::Float,
         Value::Text(_) => Kind::Text,
     }
 }

@@ -58,7 +58,7 @@ fn field(value: &Value) -> String {
     match value {
         Value::Integer(value) => value.to_string(),
         // The shortest text that reads back as the same number, with a fraction even if it is whole.
-        Value::Real(value) => format!("{value:?}"),
+        Value::Float(value) => format!("{value:?}"),
         Value::Text(value) => quote(value),
     }
 }
@@ -136,7 +136,7 @@ fn take(column: &mut Column, field: &str) -> Result<(), String> {
 fn parse(kind: Kind, field: &str) -> Option<Value> {
     Some(match kind {
         Kind::Integer => Value::Integer(field.parse().ok()?),
-        Kind::Real => Value::Real(field.parse().ok()?),
+        Kind::Float => Value::Float(field.parse().ok()?),
         Kind::Text => Value::Text(field.to_owned()),
     })
 }
@@ -185,7 +185,8 @@ impl Scan {
         // A field of digits may yet be a word; so all count.
         budget.take_text(fields.iter().map(|field| field.len()).sum())?;
         for (known, field) in self.kinds.iter_mut().zip(fields).filter(|(_, field)| !field.is_empty()) {
-            let wider = [Kind::Integer, Kind::Real, Kind::Text].into_iter().skip(known.map_or(0, |kind| kind as usize));
+            let wider =
+                [Kind::Integer, Kind::Float, Kind::Text].into_iter().skip(known.map_or(0, |kind| kind as usize));
             *known = wider.into_iter().find(|&kind| parse(kind, field).is_some());
         }
         Ok(())
@@ -194,7 +195,7 @@ impl Scan {
     fn columns(self, comments: &Comments) -> impl Iterator<Item = Column> + '_ {
         self.names.into_iter().zip(self.kinds).map(|(name, found)| {
             let declared = comments.kinds.get(&name);
-            let kind = declared.map_or(found.unwrap_or(Kind::Real), |(kind, _)| *kind);
+            let kind = declared.map_or(found.unwrap_or(Kind::Float), |(kind, _)| *kind);
             let unit = declared.map(|(_, unit)| unit.clone()).unwrap_or_default();
             Column { name, unit, values: kind.empty() }
         })

@@ -31,10 +31,10 @@ pub fn encode_row(columns: &[Column], row: &[Option<Value>], out: &mut Vec<u8>) 
         let value = match value {
             None => Json::Null,
             // A whole number in a real column is written as a real one, so that other readers see one type.
-            Some(Value::Integer(value)) if Kind::of(&column.values) == Kind::Real => json!(*value as f64),
+            Some(Value::Integer(value)) if Kind::of(&column.values) == Kind::Float => json!(*value as f64),
             Some(Value::Integer(value)) => json!(value),
-            Some(Value::Real(value)) if value.is_finite() => json!(value),
-            Some(Value::Real(value)) => not_finite(*value).into(),
+            Some(Value::Float(value)) if value.is_finite() => json!(value),
+            Some(Value::Float(value)) => not_finite(*value).into(),
             Some(Value::Text(value)) => value.as_str().into(),
         };
         (column.name.clone(), value)
@@ -160,15 +160,15 @@ fn decode_value(value: Json, column: &Growing) -> Result<Option<Value>, String> 
         Json::Null => return Ok(None),
         Json::Number(number) => match number.as_i64() {
             Some(whole) => Value::Integer(whole),
-            None if number.is_u64() && column.kind() != Some(Kind::Real) => {
+            None if number.is_u64() && column.kind() != Some(Kind::Float) => {
                 return Err(format!("{number} exceeds 2^63 - 1"));
             }
-            None => Value::Real(number.as_f64().ok_or(format!("{number} does not fit into 64 bits"))?),
+            None => Value::Float(number.as_f64().ok_or(format!("{number} does not fit into 64 bits"))?),
         },
         Json::String(text) => match (column.kind(), text.as_str()) {
-            (Some(Kind::Real), "NaN") => Value::Real(f64::NAN),
-            (Some(Kind::Real), "Infinity") => Value::Real(f64::INFINITY),
-            (Some(Kind::Real), "-Infinity") => Value::Real(f64::NEG_INFINITY),
+            (Some(Kind::Float), "NaN") => Value::Float(f64::NAN),
+            (Some(Kind::Float), "Infinity") => Value::Float(f64::INFINITY),
+            (Some(Kind::Float), "-Infinity") => Value::Float(f64::NEG_INFINITY),
             _ => Value::Text(text),
         },
         Json::Bool(_) | Json::Array(_) | Json::Object(_) => {

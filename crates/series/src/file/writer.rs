@@ -100,7 +100,7 @@ impl Writer {
         for (column, value) in columns.iter().zip(row) {
             let fits = match (Kind::of(&column.values), value) {
                 (Kind::Integer, Some(value)) => matches!(value, Value::Integer(_)),
-                (Kind::Real, Some(value)) => !matches!(value, Value::Text(_)),
+                (Kind::Float, Some(value)) => !matches!(value, Value::Text(_)),
                 (Kind::Text, Some(value)) => matches!(value, Value::Text(_)),
                 (_, None) => true,
             };

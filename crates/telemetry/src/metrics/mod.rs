@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Counters by algorithm and cgroup, made in the kernel by `xdp/metrics.bpf.c`.
 //!
-//! [`start`](Looker::start) gives two halves: a [`Reader`], which reads the counters and holds up nobody, and a [`Looker`], which
+//! [`start`](SocketScanner::start) gives two halves: a [`Reader`], which reads the counters and holds up nobody, and a [`SocketScanner`], which
 //! has the kernel go over all sockets now and then.
 
-mod looker;
 mod reader;
+mod scanner;
 
 use std::os::fd::OwnedFd;
 
 use aya::sys::{enable_stats, Stats};
 
-pub use looker::Looker;
-pub use reader::{Counts, Histogram, Present, Reader, Series};
+pub use reader::{Counts, Gauges, Histogram, MetricKey, Reader};
+pub use scanner::SocketScanner;
 
 use crate::error::{Error, Result};
 
 /// Label of cgroups that no rule names, and of algorithms that found no room.
 pub const OTHER: &str = "other";
 /// Cgroups for which the programs have room.
-pub const CGROUPS: usize = crate::wire::METRIC_CGROUPS as usize;
+pub const CGROUPS: usize = crate::bindings::METRIC_CGROUPS as usize;
 
 /// While this lives, the kernel counts the run time of BPF programs. Dropped, it stops, unless somebody else wants it.
 #[derive(Debug)]

@@ -6,20 +6,20 @@ use std::collections::BTreeMap;
 use aya::maps::{HashMap, MapData, PerCpuArray, PerCpuHashMap};
 use aya::Ebpf;
 
-use super::looker::taken;
+use super::scanner::taken;
 use super::OTHER;
 use ccctl_catalog::kernel::c_text;
 
+use crate::bindings::{metric_histogram, series_counts, series_key, series_present, METRIC_BUCKETS};
 use crate::error::{Error, Result};
 use crate::kernel_types::KernelTypes;
-use crate::wire::{metric_histogram, series_counts, series_key, series_present, METRIC_BUCKETS};
 
 /// The series of what found no room: [`OTHER`] in both labels.
 pub(super) const OVERFLOW: u32 = 0;
 
 /// Algorithm and cgroup.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Series {
+pub struct MetricKey {
     /// Kernel name of the algorithm.
     pub instance: String,
     /// Number of the cgroup, as it was given; 0: any other.
@@ -28,14 +28,14 @@ pub struct Series {
 
 /// How many connections there are, and what they carry.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Present {
+pub struct Gauges {
     /// Sockets that are no listeners, and not in the states of requests and of waiting after the end.
     pub connections: u64,
     /// Sum of their last delivery rates.
     pub delivery_bytes_per_s: u64,
 }
 
-impl Present {
+impl Gauges {
     pub(super) fn of(present: &series_present) -> Self {
         Self { connections: present.connections, delivery_bytes_per_s: present.delivery_bytes_per_s }
     }
@@ -119,17 +119,17 @@ impl Reader {
     }
 
     /// Those that there are, with their numbers.
-    pub(super) fn series(&self) -> Result<Vec<(u32, Series)>> {
-        let mut found = vec![(OVERFLOW, Series { instance: OTHER.to_owned(), cgroup: 0 })];
+    pub(super) fn series(&self) -> Result<Vec<(u32, MetricKey)>> {
+        let mut found = vec![(OVERFLOW, MetricKey { instance: OTHER.to_owned(), cgroup: 0 })];
         for entry in &self.series {
             let (key, number) = entry.map_err(Error::map("series"))?;
-            found.push((number, Series { instance: c_text(&key.instance), cgroup: key.cgroup }));
+            found.push((number, MetricKey { instance: c_text(&key.instance), cgroup: key.cgroup }));
         }
         Ok(found)
     }
 
     /// What was counted so far.
-    pub fn read(&self) -> Result<BTreeMap<Series, Counts>> {
+    pub fn read(&self) -> Result<BTreeMap<MetricKey, Counts>> {
         let mut all = BTreeMap::new();
         for (number, series) in self.series()? {
             let values = self.counts.get(&number, 0).map_err(Error::map("counts"))?;

@@ -5,7 +5,7 @@ use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use super::worker::News;
-use crate::client::{self, Found};
+use crate::client::{self, DaemonState};
 
 /// Between two tries to reach a daemon.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -15,16 +15,16 @@ pub fn follow(tell: &SyncSender<News>) {
     let mut last = 0;
     loop {
         let news = match client::connect() {
-            Found::Daemon(mut daemon) => {
+            DaemonState::Daemon(mut daemon) => {
                 let told = daemon.events(last, true, &mut |event| {
                     last = event.number;
                     Ok(tell.send(News::Event(event))?)
                 });
                 News::NoEvents(told.err().map_or_else(|| "the daemon has ended".to_owned(), |error| error.to_string()))
             }
-            Found::None => News::NoEvents("no daemon runs: ccctl daemon records events".to_owned()),
-            Found::Busy(fault) => News::NoEvents(fault.to_string()),
-            Found::Unusable(why) => News::NoEvents(why),
+            DaemonState::None => News::NoEvents("no daemon runs: ccctl daemon records events".to_owned()),
+            DaemonState::Busy(fault) => News::NoEvents(fault.to_string()),
+            DaemonState::Unusable(why) => News::NoEvents(why),
         };
         if tell.send(news).is_err() {
             return;

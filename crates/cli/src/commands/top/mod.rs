@@ -2,12 +2,11 @@
 //! `ccctl top`: the live screen.
 //!
 //! A worker looks ([`worker`], [`source`]), threads change what a reader has said yes to ([`errands`]), a model keeps what was seen and what is selected ([`model`]), and drawing
-//! turns it into cells ([`screen`]). Only [`terminal`], [`taken`] and [`tty`] touch the terminal, and [`ending`] sees to it
+//! turns it into cells ([`screen`]). Only [`terminal`], [`raw_mode`] and [`tty`] touch the terminal, and [`shutdown`] sees to it
 //! that all of it ends.
 
 mod backend;
 mod clock;
-mod ending;
 mod errands;
 mod follower;
 mod keys;
@@ -15,10 +14,11 @@ mod listing;
 mod model;
 mod once;
 mod rates;
+mod raw_mode;
 mod sample;
 mod screen;
+mod shutdown;
 mod source;
-mod taken;
 mod terminal;
 mod tty;
 mod worker;

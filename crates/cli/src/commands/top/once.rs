@@ -78,7 +78,7 @@ pub fn run(arguments: &Top, choice: &ClockChoice) -> anyhow::Result<Exit> {
     } else {
         print(&table, &answer)?;
     }
-    Ok(if answer.acks_failed.is_some() { Exit::Partly } else { Exit::Done })
+    Ok(if answer.acks_failed.is_some() { Exit::Partial } else { Exit::Done })
 }
 
 /// In the names and units of `--json`.

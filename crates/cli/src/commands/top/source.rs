@@ -34,9 +34,9 @@ pub fn open() -> anyhow::Result<Box<dyn Source>> {
 /// Asks the daemon, or does it here. Nothing is written to stderr, which may be the screen.
 pub fn ask<O: Operation>(operation: &O) -> anyhow::Result<O::Answer> {
     match client::connect() {
-        client::Found::Daemon(mut daemon) => daemon.ask(operation),
-        client::Found::Busy(fault) => Err(fault.into()),
-        client::Found::None | client::Found::Unusable(_) => operation.run(),
+        client::DaemonState::Daemon(mut daemon) => daemon.ask(operation),
+        client::DaemonState::Busy(fault) => Err(fault.into()),
+        client::DaemonState::None | client::DaemonState::Unusable(_) => operation.run(),
     }
 }
 

@@ -8,13 +8,13 @@ use anyhow::Context as _;
 use ccctl_console::Exit;
 use ratatui::crossterm::event::{self, Event};
 
-use super::ending::Ending;
 use super::errands;
 use super::follower;
 use super::keys;
 use super::model::{Effect, Model};
+use super::raw_mode::{self, Screen};
 use super::screen::{self, Look};
-use super::taken::{self, Screen};
+use super::shutdown::Shutdown;
 use super::tty::{Ready, Tty};
 use super::worker::{News, Order, Worker};
 
@@ -27,7 +27,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Shows the screen until somebody wants it to end.
 pub fn run(worker: Worker, mut model: Model, with_clock: bool, look: Look) -> anyhow::Result<Exit> {
-    let ending = Ending::watch()?; // before any other thread is started
+    let shutdown = Shutdown::watch()?; // before any other thread is started
     let mut screen = Screen::take()?;
     let (order, orders) = std::sync::mpsc::channel();
     let (tell, news) = sync_channel(NEWS_WAITING);
@@ -36,7 +36,7 @@ pub fn run(worker: Worker, mut model: Model, with_clock: bool, look: Look) -> an
     if with_clock {
         order.send(Order::Clock(true)).context("the worker has ended")?;
     }
-    let outcome = turn(&mut model, &mut screen, &ending, look, &Channels { order, tell, news });
+    let outcome = turn(&mut model, &mut screen, &shutdown, look, &Channels { order, tell, news });
     let is_gone = matches!(screen.tty.wait(Duration::ZERO), Ok(Ready::Gone));
     drop(screen);
     let ends = Instant::now() + FAREWELL;
@@ -66,13 +66,13 @@ enum Keys {
 fn turn(
     model: &mut Model,
     screen: &mut Screen,
-    ending: &Ending,
+    shutdown: &Shutdown,
     look: Look,
     channels: &Channels,
 ) -> anyhow::Result<()> {
     let mut is_new = true;
-    while !ending.is_wanted() {
-        anyhow::ensure!(!taken::has_panicked(), "a part of this program has panicked");
+    while !shutdown.is_wanted() {
+        anyhow::ensure!(!raw_mode::has_panicked(), "a part of this program has panicked");
         if std::mem::take(&mut is_new) {
             screen.terminal.draw(|frame| {
                 super::panic_if_asked("drawing");

@@ -92,7 +92,7 @@ impl Sink {
 fn object(names: &[String], row: Row) -> Map<String, Json> {
     let json = |value| match value {
         Value::Integer(value) => Json::from(value),
-        Value::Real(value) => Json::from(value),
+        Value::Float(value) => Json::from(value),
         Value::Text(value) => Json::from(value),
     };
     names.iter().zip(row).filter_map(|(name, value)| Some((name.clone(), json(value?)))).collect()
@@ -105,10 +105,10 @@ fn filled(header: &Table, rows: Vec<Row>) -> anyhow::Result<Table> {
         for (column, value) in values.iter_mut().zip(row) {
             match (column, value) {
                 (Values::Integer(column), Some(Value::Integer(value))) => column.push(Some(value)),
-                (Values::Real(column), Some(Value::Real(value))) => column.push(Some(value)),
+                (Values::Float(column), Some(Value::Float(value))) => column.push(Some(value)),
                 (Values::Text(column), Some(Value::Text(value))) => column.push(Some(value)),
                 (Values::Integer(column), _) => column.push(None),
-                (Values::Real(column), _) => column.push(None),
+                (Values::Float(column), _) => column.push(None),
                 (Values::Text(column), _) => column.push(None),
             }
         }

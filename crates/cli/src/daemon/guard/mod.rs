@@ -10,7 +10,7 @@ use std::time::{Instant, SystemTime};
 use ccctl_console::output;
 use ccctl_loader::canary;
 use ccctl_loader::guard::{divert, set, Diverted, Trip};
-use ccctl_loader::{AlgorithmWindow, Instance, SocketWindow, SocketWindows};
+use ccctl_loader::{AlgorithmInterval, Instance, IntervalScanner, IntervalStats};
 
 use ccctl_core::configuration::{Configuration, Guard as Guarding};
 use ccctl_core::counters::COUNTERS;
@@ -27,7 +27,7 @@ const EVENTS: usize = 50;
 /// One that watches as a file has it.
 pub struct Guard {
     guarding: Guarding,
-    windows: SocketWindows,
+    windows: IntervalScanner,
     histories: BTreeMap<String, VecDeque<Window>>,
     events: VecDeque<GuardEvent>,
     due: Instant,
@@ -38,7 +38,7 @@ pub struct Guard {
 impl Guard {
     /// Begins to watch: the first window starts now.
     pub fn begin(guarding: &Guarding, journal: Arc<Journal>) -> anyhow::Result<Self> {
-        let mut windows = SocketWindows::new()?;
+        let mut windows = IntervalScanner::new()?;
         windows.look()?;
         let due = Instant::now() + guarding.limits.every();
         let guarding = guarding.clone();
@@ -70,7 +70,7 @@ impl Guard {
         }
         let Some(now) = self.windows.look()? else { return Ok(false) };
         let limits = &self.guarding.limits;
-        let none = AlgorithmWindow::default();
+        let none = AlgorithmInterval::default();
         let fallback = Measures::of(limits, now.get(&limits.fallback).unwrap_or(&none));
         let mut names = Instance::names()?;
         let canaries = canary::all()?; // whoever watches them ends them
@@ -199,7 +199,7 @@ impl Guard {
     }
 }
 
-fn has_enough(window: SocketWindow, min_connections: u32) -> bool {
+fn has_enough(window: IntervalStats, min_connections: u32) -> bool {
     window.active >= min_connections.into()
 }
 

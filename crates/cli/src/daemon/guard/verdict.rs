@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether an instance harms its connections: windows of measures in, a verdict out.
 
-use ccctl_loader::{AlgorithmWindow, SocketWindow};
+use ccctl_loader::{AlgorithmInterval, IntervalStats};
 
 use ccctl_core::configuration::Limits;
 
@@ -17,7 +17,7 @@ struct Share {
     out_of: &'static str,
     limit_pct: fn(&Limits) -> u32,
     /// Part and whole.
-    of: fn(&SocketWindow) -> (u64, u64),
+    of: fn(&IntervalStats) -> (u64, u64),
 }
 
 const SHARES: [Share; 4] = [
@@ -51,17 +51,17 @@ const SHARES: [Share; 4] = [
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Measures {
     /// All.
-    pub all: SocketWindow,
+    pub all: IntervalStats,
     /// Of each share without the heaviest peers, the heaviest user, and the heaviest cgroup.
-    rests: [[SocketWindow; KINDS]; SHARES.len()],
+    rests: [[IntervalStats; KINDS]; SHARES.len()],
 }
 
 impl Measures {
     /// Those of an algorithm.
-    pub fn of(limits: &Limits, window: &AlgorithmWindow) -> Self {
-        let AlgorithmWindow { all, peers, users, cgroups } = window;
+    pub fn of(limits: &Limits, window: &AlgorithmInterval) -> Self {
+        let AlgorithmInterval { all, peers, users, cgroups } = window;
         let rests = SHARES.map(|share| {
-            let rest = |sources: &[SocketWindow], count| share.rest(limits, all, sources, count);
+            let rest = |sources: &[IntervalStats], count| share.rest(limits, all, sources, count);
             [rest(peers, PEERS), rest(users, ONE), rest(cgroups, ONE)]
         });
         Self { all: *all, rests }
@@ -70,15 +70,15 @@ impl Measures {
 
 impl Share {
     /// What is left without the `count` sources that raise the share the most.
-    fn rest(&self, limits: &Limits, all: &SocketWindow, sources: &[SocketWindow], count: usize) -> SocketWindow {
+    fn rest(&self, limits: &Limits, all: &IntervalStats, sources: &[IntervalStats], count: usize) -> IntervalStats {
         let limit = i128::from((self.limit_pct)(limits));
-        let beyond_limit = |source: &SocketWindow| {
+        let beyond_limit = |source: &IntervalStats| {
             let (part, whole) = (self.of)(source);
             i128::from(part) * 100 - i128::from(whole) * limit
         };
-        let mut heavy: Vec<&SocketWindow> = sources.iter().filter(|source| beyond_limit(source) > 0).collect();
+        let mut heavy: Vec<&IntervalStats> = sources.iter().filter(|source| beyond_limit(source) > 0).collect();
         heavy.sort_by_key(|source| std::cmp::Reverse(beyond_limit(source)));
-        heavy.into_iter().take(count).fold(*all, SocketWindow::without)
+        heavy.into_iter().take(count).fold(*all, IntervalStats::without)
     }
 }
 
@@ -201,7 +201,7 @@ pub fn of_few(limits: &Limits, window: &Window) -> Vec<String> {
     of_few.map(|measure| measure.text(&limits.fallback)).collect()
 }
 
-fn has_enough(limits: &Limits, window: &SocketWindow) -> bool {
+fn has_enough(limits: &Limits, window: &IntervalStats) -> bool {
     window.active >= limits.min_connections.into()
 }
 
@@ -241,8 +241,8 @@ mod tests {
     /// active, stalled, data segments, retransmissions, timeouts
     type Row = [u64; 5];
 
-    fn sums([active, stalled, data_segments, retransmits_pkts, timeouts]: Row) -> SocketWindow {
-        SocketWindow { active, stalled, data_segments, retransmits_pkts, timeouts, ..SocketWindow::default() }
+    fn sums([active, stalled, data_segments, retransmits_pkts, timeouts]: Row) -> IntervalStats {
+        IntervalStats { active, stalled, data_segments, retransmits_pkts, timeouts, ..IntervalStats::default() }
     }
 
     fn window(own: Row, fallback: Row) -> Window {
@@ -320,17 +320,17 @@ mod tests {
         }
     }
 
-    fn stalled(active: u64, stalled: u64) -> SocketWindow {
+    fn stalled(active: u64, stalled: u64) -> IntervalStats {
         sums([active, stalled, 0, 0, 0])
     }
 
-    fn of_sources(peers: &[SocketWindow], users: &[SocketWindow], cgroups: &[SocketWindow]) -> Window {
-        let sum = |sources: &[SocketWindow]| {
-            let count = |of: fn(&SocketWindow) -> u64| sources.iter().map(of).sum();
+    fn of_sources(peers: &[IntervalStats], users: &[IntervalStats], cgroups: &[IntervalStats]) -> Window {
+        let sum = |sources: &[IntervalStats]| {
+            let count = |of: fn(&IntervalStats) -> u64| sources.iter().map(of).sum();
             stalled(count(|of| of.active), count(|of| of.stalled))
         };
         let all = sum(if users.is_empty() { peers } else { users });
-        let own = AlgorithmWindow { all, peers: peers.into(), users: users.into(), cgroups: cgroups.into() };
+        let own = AlgorithmInterval { all, peers: peers.into(), users: users.into(), cgroups: cgroups.into() };
         Window { own: Measures::of(&limits(), &own), fallback: Measures::default() }
     }
 
@@ -374,7 +374,7 @@ mod tests {
     #[test]
     fn the_fallback_is_what_it_is_without_its_worst_peers() {
         let peers = vec![stalled(40, 40), stalled(25, 0)];
-        let fallback = AlgorithmWindow { all: stalled(65, 40), peers, ..AlgorithmWindow::default() };
+        let fallback = AlgorithmInterval { all: stalled(65, 40), peers, ..AlgorithmInterval::default() };
         let mut window = window([25, 16, 0, 0, 0], [65, 40, 0, 0, 0]);
         assert_eq!(complaints(&limits(), &window), [""; 0], "64 % beside 62 %");
         window.fallback = Measures::of(&limits(), &fallback);
@@ -384,7 +384,7 @@ mod tests {
     #[test]
     fn impossible_windows_are_a_harm_of_their_own() {
         let with = |active, impossible, stalled| {
-            let own = SocketWindow { active, impossible, stalled, ..SocketWindow::default() };
+            let own = IntervalStats { active, impossible, stalled, ..IntervalStats::default() };
             let own = Measures { all: own, ..Measures::default() };
             complaints(&limits(), &Window { own, fallback: Measures::default() }).join(";")
         };

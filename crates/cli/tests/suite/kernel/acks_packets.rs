@@ -7,7 +7,7 @@ use crate::support::packets;
 use aya::maps::PerCpuArray;
 use aya::programs::{SchedClassifier, TestRun as _, TestRunOptions, Xdp};
 use aya::Ebpf;
-use ccctl_telemetry::wire::arrival_counts;
+use ccctl_telemetry::bindings::arrival_counts;
 use ccctl_telemetry::ARRIVAL_OBJECT;
 use packets::reader::ack_in;
 use packets::{

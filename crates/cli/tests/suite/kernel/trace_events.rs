@@ -12,7 +12,7 @@ use acks::nstat;
 use ccctl_testbed::{cookie_of, eventually, run_ok, settled, HostState, Network, Offload, SERVER_V4};
 use nix::sys::signal::Signal;
 use serde_json::Value;
-use support::connection::{carry, open, Ends};
+use support::connection::{carry, open, Endpoints};
 use support::listing::ss;
 use support::Folder;
 use trace::{quiet, Tracing, LIMIT};
@@ -27,7 +27,7 @@ fn network() -> Network {
 }
 
 /// In pieces, so that some hundred ACKs come while no thread of a busy host sits on the socket and has them merged.
-fn carry_pieces(connection: &mut Ends) {
+fn carry_pieces(connection: &mut Endpoints) {
     for _ in 0..300 {
         carry(connection, 100_000);
     }

@@ -11,7 +11,7 @@ use aya::programs::links::FdLink;
 use aya::programs::tc::TcAttachOptions;
 use aya::programs::{LinkOrder, SchedClassifier, TcAttachType, Xdp, XdpMode};
 use aya::Ebpf;
-use ccctl_telemetry::wire::arrival_counts;
+use ccctl_telemetry::bindings::arrival_counts;
 use ccctl_telemetry::ARRIVAL_OBJECT;
 use ccctl_testbed::{eventually, Namespace};
 use nix::sys::signal::{kill, Signal};

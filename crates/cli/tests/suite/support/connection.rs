@@ -10,10 +10,10 @@ use ccctl_testbed::{connect, Network};
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// The client's end and the server's.
-pub type Ends = (TcpStream, TcpStream);
+pub type Endpoints = (TcpStream, TcpStream);
 
 /// Opens a connection to `address` of the server, the client's end with this algorithm.
-pub fn open(network: &Network, address: &str, algorithm: &str) -> Ends {
+pub fn open(network: &Network, address: &str, algorithm: &str) -> Endpoints {
     let listener = network.server.enter(|| TcpListener::bind((address, 0)).unwrap()).unwrap();
     let to = listener.local_addr().unwrap().to_string();
     let client = network.client.enter(|| connect(&to, Some(algorithm), LIMIT).unwrap()).unwrap();
@@ -23,7 +23,7 @@ pub fn open(network: &Network, address: &str, algorithm: &str) -> Ends {
 }
 
 /// Sends so many bytes, and waits until they have arrived.
-pub fn carry((client, server): &mut Ends, bytes: usize) {
+pub fn carry((client, server): &mut Endpoints, bytes: usize) {
     std::thread::scope(|scope| {
         scope.spawn(|| client.write_all(&vec![7; bytes]).unwrap());
         server.read_exact(&mut vec![0; bytes]).unwrap();
@@ -31,7 +31,7 @@ pub fn carry((client, server): &mut Ends, bytes: usize) {
 }
 
 /// A connection that has carried `bytes` and is quiet now.
-pub fn used(network: &Network, address: &str, algorithm: &str, bytes: usize) -> Ends {
+pub fn used(network: &Network, address: &str, algorithm: &str, bytes: usize) -> Endpoints {
     let mut ends = open(network, address, algorithm);
     carry(&mut ends, bytes);
     ends

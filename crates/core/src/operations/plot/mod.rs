@@ -274,7 +274,7 @@ mod tests {
         };
         let whole = |values: [i64; 3]| Values::Integer(values.map(Some).to_vec());
         let text = |word: &str| Values::Text(vec![Some(word.to_owned()); 3]);
-        add("time_s", Values::Real([0.0, 0.1, 0.2].map(Some).to_vec()));
+        add("time_s", Values::Float([0.0, 0.1, 0.2].map(Some).to_vec()));
         add("event", text("interval"));
         add("cookie", whole([7; 3]));
         add("source", text("10.0.0.1:1"));
@@ -299,7 +299,7 @@ mod tests {
             Values::Integer((0..30).map(|row| Some(value(row % 3, row / 3))).collect())
         };
         let words = |words: [&str; 3]| Values::Text((0..30).map(|row| Some(words[row % 3].to_owned())).collect());
-        add("time_s", Values::Real((0..30).map(|row| Some(f64::from(row / 3) / 10.0)).collect()));
+        add("time_s", Values::Float((0..30).map(|row| Some(f64::from(row / 3) / 10.0)).collect()));
         add(
             "event",
             Values::Text((0..30).map(|row| Some(if row == 15 { "retransmit" } else { "sample" }.into())).collect()),

@@ -179,7 +179,7 @@ impl Columns {
         let dropped = |of: &[Softnet]| of.iter().map(|softnet| softnet.dropped).sum::<u64>();
         let length: u64 = now.iter().filter_map(|softnet| softnet.backlog_pkts).sum();
         let mut row: Row = vec![None; self.header.columns().len()];
-        row[0] = Some(Value::Real(since_start));
+        row[0] = Some(Value::Float(since_start));
         row[1] = Some(text(HOST));
         row[at] = whole(length);
         row[at + 1] = whole(dropped(now).saturating_sub(dropped(before)));
@@ -195,7 +195,7 @@ pub fn seconds_between(from: Duration, to: Duration) -> f64 {
 
 fn identity(row: &mut Row, socket: &Socket, sample: &Sample, since_start: f64) {
     let owner = socket.owners.iter().flatten().next();
-    row[0] = Some(Value::Real(since_start));
+    row[0] = Some(Value::Float(since_start));
     row[1] = Some(text(sample.event.name()));
     row[2] = whole(sample.cookie);
     row[3] = Some(text(&socket.source));

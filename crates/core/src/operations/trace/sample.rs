@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ccctl_catalog::kernel::TCP_INFINITE_SSTHRESH;
 use ccctl_loader::{delivery_rate, CaState, SocketSample, SocketState};
-use ccctl_telemetry::wire::trace_record;
+use ccctl_telemetry::bindings::trace_record;
 use ccctl_telemetry::TraceKind;
 
 const NO_MIN_RTT: u32 = u32::MAX;

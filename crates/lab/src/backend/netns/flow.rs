@@ -11,7 +11,7 @@ use ccctl_catalog::kernel::{TCP_CA_Recovery, TCP_CA_CWR};
 
 use super::super::outcome::FlowSample;
 use super::super::windows;
-use super::ends::{Ends, Load};
+use super::endpoints::{Endpoints, Load};
 use super::moment::{moment, Moment};
 use ccctl_testbed::{close_with_reset, Namespace, TestbedError};
 
@@ -19,7 +19,7 @@ use ccctl_testbed::{close_with_reset, Namespace, TestbedError};
 #[derive(Default)]
 struct Shared {
     stop: AtomicBool,
-    ends: OnceLock<Ends>,
+    ends: OnceLock<Endpoints>,
     finished: OnceLock<Instant>,
     failure: Mutex<Option<String>>,
 }
@@ -50,7 +50,7 @@ pub(super) struct RunningFlow {
 impl RunningFlow {
     /// Starts it; it connects on its own.
     pub(super) fn start(plan: &FlowPlan<'_>) -> Result<Self, TestbedError> {
-        let listener = Ends::listen(plan.to, &plan.address, &plan.kernel_name)?;
+        let listener = Endpoints::listen(plan.to, &plan.address, &plan.kernel_name)?;
         let shared = Arc::new(Shared::default());
         let (own, name, load) = (shared.clone(), plan.kernel_name.clone(), plan.load);
         let writing = plan.from.spawn(move || {
@@ -159,7 +159,7 @@ impl Drop for RunningFlow {
 }
 
 fn serve(shared: &Shared, listener: &TcpListener, algorithm: &str, load: &Load) -> Result<(), TestbedError> {
-    let ends = Ends::connect(listener, algorithm, load)?;
+    let ends = Endpoints::connect(listener, algorithm, load)?;
     let _ = shared.ends.set(ends.copy()?); // nobody else does
     ends.carry(load, &shared.stop, &shared.finished)
 }

@@ -6,11 +6,11 @@
 //! outcome.
 
 mod content;
-mod ends;
+mod endpoints;
 mod flow;
 mod moment;
+mod path_backend;
 mod plan;
-mod road;
 mod run;
 mod threshold;
 
@@ -19,7 +19,7 @@ use ccctl_catalog::ParameterSet;
 use super::{Backend, BackendError, Outcome, Watch};
 use crate::experiment::Setup;
 use ccctl_path::{Bounds, Waiting};
-pub use road::PathKind;
+pub use path_backend::PathKind;
 
 /// An algorithm that sockets can ask for, as long as this is there.
 pub trait KernelAlgorithm: Send + Sync {

@@ -9,15 +9,15 @@ use ccctl_catalog::Layout;
 use super::super::outcome::{Flow, LinkSample, LinkSeries, Outcome, StateField, Transfer};
 use super::super::sim::spread;
 use super::super::{windows, BackendError, Watch};
-use super::ends::Load;
+use super::endpoints::Load;
 use super::flow::{FlowPlan, RunningFlow};
+use super::path_backend::Road;
 use super::plan::{path_spec, route, sysctls};
-use super::road::Road;
 use super::{threshold, KernelAlgorithm, Netns};
 use crate::experiment::setup::{Application, Group, Schedule};
 use crate::experiment::Setup;
 use crate::seed;
-use ccctl_path::{sender_v4, Bounds, DirectionSample, PathSpec, Placement, QueueSample, RECEIVER_V4};
+use ccctl_path::{sender_v4, Affinity, Bounds, DirectionSample, PathSpec, QueueSample, RECEIVER_V4};
 use ccctl_testbed::{TcpState, TcpStates, TestbedError};
 
 /// Between two looks at a flow.
@@ -33,7 +33,7 @@ impl From<TestbedError> for BackendError {
 
 /// Runs a setup that was checked. Other runs may have the router's processor meanwhile: nothing is done there.
 pub(super) fn run(backend: &Netns<'_>, setup: &Setup, seed: u64, watch: &Watch<'_>) -> Result<Outcome, BackendError> {
-    Placement::of_this_process()?.beside_endpoints(|| run_there(backend, setup, seed, watch))?
+    Affinity::of_this_process()?.beside_endpoints(|| run_there(backend, setup, seed, watch))?
 }
 
 fn run_there(backend: &Netns<'_>, setup: &Setup, seed: u64, watch: &Watch<'_>) -> Result<Outcome, BackendError> {
@@ -41,17 +41,17 @@ fn run_there(backend: &Netns<'_>, setup: &Setup, seed: u64, watch: &Watch<'_>) -
     spec.bounds = backend.bounds.unwrap_or_else(|| Bounds::of(&spec));
     let algorithms = provide(backend, setup)?;
     let path = Road::start(backend.path, &spec)?;
-    for end in path.ends().all() {
+    for end in path.endpoints().all() {
         for (key, value) in sysctls(setup) {
             end.set_sysctl(key, value)?;
         }
     }
-    for end in path.ends().all() {
+    for end in path.endpoints().all() {
         path.set_route(end, &route(setup))?;
     }
     threshold::set(&path, setup, &route(setup))?;
     let run = Run::new(setup, seed, &path, &algorithms)?;
-    let (outcome, began, impossible) = path.ends().placement().at_endpoints(|| run.carry_out(watch))??;
+    let (outcome, began, impossible) = path.endpoints().affinity().at_endpoints(|| run.carry_out(watch))??;
     let (series, faults) = path.stop(began)?;
     drop(algorithms); // only now does no socket use them
     finish(outcome, &series, faults.into_iter().chain(impossible).collect())
@@ -173,7 +173,7 @@ impl<'a> Run<'a> {
 
     fn plan(&self, group: usize) -> FlowPlan<'a> {
         let spec = &self.setup.groups[group];
-        let (sender, receiver) = (self.path.ends().sender(group), self.path.ends().receiver());
+        let (sender, receiver) = (self.path.endpoints().sender(group), self.path.endpoints().receiver());
         let (from, to, address) = if spec.reverse {
             (receiver, sender, sender_v4(group).to_string())
         } else {
@@ -216,7 +216,8 @@ impl<'a> Run<'a> {
     /// The connections of each group.
     fn read_states(&self) -> Result<Vec<Vec<TcpState>>, BackendError> {
         let read = |(number, group): (usize, &Group)| {
-            let from = if group.reverse { self.path.ends().receiver() } else { self.path.ends().sender(number) };
+            let from =
+                if group.reverse { self.path.endpoints().receiver() } else { self.path.endpoints().sender(number) };
             let has_state = self.layouts[number].as_ref().is_some_and(|layout| !layout.state.is_empty());
             if has_state {
                 Ok(self.states.read(from)?)

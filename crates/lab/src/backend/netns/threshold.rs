@@ -7,7 +7,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener};
 use std::time::Duration;
 
-use super::road::Road;
+use super::path_backend::Road;
 use crate::experiment::Setup;
 use ccctl_path::RECEIVER_V4;
 use ccctl_testbed::{connect, Namespace, TestbedError};
@@ -20,13 +20,13 @@ const PLAIN: &str = "reno";
 pub(super) fn set(path: &Road, setup: &Setup, attributes: &[String]) -> Result<(), TestbedError> {
     for (number, group) in setup.groups.iter().enumerate() {
         let Some(pkts) = group.tcp.initial_ssthresh_pkts else { continue };
-        let sender = path.ends().sender(number);
+        let sender = path.endpoints().sender(number);
         // Locked, so that no connection changes it.
         let threshold = ["ssthresh".to_owned(), "lock".to_owned(), pkts.to_string()];
         path.set_route(sender, &[attributes, &threshold].concat())?;
         sender.set_sysctl("net/ipv4/tcp_no_ssthresh_metrics_save", "0")?;
         sender.set_sysctl("net/ipv4/tcp_no_metrics_save", "0")?;
-        connect_once(sender, path.ends().receiver())?;
+        connect_once(sender, path.endpoints().receiver())?;
         sender.set_sysctl("net/ipv4/tcp_no_metrics_save", "1")?;
     }
     Ok(())

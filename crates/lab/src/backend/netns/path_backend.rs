@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What carries the packets of a run: the emulated path, or the kernel's netem.
+
+use std::time::Duration;
+
+use ccctl_path::{Endpoints, NetemPath, Path, PathSpec, QueueSample};
+use ccctl_testbed::{Namespace, TestbedError};
+
+/// Which path carries packets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum PathKind {
+    /// The lab's router.
+    #[default]
+    Emulator,
+    /// The kernel's queueing discipline, where it has one.
+    Netem,
+}
+
+/// A path at work.
+pub(super) enum Road {
+    Emulated(Box<Path>),
+    Netem(Box<NetemPath>),
+}
+
+impl Road {
+    pub(super) fn start(kind: PathKind, spec: &PathSpec) -> Result<Self, TestbedError> {
+        match kind {
+            PathKind::Emulator => Path::start(spec).map(Box::new).map(Self::Emulated),
+            PathKind::Netem => NetemPath::start(spec).map(Box::new).map(Self::Netem),
+        }
+    }
+
+    /// Its senders and its receiver.
+    pub(super) fn endpoints(&self) -> &Endpoints {
+        match self {
+            Self::Emulated(path) => path.endpoints(),
+            Self::Netem(path) => path.endpoints(),
+        }
+    }
+
+    pub(super) fn set_route(&self, end: &Namespace, attributes: &[String]) -> Result<(), TestbedError> {
+        match self {
+            Self::Emulated(path) => path.set_route(end, attributes),
+            Self::Netem(path) => path.set_route(end, attributes),
+        }
+    }
+
+    /// The path's time.
+    pub(super) fn now(&self) -> Duration {
+        match self {
+            Self::Emulated(path) => path.now(),
+            Self::Netem(path) => path.now(),
+        }
+    }
+
+    /// Endpoints the run: the bottleneck's series since `began`, and what speaks against the run.
+    pub(super) fn stop(self, began: Duration) -> Result<(Vec<QueueSample>, Vec<String>), TestbedError> {
+        match self {
+            Self::Emulated(path) => {
+                let report = path.stop_counted_from(began)?;
+                let faults = report.faults().iter().map(ToString::to_string).collect();
+                Ok((report.router.series, faults))
+            }
+            Self::Netem(path) => Ok((path.stop_counted_from(began)?, Vec::new())),
+        }
+    }
+}
