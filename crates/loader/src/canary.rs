@@ -69,22 +69,28 @@ impl Canary {
 
 /// The right to watch a canary; the kernel releases it when the process ends, however that happens.
 #[derive(Debug)]
-pub struct Watch(ccctl_runfiles::Lock);
+pub struct Watch {
+    canary: Canary,
+    _lock: ccctl_runfiles::Lock,
+}
 
 impl Watch {
     /// None where somebody has it.
     pub fn take(canary: &Canary) -> Result<Option<Self>> {
+        check_name(&canary.name)?; // it is a part of a file's name
         ccctl_runfiles::make_folder()?;
         match ccctl_runfiles::Lock::take(&canary.lock_path(), PATIENCE) {
-            Ok(lock) => Ok(Some(Self(lock))),
+            Ok(lock) => Ok(Some(Self { canary: canary.clone(), _lock: lock })),
             Err(ccctl_runfiles::Error::Held { .. }) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
+}
 
-    /// Nobody watches any more.
-    pub fn end(self) -> Result<()> {
-        Ok(self.0.remove()?)
+/// Nobody watches any more.
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let _ = self.canary.remove_lock(); // an empty file that stays does no harm
     }
 }
 

@@ -255,7 +255,7 @@ impl Canary {
         let watched = self.watch(&canary, &mut answer, &mut wait, &mut tell);
         let promoted = watched.and_then(|()| self.promote(&mut answer));
         let ended = request::lock().and_then(|lock| Ok(canary::end(&lock, &canary)?));
-        watch.end()?;
+        drop(watch);
         promoted?;
         answer.migrated = ended?.moved;
         Ok(answer)

@@ -205,6 +205,10 @@ fn a_canary_that_makes_no_sense_is_refused_and_changes_nothing() {
         none(&["--set", "betta=1"], code::USAGE, &["betta"]);
         refuses(&["canary", NAME, "--with", "rneo"], code::USAGE, &["did you mean reno?"]);
         refuses(&["canary", "knone", "--with", "reno"], code::USAGE, &["knone"]);
+        refuses(&["canary", "../knone", "--with", "reno"], code::USAGE, &["cannot be a kernel name"]);
+        let files = std::fs::read_dir("/run/ccctl").unwrap().flatten();
+        let locks = files.filter(|file| file.file_name().to_string_lossy().starts_with("canary-"));
+        assert_eq!(locks.count(), 0, "a refused canary leaves no lock");
         let answer = json(&["canary", NAME, "--with", "reno", "--dry-run", "--json"]);
         assert_eq!((&answer["outcome"], &answer["rule_count"]), (&"preview".into(), &1.into()));
         assert!(is_back());
