@@ -8,12 +8,13 @@ mod exit;
 mod fault;
 mod limits;
 pub mod output;
+pub mod schema;
 mod stop;
 
 /// Exit codes for the end of `--help`.
 pub const EXIT_CODES: &str =
     "Exit codes: 0 done, 1 unexpected failure, 2 wrong name, parameter or usage, 3 refused (in use, \
-name taken, a file that others can write), or status: no daemon runs, 4 not supported on this host (privileges, bpffs, kernel), 5 the kernel \
+name taken, a file that others can write), or status: no daemon runs, or canary: it did not pass, 4 not supported on this host (privileges, bpffs, kernel), 5 the kernel \
 refused the program, 6 partially completed, or status and apply --dry-run: the host differs from the file, 7 another ccctl is running, or the daemon is busy.";
 
 pub use exit::{cause, cause_of_usage, is_broken_pipe, usage, Ending, Exit, Failure};

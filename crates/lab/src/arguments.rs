@@ -46,6 +46,15 @@ pub enum Command {
     Reproduction(Reproduction),
     /// Clean up after killed kernel runs (the next run also does this)
     Clean(Output),
+    /// Print the JSON Schema of a command's answer
+    Schema(Schema),
+}
+
+/// `ccctl lab schema`
+#[derive(Debug, Args)]
+pub struct Schema {
+    /// A command [default: list the schemas]
+    pub name: Option<String>,
 }
 
 /// `ccctl lab show`

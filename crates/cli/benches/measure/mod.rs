@@ -2,6 +2,7 @@
 //! Numbers of a benchmark: median, spread, and whether an aim is met.
 #![allow(dead_code)] // each benchmark uses its part
 
+use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -117,18 +118,34 @@ pub fn verdict(ratio: Interval, limit: f64) -> &'static str {
     }
 }
 
-/// How a benchmark was called: `--smoke` runs everything once or twice, to see that it works. (`traces` is that of
-/// telemetry, `--figure FILE.svg` that of the storm.)
+/// How much a benchmark does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// As much as a machine of one's own needs.
+    Full,
+    /// `--smoke`: everything once or twice, to see that it works.
+    Smoke,
+    /// `--exact`: as much as a guest in virtual time needs, where equal runs are equal.
+    Exact,
+}
+
+/// Does it only show that it works?
 pub fn is_smoke() -> bool {
+    form() == Form::Smoke
+}
+
+/// How a benchmark was called. (`traces` is that of telemetry, `--figure FILE.svg` that of the storm.)
+pub fn form() -> Form {
     let others = ["--bench", "traces", "--figure"];
     let is_figure = |word: &str| Path::new(word).extension().is_some_and(|extension| extension == "svg");
     let is_ours = |word: &String| !others.contains(&word.as_str()) && !is_figure(word);
     let words: Vec<String> = std::env::args().skip(1).filter(is_ours).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => false,
-        ["--smoke"] => true,
+        [] => Form::Full,
+        ["--smoke"] => Form::Smoke,
+        ["--exact"] => Form::Exact,
         _ => {
-            eprintln!("usage: [--smoke]");
+            eprintln!("usage: [--smoke | --exact]");
             std::process::exit(2)
         }
     }
@@ -142,6 +159,14 @@ pub fn aim(what: &str, value: f64, limit: f64, unit: &str) {
         format!("missed by {:.2}{unit} ({:.1} times the aim)", value - limit, value / limit)
     };
     println!("| {what} | {value:.3}{unit} | {limit}{unit} | {verdict} |");
+    note(what, value, unit.trim());
+}
+
+/// Writes a number down for the table of exact costs (`scripts/bench-exact`), where that is asked for.
+pub fn note(what: &str, value: f64, unit: &str) {
+    let Some(path) = std::env::var_os("CCCTL_COSTS") else { return };
+    let mut file = std::fs::OpenOptions::new().append(true).create(true).open(path).expect("it can be written");
+    writeln!(file, "{what}\t{value:.4}\t{unit}").expect("there is room");
 }
 
 /// Head of the table of aims.

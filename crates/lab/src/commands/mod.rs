@@ -17,6 +17,7 @@ mod progress;
 mod report;
 mod reproduction;
 mod run;
+mod schema;
 mod show;
 mod task;
 mod text;
@@ -44,5 +45,6 @@ pub fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Reproduction(reproduction) => reproduction::run(&reproduction),
         Command::Modules(command) => ccctl_compare::run(command).map(|()| Exit::Done),
         Command::Clean(output) => clean::run(&output),
+        Command::Schema(schema) => schema::run(&schema),
     }
 }

@@ -11,6 +11,7 @@ type Case = (&'static [&'static str], i32, &'static [&'static str]);
 const CASES: &[Case] = &[
     (&["run", "s4-pair"], 2, &["there is no scenario \"s4-pair\"", "try: did you mean s4-pairs?"]),
     (&["show", "s4-pair"], 2, &["there is no scenario \"s4-pair\"", "try: did you mean s4-pairs?"]),
+    (&["schema", "lits"], 2, &["there is no schema of \"lits\"", "try: ccctl-lab schema lists them"]),
     (&["run", "./missing.toml"], 2, &["cannot read the scenario ./missing.toml", "try: ccctl lab list"]),
     (&["run", "s4-pairs.toml"], 2, &["cannot read the scenario", "s4-pairs is a built-in scenario"]),
     (&["run", "./bad.toml"], 2, &["./bad.toml:5:1: unknown field `dealy`", "try: did you mean delay?"]),

@@ -34,6 +34,29 @@ fn every_shipped_scenario_is_listed_and_can_be_run() {
 }
 
 #[test]
+fn answers_are_as_their_schema_says() {
+    let scratch = Scratch::new("schemas");
+    let parsed = |words: &[&str]| -> Value { serde_json::from_str(&scratch.done(words)).unwrap() };
+    let fits = |name: &str, words: &[&str]| {
+        let (schema, answer) = (parsed(&["schema", name]), parsed(words));
+        let schema = jsonschema::draft202012::new(&schema).unwrap();
+        let errors: Vec<String> = schema.iter_errors(&answer).map(|error| error.to_string()).collect();
+        assert_eq!(errors, Vec::<String>::new(), "{words:?}: {answer}");
+    };
+    let run = ["run", "example-dumbbell", "--repeats", "1", "--json", "--out"];
+    let folders = ["one", "two"].map(|name| scratch.path(name).display().to_string());
+    for folder in &folders {
+        fits("run", &[&run[..], &[folder.as_str()]].concat());
+    }
+    let [one, two] = folders.map(|folder| format!("{folder}/example-dumbbell"));
+    fits("list", &["list", "--json"]);
+    fits("show", &["show", "demo", "--json"]);
+    fits("report", &["report", &one, "--json"]);
+    fits("compare", &["compare", &one, &two, "--json"]);
+    assert_eq!(scratch.done(&["schema"]).lines().count(), 8);
+}
+
+#[test]
 fn a_shipped_scenario_is_shown_as_json_too() {
     let scratch = Scratch::new("show");
     let shown: Value = serde_json::from_str(&scratch.done(&["show", "example-dumbbell", "--json"])).unwrap();
