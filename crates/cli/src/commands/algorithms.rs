@@ -16,6 +16,7 @@ pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
     let row = |one: operations::AlgorithmSummary| vec![one.name, one.purpose, one.good_for, one.title];
     output::table(&["NAME", "FOR", "GOOD FOR", "TITLE"], all.algorithms.into_iter().map(row).collect())?;
     output::line("")?;
-    output::line("study: no maintained deployment; ccctl show NAME says when to use an algorithm, and its source")?;
+    output::line("study: we know of no maintained deployment")?;
+    output::line("ccctl show NAME says when to use an algorithm")?;
     Ok(Exit::Done)
 }

@@ -331,7 +331,11 @@ impl Reconciler {
         let (problems, changes): (Vec<Step>, Vec<Step>) = steps.iter().cloned().partition(|step| step.error.is_some());
         for step in &changes {
             tracing::info!("{}: {step}", reason.verb());
-            self.daemon.journal.note(News::new(EventKind::Corrected, &step.name, format!("{}: {step}", reason.verb())));
+            let text = match reason {
+                Reason::Drift => step.to_string(),
+                other => format!("{}: {step}", other.verb()),
+            };
+            self.daemon.journal.note(News::new(EventKind::Corrected, &step.name, text));
         }
         for step in &problems {
             let error = step.error.as_ref().map(ToString::to_string).unwrap_or_default();

@@ -188,6 +188,13 @@ fn the_document_is_valid_and_every_answer_is_as_it_says() {
             fits(&document, &path, "get", "200", &answer);
             described.retain(|known| *known != path);
         }
+        let stream = &document["paths"]["/v1/events"]["get"]["responses"]["200"]["content"]["application/x-ndjson"];
+        let events = daemon.get("events").body;
+        for line in events.lines() {
+            assert!(validator(&document, &stream["schema"]).is_valid(&line.parse().unwrap()), "{line}");
+        }
+        assert!(events.lines().count() > 0, "the daemon was started");
+        described.retain(|known| known != "/v1/events");
         let _socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap(); // for why
         let default = daemon.get("default").ok()["congestion_control"].clone();
         for (name, request) in requests(&default) {

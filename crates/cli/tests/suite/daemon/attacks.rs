@@ -227,6 +227,40 @@ fn all_sockets(daemon: &Daemon) -> u16 {
     as_reader(daemon, "/v1/sockets").status
 }
 
+/// A reader has 12 connections at most, however long each of them follows; others and root have theirs.
+#[test]
+fn attack_followers_of_events_hold_up_nobody() {
+    support::test("attack: followers", 120, || {
+        let mut daemon = daemon("attack-followers", "");
+        assert_eq!(daemon.curl_as(as_user(STRANGER, STRANGER, "", "curl"), &[], "/v1/events").status, 403);
+        let socket = daemon.socket();
+        let follow = || {
+            let mut curl = as_user(READER, READER, "", "curl");
+            curl.args(["--silent", "--no-buffer", "--unix-socket"]).arg(&socket);
+            Background::start(curl.arg("http://localhost/v1/events?follow=true")).unwrap()
+        };
+        let followers: Vec<_> = (0..30).map(|_| follow()).collect();
+        let is_full = || match as_reader(&daemon, "/v1/list").status {
+            503 => Ok(()),
+            status => Err(format!("status {status}")),
+        };
+        eventually(LIMIT, is_full).unwrap();
+        daemon.curl_as(as_user("1235", READER, "", "curl"), &[], "/v1/list").ok();
+        for number in 0..50 {
+            daemon.ccctl(&["load", "reno", "--as", "kfollow"]);
+            let answer = daemon.ccctl(&["unload", "kfollow"]);
+            assert_eq!(answer.code, Some(0), "{number}: {}", answer.stderr);
+        }
+        drop(followers);
+        let is_free = || match as_reader(&daemon, "/v1/list").status {
+            200 => Ok(()),
+            status => Err(format!("status {status}")),
+        };
+        eventually(LIMIT, is_free).unwrap();
+        assert_eq!(daemon.terminate(), Some(0));
+    });
+}
+
 #[test]
 fn the_log_tells_a_dry_run_from_a_change() {
     support::test("dry run", 60, || {

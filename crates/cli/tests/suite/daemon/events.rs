@@ -81,7 +81,7 @@ fn each_change_is_told_once_and_in_order() {
         // what the file has is corrected, after it was told what was wrong
         succeeds(&["tune", "kevent", "beta=0.8"]);
         events.expect("tuned", "kevent", "beta=0.8 (was 0.7)");
-        events.expect("corrected", "kevent", "put right: tune kevent");
+        events.expect("corrected", "kevent", "tune kevent: beta = 0.7");
         daemon.reload("x = 1");
         events.expect("failed", "", "was not reloaded");
         daemon.reload("");
