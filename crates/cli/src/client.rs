@@ -173,6 +173,9 @@ impl Client {
                 rest.extend(frame.into_data().unwrap_or_default());
                 while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
                     let line: Vec<u8> = rest.drain(..=end).collect();
+                    if line == b"\n" {
+                        continue; // it only shows that the daemon is there
+                    }
                     tell(serde_json::from_slice(&line).context("the daemon's answer is invalid")?)?;
                 }
             }

@@ -112,7 +112,8 @@ fn events(generator: &mut SchemaGenerator) -> Value {
         "parameters": parameters(&schema_for!(EventsRequest)),
         "responses": {
             "200": {
-                "description": "lines of JSON; with follow, as they happen, until the daemon ends or 9 minutes are over",
+                "description": "lines of JSON; with follow, as they happen, until the daemon ends or 9 minutes are over, and an empty \
+                                line after 5 s without an event",
                 "content": { "application/x-ndjson": { "schema": event } },
             },
             "default": {

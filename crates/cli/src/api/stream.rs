@@ -23,6 +23,9 @@ use crate::events::Journal;
 
 /// A stream ends by itself before its connection has to: who follows asks again, from the last event on.
 const LONGEST: Duration = Duration::from_secs(540);
+/// An empty line goes out after so long without an event: hyper takes a peer that is gone for one that has only finished
+/// asking, until something cannot be written to it.
+const SILENCE: Duration = Duration::from_secs(5);
 
 /// Which events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -68,7 +71,12 @@ impl Follower {
             if !self.follow {
                 return None;
             }
-            timeout_at(self.ends, self.changes.changed()).await.ok()?.ok()?;
+            let silent_until = Instant::now() + SILENCE;
+            match timeout_at(silent_until.min(self.ends), self.changes.changed()).await {
+                Ok(changed) => changed.ok()?,
+                Err(_) if silent_until < self.ends => return Some((self, Bytes::from_static(b"\n"))),
+                Err(_) => return None,
+            }
         }
     }
 }
