@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The whole path: namespaces, devices, router, latency_probe.
+//! The whole path: namespaces, devices, router, latency probe.
 
 use std::time::{Duration, Instant};
 

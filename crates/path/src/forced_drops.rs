@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Packets up to this size are bare ACKs, or nearly: a hole is made of data.
 const BARE_BYTES: u16 = 200;
 
-/// ForcedDrops that are still to be made. One side asks, the router makes them.
+/// Forced drops that are still to be made. One side asks, the router makes them.
 #[derive(Debug, Default)]
 pub(super) struct ForcedDrops {
     left: AtomicU32,

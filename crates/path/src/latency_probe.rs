@@ -42,7 +42,7 @@ const IDENTIFIER: [u8; 2] = [0xca, 0x7a];
 /// Header of ICMP, number of the sender, time of departure.
 const ECHO_BYTES: usize = 8 + 8 + 8;
 
-/// Whether a packet is an echo of a latency_probe. Its header was read.
+/// Whether a packet is an echo of a latency probe. Its header was read.
 pub(super) fn is_probe(packet: &[u8]) -> bool {
     let echo = [ECHO_REQUEST, ECHO_REPLY];
     packet.len() == IPV4_HEADER_BYTES + ECHO_BYTES
@@ -129,7 +129,7 @@ impl LatencyProbe {
     }
 }
 
-/// A latency_probe elsewhere measures as well, only worse.
+/// A latency probe elsewhere measures as well, only worse.
 fn place(affinity: &Affinity) {
     if let Err(error) = affinity.become_endpoint() {
         eprintln!("testbed: {error}");
@@ -190,7 +190,7 @@ fn receive(sockets: &[Socket], rtts: &[Duration], started: Instant, lateness: &m
     }
 }
 
-/// The next echo's sender, departure and arrival; none of a packet that is no echo of a latency_probe ends the search as well.
+/// The next echo's sender, departure and arrival; none of a packet that is no echo of a latency probe ends the search as well.
 fn receive_one(socket: &Socket) -> io::Result<Option<(u64, u64, u64)>> {
     let mut packet = [0; 256];
     let mut control = nix::cmsg_space!(TimeSpec);

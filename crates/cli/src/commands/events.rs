@@ -25,14 +25,16 @@ pub fn run(arguments: &Events) -> anyhow::Result<Exit> {
     let mut last = known.last().map_or(0, |event| event.number);
     let first = known.len().saturating_sub(arguments.last);
     known[first..].iter().try_for_each(|event| print(event, arguments.output.json))?;
-    while !arguments.once {
+    if arguments.once {
+        return Ok(Exit::Done);
+    }
+    loop {
         client.events(last, true, &mut |event| {
             last = event.number;
             print(&event, arguments.output.json)
         })?;
         client = connect_again()?;
     }
-    Ok(Exit::Done)
 }
 
 fn connect() -> anyhow::Result<Client> {

@@ -43,10 +43,14 @@ pub struct Canary {
     /// How often to compare
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = ccctl_console::arguments::time)]
     pub every: Duration,
-    /// Take it back where this holds twice in a row: MEASURE>NUMBER, or MEASURE>NUMBERx for so many times what NAME has;
-    /// measures are stalled_pct, retransmit_pct, timeouts_pct and impossible_pct; may be repeated
-    /// [default: retransmit_pct>20, stalled_pct>50, timeouts_pct>5, impossible_pct>10]
-    #[arg(long = "abort-if", value_name = "CONDITION")]
+    #[arg(
+        long = "abort-if",
+        value_name = "CONDITION",
+        help = "Abort where this holds twice in a row: MEASURE>NUMBER, or MEASURE>NUMBERx for a multiple of what NAME has; \
+                measures are stalled_pct, retransmit_pct, timeouts_pct and impossible_pct; may be repeated [default: \
+                retransmit_pct>20, stalled_pct>50, timeouts_pct>5, impossible_pct>10]"
+    )]
+    #[allow(missing_docs)] // the help says it
     pub abort_if: Vec<Condition>,
     /// Use the parameters of this profile
     #[arg(long)]

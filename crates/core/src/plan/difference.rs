@@ -18,7 +18,7 @@ pub enum Act<'a> {
     Swap(&'a WantedInstance),
     /// Give it these parameters.
     Tune(&'a WantedInstance),
-    /// OwnerRecord it as the file's.
+    /// Record it as the file's.
     Adopt(&'a WantedInstance, RecordText),
     /// Make this the default; `former` is to be remembered, where nothing is yet.
     Default { name: &'a str, former: Option<String> },

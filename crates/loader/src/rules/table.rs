@@ -230,7 +230,9 @@ pub fn join_choices(choices: &[Choice], candidate: &str) -> Option<Vec<Choice>> 
         None => {}
     }
     if joined.iter().all(|choice| choice.weight.is_multiple_of(PARTS)) {
-        joined.iter_mut().for_each(|choice| choice.weight /= PARTS);
+        for choice in &mut joined {
+            choice.weight /= PARTS;
+        }
     }
     Some(joined)
 }
