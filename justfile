@@ -70,6 +70,10 @@ fmt:
     cargo fmt --all
     find bpf xdp crates -name '*.[ch]' -not -path '*/target/*' -exec clang-format -i {} +
 
+# costs in instructions, in a guest in virtual time: [--check | --update] [NAME...] (downloads a kernel; docs/results/costs.md)
+bench-exact *ARGS:
+    scripts/bench-exact {{ ARGS }}
+
 # CPU time per gigabyte and per hook call, against the kernel's own modules (root)
 bench-ack *ARGS:
     cargo bench --package ccctl --bench ack -- {{ ARGS }}
