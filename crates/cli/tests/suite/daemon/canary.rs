@@ -65,7 +65,7 @@ fn a_canary_carries_its_share_passes_and_goes() {
     support::test("canary", 120, || {
         let (network, cgroup) = (Network::new().unwrap(), Cgroup::new("canary").unwrap());
         instance_with_rule(&cgroup);
-        let canary = start(&["--for", "8s"]);
+        let canary = start(&["--for", "15s"]);
         soon("the rule is split", is_split);
         let second = support::ccctl(&["canary", NAME, "--with", "reno"]);
         is_refusal("a second canary", &second, code::REFUSED, &["has a canary already"]);
@@ -89,7 +89,7 @@ fn a_canary_that_passes_is_promoted_where_that_is_asked_for() {
     support::test("promoted", 120, || {
         let (network, cgroup) = (Network::new().unwrap(), Cgroup::new("promoted").unwrap());
         instance_with_rule(&cgroup);
-        let canary = start(&["--for", "5s", "--promote", "--set", "decrease_shift=4"]);
+        let canary = start(&["--for", "10s", "--promote", "--set", "decrease_shift=4"]);
         soon("the rule is split", is_split);
         let _traffic = Traffic::start(&cgroup, &network);
         let (exit, answer) = end(canary);
