@@ -83,7 +83,7 @@ pub enum Command {
     Unassign(Asked<operations::Unassign>),
     /// List the rules
     Rules(Viewed),
-    /// Give a share of an instance's new connections to another algorithm, watch, and take it back or promote it
+    /// Try another algorithm on a share of an instance's new connections, then undo or promote it
     Canary(Asked<operations::Canary>),
     /// Explain why a socket uses its algorithm
     Why(Asked<operations::Why>),

@@ -13,6 +13,7 @@ pub mod plan;
 pub mod request;
 mod rule_target;
 pub mod settings;
+pub mod shares;
 pub mod sys;
 pub mod trust;
 

@@ -64,10 +64,8 @@ fn print(event: &Event, as_json: bool) -> anyhow::Result<()> {
     if as_json {
         return output::json_line(event);
     }
-    let Event { at, kind, name, text, .. } = event;
-    let rest =
-        [name.as_str(), text.as_str()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ");
-    output::toned_line(&format!("{at}  {:<10}  ", kind.word()), tone(*kind), &rest)
+    let Event { at, kind, .. } = event;
+    output::toned_line(&format!("{at}  {:<10}  ", kind.word()), tone(*kind), &event.sentence())
 }
 
 fn tone(kind: EventKind) -> Tone {

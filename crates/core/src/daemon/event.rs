@@ -60,23 +60,17 @@ pub enum EventKind {
 impl EventKind {
     /// As it is written in JSON.
     #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Started => "started",
-            Self::Loaded => "loaded",
-            Self::Unloaded => "unloaded",
-            Self::Swapped => "swapped",
-            Self::Tuned => "tuned",
-            Self::Assigned => "assigned",
-            Self::Unassigned => "unassigned",
-            Self::Default => "default",
-            Self::Corrected => "corrected",
-            Self::Failed => "failed",
-            Self::Reloaded => "reloaded",
-            Self::Guard => "guard",
-            Self::Disabled => "disabled",
-            Self::Enabled => "enabled",
-        }
+    pub fn word(self) -> String {
+        format!("{self:?}").to_lowercase()
+    }
+}
+
+impl Event {
+    /// To what, and the rest, as far as there are both.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let parts = [self.name.as_str(), self.text.as_str()];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ")
     }
 }
 
@@ -202,6 +196,13 @@ mod tests {
 
     fn told(news: &[News]) -> Vec<String> {
         news.iter().map(|one| format!("{} {} {}", one.kind.word(), one.name, one.text)).collect()
+    }
+
+    #[test]
+    fn a_kind_is_written_in_json_as_its_word() {
+        for kind in [EventKind::Started, EventKind::Unassigned, EventKind::Default, EventKind::Guard] {
+            assert_eq!(serde_json::json!(kind), kind.word());
+        }
     }
 
     #[test]

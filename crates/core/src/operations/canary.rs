@@ -14,9 +14,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Swap;
+use crate::configuration::Limits;
 use crate::daemon::{self, WindowInfo};
 use crate::request;
 use crate::settings::Settings;
+use crate::shares::{Share, SHARES};
 use crate::trust::Trust;
 use crate::Operation as _;
 
@@ -25,7 +27,7 @@ const BAD_IN_A_ROW: usize = 2;
 /// An interval in which the candidate has sent fewer segments with data is not judged.
 const MIN_SEGMENTS: u64 = 100;
 
-/// Give a share of an instance's new connections to another algorithm, watch both, and take it back or promote it.
+/// Try another algorithm on a share of an instance's new connections, then undo or promote it.
 #[derive(Debug, Clone, Args)]
 #[group(skip)]
 pub struct Canary {
@@ -46,9 +48,9 @@ pub struct Canary {
     #[arg(
         long = "abort-if",
         value_name = "CONDITION",
+        default_values_t = Condition::defaults(),
         help = "Abort where this holds twice in a row: MEASURE>NUMBER, or MEASURE>NUMBERx for a multiple of what NAME has; \
-                measures are stalled_pct, retransmit_pct, timeouts_pct and impossible_pct; may be repeated [default: \
-                retransmit_pct>20, stalled_pct>50, timeouts_pct>5, impossible_pct>10]"
+                measures are stalled_pct, retransmit_pct, timeouts_pct and impossible_pct; may be repeated"
     )]
     #[allow(missing_docs)] // the help says it
     pub abort_if: Vec<Condition>,
@@ -75,40 +77,11 @@ fn share(text: &str) -> Result<u32, String> {
     share.ok_or_else(|| format!("write a whole number of per cent, {}% to {}%", SHARES_PCT.start(), SHARES_PCT.end()))
 }
 
-/// What is compared, in per cent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Measure {
-    Stalled,
-    Retransmit,
-    Timeouts,
-    Impossible,
-}
-
-const MEASURES: [(&str, Measure); 4] = [
-    ("stalled_pct", Measure::Stalled),
-    ("retransmit_pct", Measure::Retransmit),
-    ("timeouts_pct", Measure::Timeouts),
-    ("impossible_pct", Measure::Impossible),
-];
-
-impl Measure {
-    /// None where there is nothing of which it would be a share.
-    fn of(self, window: &WindowInfo) -> Option<f64> {
-        let (part, whole) = match self {
-            Self::Stalled => (window.stalled, window.active.saturating_sub(window.impossible)),
-            Self::Retransmit => (window.retransmits_pkts, window.data_segments),
-            Self::Timeouts => (window.timeouts, window.data_segments),
-            Self::Impossible => (window.impossible, window.active),
-        };
-        (whole > 0).then(|| part as f64 * 100.0 / whole as f64)
-    }
-}
-
 /// When a canary is bad: above a number of per cent, or above so many times what the instance has.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Condition {
     text: String,
-    measure: Measure,
+    share: &'static Share,
     limit: f64,
     is_relative: bool,
 }
@@ -120,10 +93,10 @@ impl FromStr for Condition {
         const FORM: &str = "write MEASURE>NUMBER, such as 'retransmit_pct>2' or 'retransmit_pct>1.5x'";
         let (name, limit) = text.split_once('>').ok_or(FORM)?;
         let name = name.trim();
-        let measure = MEASURES.iter().find(|(known, _)| *known == name).map(|(_, measure)| *measure);
-        let measure = measure.ok_or_else(|| match closest(name, MEASURES.iter().map(|(known, _)| *known)) {
+        let keys = SHARES.each_ref().map(|share| share.key);
+        let share = SHARES.iter().find(|share| share.key == name).ok_or_else(|| match closest(name, keys) {
             Some(similar) => format!("there is no measure {name:?}: did you mean {similar}?"),
-            None => format!("there is no measure {name:?}: {}", MEASURES.map(|(known, _)| known).join(", ")),
+            None => format!("there is no measure {name:?}: {}", keys.join(", ")),
         })?;
         let limit = limit.trim();
         let number = limit.strip_suffix('x').unwrap_or(limit);
@@ -131,33 +104,38 @@ impl FromStr for Condition {
         if !(number.is_finite() && number >= 0.0) {
             return Err(FORM.to_owned());
         }
-        Ok(Self { text: text.to_owned(), measure, limit: number, is_relative: limit.ends_with('x') })
+        Ok(Self { text: text.to_owned(), share, limit: number, is_relative: limit.ends_with('x') })
+    }
+}
+
+impl std::fmt::Display for Condition {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.text)
     }
 }
 
 impl Condition {
-    fn defaults() -> Vec<Self> {
-        let limits = crate::configuration::Limits::default();
-        let limit = |measure, name: &str, limit: u32| Self {
-            text: format!("{name}>{limit}"),
-            measure,
-            limit: limit.into(),
-            is_relative: false,
-        };
-        vec![
-            limit(Measure::Retransmit, "retransmit_pct", limits.retransmit_pct),
-            limit(Measure::Stalled, "stalled_pct", limits.stalled_pct),
-            limit(Measure::Timeouts, "timeouts_pct", limits.timeouts_pct),
-            limit(Measure::Impossible, "impossible_pct", limits.impossible_pct),
-        ]
+    /// The guard's limits.
+    fn defaults() -> impl Iterator<Item = Self> {
+        let limits = Limits::default();
+        SHARES.iter().map(move |share| {
+            let limit = (share.limit_pct)(&limits);
+            Self { text: format!("{}>{limit}", share.key), share, limit: limit.into(), is_relative: false }
+        })
+    }
+
+    /// In per cent; none where there is nothing of which it would be a share.
+    fn value(&self, of: &IntervalStats) -> Option<f64> {
+        let (part, whole) = (self.share.of)(of);
+        (whole > 0).then(|| part as f64 * 100.0 / whole as f64)
     }
 
     /// Why the candidate is bad by it. A share of nothing of the instance is no measure to compare with.
-    fn complaint(&self, candidate: &WindowInfo, instance: &WindowInfo) -> Option<String> {
-        let value = self.measure.of(candidate)?;
-        let baseline = if self.is_relative { self.measure.of(instance)? } else { 1.0 };
+    fn complaint(&self, candidate: &IntervalStats, instance: &IntervalStats) -> Option<String> {
+        let (value, of_instance) = (self.value(candidate)?, self.value(instance));
+        let baseline = if self.is_relative { of_instance? } else { 1.0 };
         (value > self.limit * baseline).then(|| {
-            let beside = self.measure.of(instance).map_or_else(|| "-".to_owned(), |value| format!("{value:.1}"));
+            let beside = of_instance.map_or_else(|| "-".to_owned(), |value| format!("{value:.1}"));
             format!("{}: {value:.1}, beside {beside}", self.text)
         })
     }
@@ -286,7 +264,6 @@ impl Canary {
         wait: &mut impl FnMut(Duration) -> anyhow::Result<bool>,
         tell: &mut impl FnMut(&CanaryInterval) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        let conditions = if self.abort_if.is_empty() { Condition::defaults() } else { self.abort_if.clone() };
         let mut windows = IntervalScanner::new()?;
         windows.look()?;
         let ends = Instant::now() + self.time;
@@ -302,7 +279,7 @@ impl Canary {
             }
             let Some(now) = windows.look()? else { continue };
             let of = |name: &str| now.get(name).unwrap_or(&AlgorithmInterval::default()).all;
-            let interval = compare(&conditions, of(&canary.candidate), of(&canary.name));
+            let interval = compare(&self.abort_if, of(&canary.candidate), of(&canary.name));
             tell(&interval)?;
             if interval.is_judged {
                 bad_in_a_row = if interval.complaints.is_empty() { 0 } else { bad_in_a_row + 1 };
@@ -341,13 +318,12 @@ impl Canary {
 }
 
 fn compare(conditions: &[Condition], candidate: IntervalStats, instance: IntervalStats) -> CanaryInterval {
-    let (candidate, instance) = (WindowInfo::from(candidate), WindowInfo::from(instance));
     let is_judged = candidate.data_segments >= MIN_SEGMENTS || candidate.stalled > 0 || candidate.impossible > 0;
     let complaints = conditions.iter().filter(|_| is_judged);
     CanaryInterval {
         at: output::time(SystemTime::now()),
-        candidate_window: candidate,
-        instance_window: instance,
+        candidate_window: candidate.into(),
+        instance_window: instance.into(),
         is_judged,
         complaints: complaints.filter_map(|condition| condition.complaint(&candidate, &instance)).collect(),
     }

@@ -4,48 +4,13 @@
 use ccctl_loader::{AlgorithmInterval, IntervalStats};
 
 use ccctl_core::configuration::Limits;
+use ccctl_core::shares::{Share, SHARES};
 
 /// So many peers together make no window bad: some of an instance's peers may be out of order, or mean harm.
 const PEERS: usize = 4;
 /// Nor does one user, or one cgroup.
 const ONE: usize = 1;
 const KINDS: usize = 3;
-
-/// A share of which less is better, and the words that tell it.
-struct Share {
-    name: &'static str,
-    out_of: &'static str,
-    limit_pct: fn(&Limits) -> u32,
-    /// Part and whole.
-    of: fn(&IntervalStats) -> (u64, u64),
-}
-
-const SHARES: [Share; 4] = [
-    Share {
-        name: "stalled",
-        out_of: "active connections",
-        limit_pct: |limits| limits.stalled_pct,
-        of: |of| (of.stalled, of.active - of.impossible.min(of.active)),
-    },
-    Share {
-        name: "retransmissions",
-        out_of: "data segments",
-        limit_pct: |limits| limits.retransmit_pct,
-        of: |of| (of.retransmits_pkts, of.data_segments),
-    },
-    Share {
-        name: "timeouts",
-        out_of: "data segments",
-        limit_pct: |limits| limits.timeouts_pct,
-        of: |of| (of.timeouts, of.data_segments),
-    },
-    Share {
-        name: "impossible windows",
-        out_of: "active connections",
-        limit_pct: |limits| limits.impossible_pct,
-        of: |of| (of.impossible, of.active),
-    },
-];
 
 /// What the connections of one algorithm did, and what is left of it without those that weigh heaviest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -60,26 +25,30 @@ impl Measures {
     /// Those of an algorithm.
     pub fn of(limits: &Limits, window: &AlgorithmInterval) -> Self {
         let AlgorithmInterval { all, peers, users, cgroups } = window;
-        let rests = SHARES.map(|share| {
-            let rest = |sources: &[IntervalStats], count| share.rest(limits, all, sources, count);
+        let rests = SHARES.each_ref().map(|share| {
+            let rest = |sources: &[IntervalStats], count| rest_of(share, limits, all, sources, count);
             [rest(peers, PEERS), rest(users, ONE), rest(cgroups, ONE)]
         });
         Self { all: *all, rests }
     }
 }
 
-impl Share {
-    /// What is left without the `count` sources that raise the share the most.
-    fn rest(&self, limits: &Limits, all: &IntervalStats, sources: &[IntervalStats], count: usize) -> IntervalStats {
-        let limit = i128::from((self.limit_pct)(limits));
-        let beyond_limit = |source: &IntervalStats| {
-            let (part, whole) = (self.of)(source);
-            i128::from(part) * 100 - i128::from(whole) * limit
-        };
-        let mut heavy: Vec<&IntervalStats> = sources.iter().filter(|source| beyond_limit(source) > 0).collect();
-        heavy.sort_by_key(|source| std::cmp::Reverse(beyond_limit(source)));
-        heavy.into_iter().take(count).fold(*all, IntervalStats::without)
-    }
+/// What is left without the `count` sources that raise the share the most.
+fn rest_of(
+    share: &Share,
+    limits: &Limits,
+    all: &IntervalStats,
+    sources: &[IntervalStats],
+    count: usize,
+) -> IntervalStats {
+    let limit = i128::from((share.limit_pct)(limits));
+    let beyond_limit = |source: &IntervalStats| {
+        let (part, whole) = (share.of)(source);
+        i128::from(part) * 100 - i128::from(whole) * limit
+    };
+    let mut heavy: Vec<&IntervalStats> = sources.iter().filter(|source| beyond_limit(source) > 0).collect();
+    heavy.sort_by_key(|source| std::cmp::Reverse(beyond_limit(source)));
+    heavy.into_iter().take(count).fold(*all, IntervalStats::without)
 }
 
 /// One window, of an instance and of the fallback.

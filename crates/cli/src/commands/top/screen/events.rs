@@ -37,11 +37,9 @@ pub fn draw(pane: &EventPane, look: Look, area: Rect, buffer: &mut Buffer) {
 }
 
 fn text(event: &Event) -> String {
-    let Event { at, kind, name, text, .. } = event;
+    let Event { at, kind, .. } = event;
     let time = at.split_once('T').map_or(at.as_str(), |(_, time)| time);
-    let rest =
-        [name.as_str(), text.as_str()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ");
-    format!("{time}  {:<10}  {rest}", kind.word())
+    format!("{time}  {:<10}  {}", kind.word(), event.sentence())
 }
 
 fn style(kind: EventKind, look: Look) -> Style {
