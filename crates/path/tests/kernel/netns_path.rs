@@ -5,7 +5,7 @@ use std::net::UdpSocket;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::support::{all_packets_are_accounted_for, carry, spec, test, RECEIVER_V4, RECEIVER_V6};
+use crate::support::{all_packets_are_accounted_for, carry, spec, test, until_quiet, RECEIVER_V4, RECEIVER_V6};
 use ccctl_path::{sender_v4, sender_v6, Bounds, Fault, Path, PathReport, PathSpec, SenderSpec, Waiting};
 use ccctl_sim::Limit;
 use ccctl_testbed::{
@@ -51,6 +51,7 @@ fn goodput(spec: &PathSpec, address: &str, payload_bytes: f64) -> (f64, PathRepo
         flows.stop().unwrap();
         f64::from(last - first) * payload_bytes * 8e-6 / (ended.as_secs_f64() - began.as_secs_f64())
     });
+    until_quiet(&path);
     let report = path.stop().unwrap();
     all_packets_are_accounted_for(&report);
     (rate.unwrap(), report)
@@ -107,6 +108,7 @@ fn iperf3_has_the_rate_of_the_path() {
         });
         let (seen, expected) = (report.unwrap().received_bits_per_s * 1e-6, 20.0 * PAYLOAD_V4_BYTES / PACKET_BYTES);
         assert!(seen > 0.9 * expected && seen < 1.01 * expected, "{seen} instead of {expected} Mbit/s");
+        until_quiet(&path);
         all_packets_are_accounted_for(&path.stop().unwrap());
     });
 }

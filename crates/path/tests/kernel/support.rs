@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ccctl_path::{Path, PathReport, PathSpec, Waiting};
 use ccctl_sim::{BitRate, Limit};
-use ccctl_testbed::{within, Amount, Delivered, Exclusive, Flows, Namespace, Receiver, Sending};
+use ccctl_testbed::{eventually, within, Amount, Delivered, Exclusive, Flows, Namespace, Receiver, Sending};
 
 pub const RECEIVER_V4: &str = "10.77.0.2";
 pub const RECEIVER_V6: &str = "fd77::2";
@@ -27,7 +27,7 @@ pub fn spec(mbit_per_s: u64, rtt_ms: u64, limit: Limit) -> PathSpec {
     PathSpec { waiting: Waiting::Sleep, ..spec }
 }
 
-/// One flow of so many bytes from the first sender, whose payload must arrive whole.
+/// One flow of so many bytes from the first sender, whose payload must arrive whole; and its end, at both ends.
 pub fn carry(path: &Path, address: &str, algorithm: &str, bytes: u64) -> Delivered {
     let sending = |receiver: &Receiver| Sending {
         to: receiver.at(address),
@@ -44,6 +44,7 @@ pub fn carry(path: &Path, address: &str, algorithm: &str, bytes: u64) -> Deliver
     };
     let delivered = path.endpoints().affinity().at_endpoints(work).unwrap();
     assert_eq!(delivered.bytes, bytes);
+    until_quiet(path);
     delivered
 }
 
@@ -71,6 +72,29 @@ pub fn kernel_counter(namespace: &Namespace, group: &str, name: &str) -> u64 {
 /// Retransmitted segments of a namespace, of all connections that it has had.
 pub fn retransmitted(namespace: &Namespace) -> u64 {
     kernel_counter(namespace, "Tcp", "RetransSegs")
+}
+
+/// Waits until none of the path's connections has a packet on the way. What is sent later, between the reading of the devices
+/// and the end of the router, is counted by one of them alone.
+pub fn until_quiet(path: &Path) {
+    let ends = [path.endpoints().sender(0), path.endpoints().receiver()];
+    let all_ended = || match ends.map(connections).concat() {
+        rest if rest.is_empty() => Ok(()),
+        rest => Err(format!("connections: {rest:?}")),
+    };
+    eventually(Duration::from_secs(20), all_ended).unwrap();
+}
+
+/// Lines of `/proc/net/tcp` and `tcp6` for connections of which a packet can come: all but listeners and those whose last ACK
+/// has been sent. That one has come as soon as the other end's connection is gone.
+fn connections(namespace: &Namespace) -> Vec<String> {
+    const TIME_WAIT: &str = "06";
+    const LISTEN: &str = "0A";
+    let read = |file: &str| std::fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap();
+    let tables = namespace.enter(|| ["tcp", "tcp6"].map(read)).unwrap();
+    let lines = tables.iter().flat_map(|table| table.lines().skip(1));
+    let state = |line: &str| line.split_whitespace().nth(3).unwrap().to_owned();
+    lines.filter(|line| ![TIME_WAIT, LISTEN].contains(&state(line).as_str())).map(str::to_owned).collect()
 }
 
 /// The kernel's devices and the router agree on every packet, and none was lost outside of the queue.

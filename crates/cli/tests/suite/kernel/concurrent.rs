@@ -24,13 +24,13 @@ fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Indices of those that succeeded; all others are refused with one of these codes.
-fn winners(outputs: &[Output], codes: &[i32]) -> Vec<usize> {
+/// Indices of those commands that succeeded; all others are refused with one of these codes.
+fn winners(commands: &[Vec<String>], outputs: &[Output], codes: &[i32]) -> Vec<usize> {
     let mut won = Vec::new();
-    for (index, output) in outputs.iter().enumerate() {
+    for (index, (command, output)) in commands.iter().zip(outputs).enumerate() {
         match output.code {
             Some(0) => won.push(index),
-            Some(code) if codes.contains(&code) => is_refusal("one of several", output, code, &[]),
+            Some(code) if codes.contains(&code) => is_refusal(&command.join(" "), output, code, &[]),
             other => panic!("{other:?}\n{}{}", output.stdout, output.stderr),
         }
     }
@@ -41,8 +41,9 @@ fn winners(outputs: &[Output], codes: &[i32]) -> Vec<usize> {
 fn the_same_load_from_four_sides_loads_once() {
     support::test("same loads", 120, || {
         for _ in 0..ROUNDS {
-            let outputs = together(&vec![words("load cubic --json"); 4]);
-            assert_eq!(winners(&outputs, &[]).len(), 4);
+            let commands = vec![words("load cubic --json"); 4];
+            let outputs = together(&commands);
+            assert_eq!(winners(&commands, &outputs, &[]).len(), 4);
             let changed = outputs.iter().filter(|output| parsed(&["load"], &output.stdout)["changed"] == true).count();
             assert_eq!(changed, 1);
             assert_eq!(names(), ["bpf_cubic"]);
@@ -56,8 +57,8 @@ fn different_algorithms_under_one_name_one_wins() {
     support::test("different loads", 120, || {
         let algorithms = ["cubic", "reno", "scalable", "bic"];
         for _ in 0..ROUNDS {
-            let outputs = together(&algorithms.map(|algorithm| words(&format!("load {algorithm} --as one"))));
-            let won = winners(&outputs, &[code::REFUSED]);
+            let commands = algorithms.map(|algorithm| words(&format!("load {algorithm} --as one")));
+            let won = winners(&commands, &together(&commands), &[code::REFUSED]);
             assert_eq!(won.len(), 1);
             assert_eq!(listed("one").unwrap()["algorithm"], algorithms[won[0]]);
             succeeds(&["unload", "one"]);
@@ -71,7 +72,7 @@ fn tunes_do_not_mix() {
         succeeds(&["load", "cubic"]);
         for _ in 0..ROUNDS {
             let commands = ["0.6", "0.75", "0.8", "0.9"].map(|n| words(&format!("tune bpf_cubic beta={n} c={n}")));
-            assert_eq!(winners(&together(&commands), &[]).len(), 4);
+            assert_eq!(winners(&commands, &together(&commands), &[]).len(), 4);
             assert_eq!(parameter("bpf_cubic", "beta"), parameter("bpf_cubic", "c"), "two sets are mixed");
         }
         // single keys from several sides: none is lost
@@ -90,8 +91,9 @@ fn swaps_follow_each_other() {
         let algorithms = ["cubic", "reno", "scalable", "htcp"];
         for _ in 0..ROUNDS {
             let before = listed("swapped").unwrap()["map_id"].clone();
-            let outputs = together(&algorithms.map(|with| words(&format!("swap swapped --with {with} --json"))));
-            assert_eq!(winners(&outputs, &[]).len(), 4);
+            let commands = algorithms.map(|with| words(&format!("swap swapped --with {with} --json")));
+            let outputs = together(&commands);
+            assert_eq!(winners(&commands, &outputs, &[]).len(), 4);
             let swaps: Vec<_> = outputs.iter().map(|output| parsed(&["swap"], &output.stdout)).collect();
             // they form one chain: each map is the predecessor of one other, but for the last
             let end = listed("swapped").unwrap();
@@ -112,7 +114,8 @@ fn one_unload_of_several_takes_it_out() {
     support::test("unloads", 120, || {
         for _ in 0..ROUNDS {
             succeeds(&["load", "bic"]);
-            let won = winners(&together(&vec![words("unload bpf_bic"); 4]), &[code::USAGE]);
+            let commands = vec![words("unload bpf_bic"); 4];
+            let won = winners(&commands, &together(&commands), &[code::USAGE]);
             assert_eq!(won.len(), 1);
             assert!(names().is_empty() && !available("bpf_bic"));
         }
@@ -133,9 +136,10 @@ fn everything_at_once_ends_consistent() {
                 "migrate --instance busy --to cubic",
                 "list --json",
                 "show busy --json",
-            ];
-            let outputs = together(&commands.map(words));
-            winners(&outputs, &[code::USAGE, code::REFUSED]);
+            ]
+            .map(words);
+            let outputs = together(&commands);
+            winners(&commands, &outputs, &[code::USAGE, code::REFUSED]);
             assert!(outputs[6].success(), "round {round}: list: {}", outputs[6].stderr);
             let there = names();
             assert_eq!(there.iter().any(|name| name == "busy"), available("busy"), "round {round}");
