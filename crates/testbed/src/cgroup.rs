@@ -97,7 +97,8 @@ fn own() -> Result<PathBuf, TestbedError> {
     Ok(mount()?.join(path))
 }
 
-fn mount() -> Result<PathBuf, TestbedError> {
+/// Where the v2 tree is mounted from its root.
+pub(super) fn mount() -> Result<PathBuf, TestbedError> {
     let text = fs::read_to_string("/proc/self/mounts").map_err(TestbedError::io("read /proc/self/mounts"))?;
     let mounts = text.lines().filter_map(|line| {
         let mut fields = line.split(' ').skip(1);
