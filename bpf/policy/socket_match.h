@@ -20,6 +20,15 @@ struct {
 	__type(value, u8);
 } selected SEC(".maps");
 
+/* By the struct_ops map of each instance in the kernel: is it of the algorithm asked for? Filled and sized by the loader. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u8);
+} instances SEC(".maps");
+
 /* Without a branch for each byte, which the verifier would have to follow. */
 static bool is_in_prefix(const u8 *address, const volatile u8 *prefix, const volatile u8 *mask)
 {
@@ -103,6 +112,15 @@ static bool owner_matches(struct tcp_sock *tp, u64 cookie)
 	return !query.pid || bpf_map_lookup_elem(&selected, &cookie);
 }
 
+/* What is not an instance is the algorithm that its kernel name says. */
+static bool is_of_algorithm(const struct socket_record *record)
+{
+	u32 map_id = record->map_id;
+	const u8 *is_asked_for = bpf_map_lookup_elem(&instances, &map_id);
+
+	return is_asked_for ? *is_asked_for : names_equal(record->algorithm, query.algorithm);
+}
+
 /* Describes the socket, the cheapest first; false as soon as it is not one that is asked for. */
 static bool matches(struct sock_common *skc, struct tcp_sock *tp, struct socket_record *record)
 {
@@ -119,6 +137,8 @@ static bool matches(struct sock_common *skc, struct tcp_sock *tp, struct socket_
 	if (query.from[0] && !names_equal(record->algorithm, query.from))
 		return false;
 	record->map_id = map_id_of(ops);
+	if (query.algorithm[0] && !is_of_algorithm(record))
+		return false;
 	record->family = skc->skc_family;
 	read_addresses(record, skc);
 	if (!addresses_match(record))

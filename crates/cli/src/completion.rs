@@ -45,9 +45,8 @@ fn command() -> clap::Command {
 
 fn with_sources(command: clap::Command) -> clap::Command {
     let is_load = command.get_name() == "load";
-    let is_sockets = command.get_name() == "sockets";
     command.mut_args(|argument| match argument.get_id().as_str() {
-        "algorithm" if is_sockets => argument.add(ArgValueCandidates::new(algorithms)),
+        "algorithm" if argument.get_long().is_some() => argument.add(ArgValueCandidates::new(algorithms)),
         "algorithm" | "with" => argument.add(ArgValueCompleter::new(algorithms_and_objects)),
         "name" if is_load => argument, // a new one
         "cgroup" => argument.add(ArgValueCompleter::new(cgroups)),

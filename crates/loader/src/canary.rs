@@ -171,7 +171,7 @@ pub fn end(lock: &Lock, canary: &Canary) -> Result<Migration> {
     let mut moved = Migration::default();
     if available.contains(&canary.candidate) {
         if available.contains(&canary.name) {
-            moved = migrate(lock, &SocketFilter::of_algorithm(&canary.candidate), &canary.name, false, |_, _| {})?;
+            moved = migrate(lock, &SocketFilter::of_kernel_name(&canary.candidate), &canary.name, false, |_, _| {})?;
         } else {
             retire(lock, candidate)?;
         }

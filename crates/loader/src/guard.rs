@@ -87,7 +87,7 @@ pub fn divert(lock: &Lock, trip: &Trip) -> Result<Diverted> {
         Ok(())
     });
     if available_algorithms()?.iter().any(|name| name == from) {
-        diverted.migration = migrate(lock, &SocketFilter::of_algorithm(from), to, false, |_, _| {})?;
+        diverted.migration = migrate(lock, &SocketFilter::of_kernel_name(from), to, false, |_, _| {})?;
     }
     diverted.migration.unreadable.extend(failed);
     Ok(diverted)

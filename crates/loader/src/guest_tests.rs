@@ -170,7 +170,7 @@ fn guest_migration_leaves_none_behind_while_others_come_and_go() {
         let stop = &stop;
         let others = scope.spawn(move || come_and_go(&others, stop));
         for (from, to) in [("guest_from", "guest_to"), ("guest_to", "guest_from")].into_iter().cycle().take(6) {
-            let filter = SocketFilter { namespace: Some(path.clone()), ..SocketFilter::of_algorithm(from) };
+            let filter = SocketFilter { namespace: Some(path.clone()), ..SocketFilter::of_kernel_name(from) };
             let done = migrate(&lock, &filter, to, false, |_, _| {}).expect("it moves");
             println!("migrated {} of {} in {} passes", done.moved, done.found, done.passes);
             let behind = held.iter().flatten().filter(|socket| algorithm_of(socket) != to).count();

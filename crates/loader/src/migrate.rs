@@ -69,7 +69,7 @@ pub fn migrate(
         }
         progress(index + 1, scan.found.len());
     }
-    if let (0, Some(from)) = (migration.found, &filter.algorithm) {
+    if let (0, Some(from)) = (migration.found, &filter.kernel_name) {
         require_available(from)?; // sockets may use a name that was unloaded by force; without any it is a typing error
     }
     Ok(migration)

@@ -49,7 +49,7 @@ fn move_all(names: &[String], scan: &NamespaceScan, failed: &mut Vec<String>) ->
     let mut moved = 0;
     for name in names {
         for default in defaults.values().filter(|default| *default != name).collect::<BTreeSet<_>>() {
-            let iterator = SocketIterator::load(&SocketFilter::of_algorithm(name), default)?;
+            let iterator = SocketIterator::load(&SocketFilter::of_kernel_name(name), default)?;
             failed.extend(scan.each(|namespace| {
                 if defaults.get(&namespace.inode) == Some(default) {
                     moved += iterator.all(namespace)?.iter().filter(|record| record.moved != 0).count();

@@ -143,7 +143,7 @@ fn clear_users(lock: &Lock, instance: &Instance, options: &UnloadOptions, result
     let name = &instance.name;
     if let Some(target) = &options.migrate_to {
         result.rules_changed += rules::rename(lock, name, target)?;
-        let moved: Migration = migrate(lock, &SocketFilter::of_algorithm(name), target, false, |_, _| {})?;
+        let moved: Migration = migrate(lock, &SocketFilter::of_kernel_name(name), target, false, |_, _| {})?;
         result.migrated += moved.moved;
     }
     let (rules, sockets) = (rules::rules_using(name)?, count(name)?.of(name).sockets);

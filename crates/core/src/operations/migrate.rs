@@ -100,6 +100,9 @@ impl Operation for Migrate {
         let lock = request::lock()?;
         let migration = ccctl_loader::migrate(&lock, &filter, &self.to, self.dry_run, |_, _| {});
         let migration = if self.dry_run { migration } else { COUNTERS.migration(migration) }?;
+        if migration.found == 0 {
+            self.filter.require_known_names()?;
+        }
         let failed = migration.failed.into_iter();
         let namespaces = migration.namespaces.into_iter();
         Ok(Migrated {
@@ -127,7 +130,7 @@ impl Migrate {
             (true, true) | (false, false) => Ok(()),
             (false, true) => Err(UsageError::new(
                 "no filter selects the sockets to move",
-                "use --instance NAME, --cgroup PATH, --unit UNIT, --pid PID, --port PORT, --src ADDRESS, --dst ADDRESS, --cookie COOKIE, \
+                "use --instance NAME, --algorithm NAME, --cgroup PATH, --unit UNIT, --pid PID, --port PORT, --src ADDRESS, --dst ADDRESS, --cookie COOKIE, \
                  --tcp-state STATE, --netns NAME, or --all",
             )),
             (true, false) => {

@@ -56,7 +56,7 @@ impl SocketCounts {
 
 /// Counts sockets by algorithm; only those of `algorithm` where it is not empty.
 pub fn count(algorithm: &str) -> Result<SocketCounts> {
-    let (sums, unreadable) = totals(&SocketFilter::of_algorithm(algorithm))?;
+    let (sums, unreadable) = totals(&SocketFilter::of_kernel_name(algorithm))?;
     let mut counts = SocketCounts { unreadable, ..SocketCounts::default() };
     for sums in &sums {
         counts.add(sums);

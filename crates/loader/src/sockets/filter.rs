@@ -16,6 +16,8 @@ use crate::sys;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SocketFilter {
     /// Kernel name of their algorithm.
+    pub kernel_name: Option<String>,
+    /// Their algorithm: that of the instance whose program they use, under whatever name, or the kernel's own of this name.
     pub algorithm: Option<String>,
     /// Made in this cgroup (v2) or below: a path from the root of the hierarchy, or of its mount.
     pub cgroup: Option<PathBuf>,
@@ -93,10 +95,10 @@ impl SocketState {
 }
 
 impl SocketFilter {
-    /// The sockets of one algorithm; of all where it is empty.
+    /// The sockets that use an algorithm under this kernel name; all sockets where it is empty.
     #[must_use]
-    pub fn of_algorithm(name: &str) -> Self {
-        Self { algorithm: Some(name.to_owned()).filter(|name| !name.is_empty()), ..Self::default() }
+    pub fn of_kernel_name(name: &str) -> Self {
+        Self { kernel_name: Some(name.to_owned()).filter(|name| !name.is_empty()), ..Self::default() }
     }
 
     /// Selects all sockets?
@@ -121,11 +123,12 @@ impl SocketFilter {
             destination: self.destination.map(octets).unwrap_or_default(),
             ..socket_query::default()
         };
-        let from = self.algorithm.as_deref().unwrap_or_default();
+        let from = self.kernel_name.as_deref().unwrap_or_default();
         if from.len() >= query.from.len() {
             return Err(Error::BadName { name: from.to_owned() });
         }
         sys::copy_name(&mut query.from, from);
+        sys::copy_name(&mut query.algorithm, self.algorithm.as_deref().unwrap_or_default());
         sys::copy_name(&mut query.to, to);
         Ok(query)
     }
@@ -176,7 +179,7 @@ mod tests {
     fn nothing_set_asks_for_all() {
         let query = SocketFilter::default().query("").expect("there is nothing to look up");
         assert!(bytemuck::bytes_of(&query).iter().all(|byte| *byte == 0));
-        assert!(SocketFilter::of_algorithm("").is_empty());
+        assert!(SocketFilter::of_kernel_name("").is_empty());
     }
 
     #[test]

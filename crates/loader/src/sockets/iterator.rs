@@ -7,9 +7,10 @@ use std::marker::PhantomData;
 use std::os::fd::AsFd as _;
 
 use bytemuck::{bytes_of, Pod};
-use libbpf_rs::{Iter, Link, Map, MapCore as _, MapHandle, Object, ObjectBuilder, OpenObject};
+use libbpf_rs::{Iter, Link, Map, MapCore as _, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject};
 
 use super::filter::SocketFilter;
+use super::program::{algorithm_in, struct_ops_maps};
 use super::raw::{socket_query, socket_record};
 use crate::error::{privileges_missing, Error, Result};
 use crate::netns::Namespace;
@@ -30,6 +31,10 @@ impl<T> SocketProgramName<T> {
         Self(name, PhantomData)
     }
 }
+
+/// Instances in the kernel that can be told apart by their algorithm, old programs included.
+const INSTANCES_MOST: u32 = 1 << 12;
+const INSTANCES: &str = "instances";
 
 const SHORT: SocketProgramName<socket_record> = SocketProgramName::new("sockets");
 const OWNERS: &str = "owners";
@@ -54,6 +59,7 @@ const FOLLOWED: &str = "followed";
 pub(crate) struct SocketIterator<T = socket_record> {
     link: Link,
     owners: Option<Link>,
+    algorithm: Option<String>,
     object: Object,
     answer: PhantomData<fn() -> T>,
 }
@@ -88,14 +94,30 @@ impl<T: Pod + Send> SocketIterator<T> {
         let programs: Vec<&str> = std::iter::once(program.0).chain(more.iter().copied()).chain(owners).collect();
         let object = load(&query, &programs, maps)?;
         let owners = owners.map(|name| attach(&object, name)).transpose()?;
-        let iterator = Self { link: attach(&object, program.0)?, owners, object, answer: PhantomData };
+        let algorithm = filter.algorithm.clone();
+        let iterator = Self { link: attach(&object, program.0)?, owners, algorithm, object, answer: PhantomData };
         iterator.select()?;
         Ok(iterator)
     }
 
-    /// Where a process is asked for: notes which sockets it has open now, besides those that it had before.
+    /// Where a process is asked for: notes which sockets it has open now, besides those that it had before. Where an
+    /// algorithm is asked for: notes which instances there are now.
     pub(super) fn select(&self) -> Result<()> {
-        self.owners.as_ref().map_or(Ok(()), |owners| read_all(owners, |_| {}))
+        self.owners.as_ref().map_or(Ok(()), |owners| read_all(owners, |_| {}))?;
+        self.algorithm.as_deref().map_or(Ok(()), |algorithm| self.note_instances(algorithm))
+    }
+
+    /// Notes of each instance whether it is one of this algorithm.
+    fn note_instances(&self, algorithm: &str) -> Result<()> {
+        let instances = self.map(INSTANCES)?;
+        for map_id in struct_ops_maps() {
+            let is_known = instances.lookup(&map_id.to_ne_bytes(), MapFlags::ANY).is_ok_and(|value| value.is_some());
+            let Some(name) = (if is_known { None } else { algorithm_in(map_id) }) else { continue };
+            let value = [u8::from(name == algorithm)];
+            let noted = instances.update(&map_id.to_ne_bytes(), &value, MapFlags::ANY);
+            noted.map_err(|error| Error::libbpf("note which instances are of the algorithm", &error))?;
+        }
+        Ok(())
     }
 
     /// The iterator over the sockets that `follow` has met.
@@ -182,6 +204,8 @@ fn prepare(query: &socket_query, programs: &[&str], maps: &[(&str, &MapHandle)])
             map.set_initial_value(bytes_of(query))?;
         } else if name == "selected" && query.pid != 0 {
             map.set_max_entries(SELECTED_MOST)?;
+        } else if name == INSTANCES && query.algorithm[0] != 0 {
+            map.set_max_entries(INSTANCES_MOST)?;
         } else if let Some((_, present)) = maps.iter().find(|(map, _)| *map == name) {
             map.reuse_fd(present.as_fd())?;
         } else if let Some((_, user)) = MAPS_OF_ONE.iter().find(|(map, _)| *map == name) {

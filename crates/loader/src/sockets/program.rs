@@ -5,7 +5,8 @@ use std::collections::hash_map::{Entry, HashMap};
 use std::os::fd::AsFd as _;
 
 use ccctl_catalog::Layout;
-use libbpf_rs::Btf;
+use libbpf_rs::query::MapInfoIter;
+use libbpf_rs::{Btf, MapType};
 
 use crate::bpffs;
 use crate::error::Result;
@@ -45,6 +46,16 @@ impl ProgramLayouts {
         };
         Ok(Some(program))
     }
+}
+
+/// Ids of all `struct_ops` maps in the kernel, those of other kinds included.
+pub(super) fn struct_ops_maps() -> impl Iterator<Item = u32> {
+    MapInfoIter::default().filter(|map| map.ty == MapType::StructOps).map(|map| map.id)
+}
+
+/// The algorithm of the instance in this map; None where something else has loaded it, or it is gone.
+pub(super) fn algorithm_in(map_id: u32) -> Option<String> {
+    read(map_id).ok().flatten().map(|(algorithm, _)| algorithm)
 }
 
 fn read(map_id: u32) -> std::io::Result<Option<(String, Layout)>> {

@@ -89,7 +89,7 @@ impl Kernel {
                 reader.scan_again()?;
                 reader
             }
-            _ => SocketReader::new(&SocketFilter::of_algorithm(instance))?,
+            _ => SocketReader::new(&SocketFilter::of_kernel_name(instance))?,
         };
         let mut rows = Vec::new();
         self.labels.begin();

@@ -27,7 +27,9 @@ fn ccctl_alone_and_help_list_the_commands_in_groups() {
             }
         }
         assert!(succeeds(&["guard", "rearm", "--help"]).contains("--dry-run"));
-        assert!(succeeds(&["sockets", "--help"]).contains("--algorithm <NAME>"));
+        for command in ["sockets", "migrate", "trace"] {
+            assert!(succeeds(&[command, "--help"]).contains("--algorithm <NAME>"), "{command}");
+        }
         assert_eq!(succeeds(&["help", "load"]), succeeds(&["load", "--help"]));
         assert!(succeeds(&["load", "--help"]).contains("Examples:\n  ccctl load cubic --set beta=0.8"));
         for words in [&["version"][..], &["--version"]] {
@@ -56,7 +58,9 @@ fn shells_complete_what_only_this_host_knows() {
         assert_eq!(completed(&["load", "cubic", "--profile", "cubic2"]), ["cubic2005"]);
         assert!(completed(&["load", "cubic", "--set", "bet"]).contains(&"beta=".to_owned()));
         assert_eq!(completed(&["sockets", "--netns", namespace.name()]), [namespace.name()]);
-        assert_eq!(completed(&["sockets", "--algorithm", "ill"]), ["illinois"]);
+        for command in ["sockets", "migrate", "trace"] {
+            assert_eq!(completed(&[command, "--algorithm", "ill"]), ["illinois"], "{command}");
+        }
         assert_eq!(completed(&["guard", "rearm", "--dry"]), ["--dry-run"]);
         assert_eq!(
             (completed(&["plot", "--dr"]), completed(&["trace", "--dr"])),

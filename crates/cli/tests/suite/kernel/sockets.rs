@@ -10,7 +10,7 @@ use std::time::Duration;
 use ccctl_testbed::{run, Connections, Flows, Network, Receiver, CLIENT_V4, CLIENT_V6, SERVER_V4, SERVER_V6};
 use serde_json::Value;
 use support::listing::{cookies, listed, selects, ss, Line};
-use support::{code, is_refusal, json, refuses, steady, succeeds, Folder, CCCTL};
+use support::{ccctl, code, is_refusal, json, refuses, steady, succeeds, Folder, CCCTL};
 
 const MAPPED_V4: &str = "::ffff:10.77.0.2";
 const LIMIT: Duration = Duration::from_secs(60);
@@ -62,8 +62,12 @@ fn each_filter_selects_what_ss_says() {
         let is_cubic = |line: &Line| line.value("bpf_cubic").is_some() || line.value("cubic").is_some();
         assert!(scene.selects(&["--algorithm", "cubic"], is_cubic) >= 12);
         assert_eq!(scene.selects(&["--algorithm", "vegas"], |line| line.value("vegas").is_some()), 0);
-        refuses(&["sockets", "--algorithm", "bpf_cubic"], code::USAGE, &["bpf_cubic", "--instance bpf_cubic"]);
-        refuses(&["sockets", "--algorithm", "cubci"], code::USAGE, &["cubci", "did you mean cubic"]);
+        for command in [&["sockets"][..], &["migrate", "--to", "reno"], &["trace", "--for", "1ms"]] {
+            let with = |name| [command, &["--algorithm", name]].concat();
+            refuses(&with("bpf_cubic"), code::USAGE, &["bpf_cubic", "--instance bpf_cubic"]);
+            refuses(&with("cubci"), code::USAGE, &["cubci", "did you mean cubic"]);
+            refuses(&with(""), code::USAGE, &["--algorithm"]);
+        }
         assert_eq!(scene.selects(&["--tcp-state", "listen"], |line| line.state == "LISTEN"), 2);
         assert_eq!(scene.selects(&["--tcp-state", "connected"], |line| line.state == "ESTAB"), 24);
         assert_eq!(scene.selects(&["--tcp-state", "established", "--tcp-state", "listen"], |_| true), 26);
@@ -99,6 +103,52 @@ fn each_filter_selects_what_ss_says() {
         );
         drop(scene);
         succeeds(&["unload", "bpf_cubic"]);
+    });
+}
+
+/// Instances under other names, the program before a swap and the kernel's own: `sockets`, `trace` and `migrate` take the
+/// same ones for cubic, and not what is cubic in name only.
+#[test]
+fn an_algorithm_is_all_its_instances_and_the_built_in_one() {
+    support::test("filter by algorithm", 120, || {
+        let folder = Folder::new("by-algorithm");
+        succeeds(&["load", "cubic", "--as", "swapped"]);
+        succeeds(&["load", "cubic", "--as", "other"]);
+        let network = Network::new().unwrap();
+        let client = &network.client;
+        let open = |name, count| {
+            let before: BTreeSet<u64> = ss(client).into_keys().collect();
+            let connections = Connections::open(&network, SERVER_V6, Some(name), count).unwrap();
+            (connections, ss(client).into_keys().filter(|cookie| !before.contains(cookie)).collect::<BTreeSet<_>>())
+        };
+        let (old, on_old_program) = open("swapped", 3);
+        json(&["swap", "swapped", "--with", "bic", "--json"]);
+        let (recent, bic) = open("swapped", 2);
+        let (other, on_other) = open("other", 4);
+        let (own, built_in) = open("cubic", 1);
+        let cubic: BTreeSet<u64> = [on_old_program, on_other, built_in].into_iter().flatten().collect();
+        assert_eq!((cubic.len(), bic.len()), (8, 2));
+        for (algorithm, expected) in [("cubic", &cubic), ("bic", &bic), ("vegas", &BTreeSet::new())] {
+            let words = ["--algorithm", algorithm, "--netns", client.name()];
+            assert_eq!(&cookies(&listed(&words)), expected, "sockets of {algorithm}");
+            let file = folder.path().join(format!("{algorithm}.jsonl"));
+            let trace = ["trace", "--every", "20ms", "--for", "60ms", "-o", file.to_str().unwrap()];
+            let output = ccctl(&[&trace, &words[..]].concat()); // it says where nothing matches yet
+            assert!(output.success(), "{}", output.stderr);
+            let traced: BTreeSet<u64> =
+                support::trace::lines(&file).0.iter().map(|row| row["cookie"].as_u64().unwrap()).collect();
+            assert_eq!(&traced, expected, "trace of {algorithm}");
+            let dry = json(&[&["migrate", "--to", "reno", "--dry-run", "--json"], &words[..]].concat());
+            assert_eq!(dry["found"], expected.len(), "migrate of {algorithm}");
+        }
+        let moved = json(&["migrate", "--algorithm", "cubic", "--netns", client.name(), "--to", "reno", "--json"]);
+        assert_eq!((&moved["found"], &moved["moved"]), (&8.into(), &8.into()), "{moved}");
+        let by_name = |name: &str| -> BTreeSet<u64> {
+            ss(client).into_iter().filter(|(_, line)| line.value(name).is_some()).map(|(cookie, _)| cookie).collect()
+        };
+        assert_eq!((by_name("reno"), by_name("swapped")), (cubic, bic));
+        drop((old, recent, other, own, network));
+        succeeds(&["unload", "swapped", "other"]);
     });
 }
 

@@ -74,7 +74,7 @@ fn quiet_connections_show_what_ss_shows() {
 /// Sums as the kernel adds them up, for one algorithm of one namespace.
 fn totals(network: &Network, algorithm: &str) -> AlgorithmTotals {
     let namespace = Some(network.client.name().to_owned());
-    let filter = SocketFilter { namespace, ..SocketFilter::of_algorithm(algorithm) };
+    let filter = SocketFilter { namespace, ..SocketFilter::of_kernel_name(algorithm) };
     let (sums, unreadable) = socket_totals(&filter).unwrap();
     assert!(unreadable.is_empty(), "{unreadable:?}");
     assert_eq!(sums.len(), 1, "{sums:?}");

@@ -151,6 +151,7 @@ fn filters_choose_what_ss_finds() {
         traced(&["--src", &local], &|line| line.local == local);
         traced(&["--cookie", &cookie], &peer);
         traced(&["--instance", "reno"], &peer);
+        traced(&["--algorithm", "cubic"], &|line| !peer(line));
         traced(&["--cgroup", cgroup.path()], &peer);
         traced(&["--pid", &me.to_string()], &|line| line.pids().contains(&me.into()));
         traced(&["--pid", &me.to_string(), "--instance", "cubic"], &|line| !peer(line));
@@ -159,6 +160,25 @@ fn filters_choose_what_ss_finds() {
             line.local.ends_with(&format!(":{port}"))
         });
         drop((mine, others));
+    });
+}
+
+/// What is loaded while a trace runs is an instance of the algorithm as well.
+#[test]
+fn an_instance_that_is_loaded_meanwhile_is_traced() {
+    support::test("trace of a new instance", 60, || {
+        let folder = Folder::new("trace-new-instance");
+        let network = Network::new().unwrap();
+        let tracing = Tracing::start(&folder, &network.client, &["--every", "20ms", "--algorithm", "vegas"]);
+        succeeds(&["load", "vegas", "--as", "later"]);
+        let held = ["later", "reno"].map(|name| open(&network, SERVER_V4, name));
+        let [later, reno] = [&held[0].0, &held[1].0].map(|client| cookie_of(client).unwrap());
+        std::thread::sleep(std::time::Duration::from_secs(2)); // sockets that match only now are found within 1 s
+        let traced = tracing.stop();
+        assert!(!traced.of_socket("sample", later).is_empty(), "{}", traced.stderr);
+        assert!(traced.of_socket("sample", reno).is_empty());
+        drop((held, network));
+        succeeds(&["unload", "later"]);
     });
 }
 

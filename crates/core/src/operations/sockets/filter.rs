@@ -3,7 +3,9 @@
 
 use ccctl_catalog::closest;
 use ccctl_console::UsageError;
-use ccctl_loader::{cgroup_of_unit, is_unit_name, CgroupTree, Prefix, SocketState};
+use ccctl_loader::{
+    available_algorithms, cgroup_of_unit, is_unit_name, require_available, CgroupTree, Instance, Prefix, SocketState,
+};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,6 +18,9 @@ pub struct SocketFilter {
     /// Sockets that use this algorithm, an instance or a built-in one
     #[arg(long, alias = "from", value_name = "NAME")]
     pub instance: Option<String>,
+    /// Sockets of all instances of this algorithm, and of the built-in one of that name
+    #[arg(long, value_name = "NAME", conflicts_with = "instance")]
+    pub algorithm: Option<String>,
     /// Sockets created in this cgroup (v2) or below
     #[arg(long, value_name = "PATH|UNIT", conflicts_with = "unit")]
     pub cgroup: Option<String>,
@@ -95,6 +100,13 @@ impl SocketFilter {
         unit.map(|unit| Ok(cgroup_of_unit(&CgroupTree::find()?, unit)?.to_string())).transpose()
     }
 
+    /// Refuses names of instances and algorithms that there are not. To be asked where no socket was found: sockets may use
+    /// what was unloaded by force.
+    pub fn require_known_names(&self) -> anyhow::Result<()> {
+        self.instance.as_deref().map(require_available).transpose()?;
+        self.algorithm.as_deref().map_or(Ok(()), require_algorithm)
+    }
+
     /// As the loader takes it.
     pub fn resolve(&self) -> anyhow::Result<ccctl_loader::SocketFilter> {
         let (source, source_port) = end("src", self.src.as_deref())?;
@@ -104,7 +116,8 @@ impl SocketFilter {
             states.extend(states_of(name)?);
         }
         Ok(ccctl_loader::SocketFilter {
-            algorithm: self.instance.clone().map(|name| not_empty("instance", name)).transpose()?,
+            kernel_name: self.instance.clone().map(|name| not_empty("instance", name)).transpose()?,
+            algorithm: self.algorithm.clone().map(|name| not_empty("algorithm", name)).transpose()?,
             cgroup: self.cgroup()?.map(Into::into),
             pid: not_zero("pid", self.pid)?,
             port: not_zero("port", self.port)?,
@@ -117,6 +130,25 @@ impl SocketFilter {
             namespace: self.namespace()?,
         })
     }
+}
+
+/// Refuses what is neither the algorithm of an instance nor one that could be loaded nor a built-in one.
+fn require_algorithm(name: &str) -> anyhow::Result<()> {
+    let instances = Instance::all()?;
+    let is_instance = |known: &String| instances.iter().any(|instance| instance.name == *known);
+    let built_in = available_algorithms()?.into_iter().filter(|known| !is_instance(known));
+    let loadable = ccctl_catalog::algorithms().iter().map(|algorithm| algorithm.name().to_owned());
+    let loaded = instances.iter().map(|instance| instance.identity.algorithm.clone());
+    let known: Vec<String> = loadable.chain(loaded).chain(built_in).collect();
+    if known.iter().any(|known| known == name) {
+        return Ok(());
+    }
+    let hint = match closest(name, known.iter().map(String::as_str)) {
+        _ if is_instance(&name.to_owned()) => format!("--instance {name} selects the sockets of an instance"),
+        Some(similar) => format!("did you mean {similar}?"),
+        None => "ccctl algorithms lists them".to_owned(),
+    };
+    Err(ccctl_loader::Error::Unknown { kind: "algorithm", name: name.to_owned(), hint }.into())
 }
 
 /// The process of `/proc/PID/ns/net`

@@ -11,7 +11,7 @@ pub use socket::{Socket, Transport};
 
 pub(super) use socket::LookUp;
 
-use ccctl_loader::{available_algorithms, Error, Instance, Owners, SocketReader};
+use ccctl_loader::{Owners, SocketReader};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,9 +26,6 @@ pub struct Sockets {
     /// Which sockets
     #[command(flatten)]
     pub filter: SocketFilter,
-    /// Sockets of all instances of this algorithm, and of the built-in one of that name
-    #[arg(long, value_name = "NAME", conflicts_with = "instance")]
-    pub algorithm: Option<String>,
     /// Sort by this column: text from a to z, numbers from the largest
     #[arg(long, value_name = "COLUMN", hide_possible_values = true)]
     pub sort: Option<Column>,
@@ -88,52 +85,21 @@ impl Sockets {
         let reader = SocketReader::new(&filter)?;
         let owners = if self.without_owners { None } else { Some(Owners::read()?) };
         let mut look_up = LookUp::new(owners, !self.without_algorithm_state);
-        let (mut found, mut told, mut failure) = (0_usize, 0_usize, None);
+        let (mut told, mut failure) = (0_usize, None);
         let unreadable = reader.each(|namespace, record| {
             if failure.is_some() || self.limit.is_some_and(|limit| told >= limit) {
                 return;
             }
-            let socket = match look_up.describe(namespace, record) {
-                Ok(socket) if !self.has_algorithm(&socket) => return,
-                result => result,
-            };
-            found += 1;
-            match socket.and_then(&mut tell) {
+            match look_up.describe(namespace, record).and_then(&mut tell) {
                 Ok(()) => told += 1,
                 Err(error) => failure = Some(error),
             }
         })?;
-        if found == 0 {
-            self.filter.instance.as_deref().map(ccctl_loader::require_available).transpose()?;
-            self.algorithm.as_deref().map(require_algorithm).transpose()?;
+        if told == 0 && failure.is_none() {
+            self.filter.require_known_names()?;
         }
         failure.map_or(Ok(unreadable), Err)
     }
-
-    /// Only the name behind an instance, or that of a built-in algorithm: an instance may be called as another algorithm.
-    fn has_algorithm(&self, socket: &Socket) -> bool {
-        let name = socket.algorithm.as_ref().unwrap_or(&socket.congestion_control);
-        self.algorithm.as_ref().is_none_or(|wanted| wanted == name)
-    }
-}
-
-/// Refuses what is neither the algorithm of an instance nor one that could be loaded nor a built-in one.
-fn require_algorithm(name: &str) -> anyhow::Result<()> {
-    let instances = Instance::all()?;
-    let is_instance = |known: &String| instances.iter().any(|instance| instance.name == *known);
-    let built_in = available_algorithms()?.into_iter().filter(|known| !is_instance(known));
-    let loadable = ccctl_catalog::algorithms().iter().map(|algorithm| algorithm.name().to_owned());
-    let loaded = instances.iter().map(|instance| instance.identity.algorithm.clone());
-    let known: Vec<String> = loadable.chain(loaded).chain(built_in).collect();
-    if known.iter().any(|known| known == name) {
-        return Ok(());
-    }
-    let hint = match ccctl_catalog::closest(name, known.iter().map(String::as_str)) {
-        _ if is_instance(&name.to_owned()) => format!("--instance {name} selects the sockets of an instance"),
-        Some(similar) => format!("did you mean {similar}?"),
-        None => "ccctl algorithms lists them".to_owned(),
-    };
-    Err(Error::Unknown { kind: "algorithm", name: name.to_owned(), hint }.into())
 }
 
 /// What the algorithm keeps, in words.

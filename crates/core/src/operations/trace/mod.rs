@@ -10,7 +10,7 @@ mod sample;
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use ccctl_loader::{require_available, Owners, SocketFollower};
+use ccctl_loader::{Owners, SocketFollower};
 use ccctl_series::Table;
 use ccctl_telemetry::{monotonic_now, Softnet, Trace, TraceKind, TraceSettings};
 use nix::time::{clock_gettime, ClockId};
@@ -122,9 +122,7 @@ impl Tracer {
     /// Finds the sockets that there are and settles the columns.
     pub fn start(settings: Settings) -> anyhow::Result<Self> {
         let filter = settings.filter.resolve()?;
-        if let Some(name) = &filter.algorithm {
-            require_available(name)?;
-        }
+        settings.filter.require_known_names()?;
         let trace = Trace::start(&TraceSettings {
             each_ack: settings.every.is_none(),
             port: filter.port.or(filter.destination_port).or(filter.source_port),
