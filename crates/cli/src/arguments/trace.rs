@@ -48,16 +48,17 @@ pub struct Trace {
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools)] // options, each of its own
 pub struct Plot {
-    /// A trace: .jsonl or .csv
-    pub file: PathBuf,
-    /// Output file: .svg, .png or .pdf [default: the name of the trace with .svg]
+    /// Traces (.jsonl or .csv), or series of flows that ccctl-lab has written (.csv), drawn in one figure
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Output file: .svg, .png or .pdf [default: the name of the first trace with .svg]
     #[arg(long, short, visible_alias = "out", value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Print the sockets of the trace with their numbers, and draw nothing
     #[arg(long, conflicts_with_all = ["output", "fields", "by", "from", "to", "log", "title", "width", "backlog"])]
     pub list: bool,
     /// Which sockets, one line for each: numbers from --list, or cookies [default: the socket with the most acknowledged
-    /// bytes]
+    /// bytes; of several files all that send]
     #[arg(long, visible_alias = "socket", value_name = "NUMBER|COOKIE", value_delimiter = ',', num_args = 1)]
     pub sockets: Vec<String>,
     /// Draw several sockets: all that send, unless --sockets names them

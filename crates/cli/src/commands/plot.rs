@@ -19,7 +19,9 @@ const FORMATS: [&str; 3] = ["svg", "png", "pdf"];
 /// What was drawn, or with `--list` could be.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Answer {
+    /// The first of `files`.
     file: String,
+    files: Vec<String>,
     /// None with `--list`.
     plot: Option<String>,
     rows: usize,
@@ -37,28 +39,35 @@ pub struct Picture<'a> {
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let path = arguments.output.clone().unwrap_or_else(|| arguments.file.with_extension("svg"));
+    let path = arguments.output.clone().unwrap_or_else(|| arguments.files[0].with_extension("svg"));
     if !arguments.list {
         check_picture(&path)?;
     }
-    let table = read(&arguments.file)?;
+    let tables = arguments.files.iter().map(|file| read(file)).collect::<anyhow::Result<Vec<_>>>()?;
     let drawn = if arguments.list {
-        check(&table)?;
-        Drawn { traced_sockets: traced_sockets(&table), ..Drawn::default() }
+        tables.iter().try_for_each(check)?;
+        Drawn { traced_sockets: traced_sockets(&tables), ..Drawn::default() }
     } else {
         let picture = Picture { path: &path, width_px: arguments.width.px, force: arguments.force };
-        draw(&table, &arguments.choice(), &picture)?
+        draw(&tables, &arguments.choice(), &picture)?
     };
     if arguments.print.json {
-        let lost_events = table.facts.get("lost_events").and_then(|lost| lost.parse().ok());
         let plot = (!arguments.list).then(|| shown(&path));
-        output::json(&Answer { file: shown(&arguments.file), plot, rows: table.rows(), lost_events, drawn })?;
+        let files: Vec<String> = arguments.files.iter().map(|file| shown(file)).collect();
+        let rows = tables.iter().map(Table::rows).sum();
+        output::json(&Answer { file: files[0].clone(), files, plot, rows, lost_events: lost_events(&tables), drawn })?;
     } else if arguments.list {
         list(drawn.traced_sockets)?;
     } else {
         report(&drawn, &path)?;
     }
     Ok(Exit::Done)
+}
+
+/// Of all traces; none where no file says so.
+fn lost_events(tables: &[Table]) -> Option<u64> {
+    let lost = tables.iter().filter_map(|table| table.facts.get("lost_events")?.parse().ok());
+    lost.reduce(|sum: u64, lost| sum.saturating_add(lost))
 }
 
 /// Which number is which flow.
@@ -68,7 +77,7 @@ fn list(sockets: Vec<TracedSocket>) -> anyhow::Result<()> {
         let (acked, retransmits) = (or_dash(it.acked_bytes), or_dash(it.retransmits_pkts));
         let algorithms = it.algorithms();
         let command = it.command.unwrap_or_else(|| "-".to_owned());
-        let numbers = [it.socket_number.to_string(), it.cookie.to_string()];
+        let numbers = [it.socket_number.to_string(), or_dash(it.cookie)];
         let rest = [algorithms, acked, retransmits, it.row_count.to_string(), command, it.connection];
         numbers.into_iter().chain(rest).collect()
     };
@@ -129,9 +138,9 @@ pub fn read(file: &Path) -> anyhow::Result<Table> {
     ccctl_series::read(file).map_err(|error| wrong_file(error).into())
 }
 
-/// Draws a trace into a file.
-pub fn draw(table: &Table, choice: &Choice, picture: &Picture<'_>) -> anyhow::Result<Drawn> {
-    let (figure, drawn) = figure(table, choice)?;
+/// Draws traces into a file.
+pub fn draw(tables: &[Table], choice: &Choice, picture: &Picture<'_>) -> anyhow::Result<Drawn> {
+    let (figure, drawn) = figure(tables, choice)?;
     let svg = ccctl_series::svg_of_width(&figure, picture.width_px).into_bytes();
     let data = match format_of(picture.path) {
         "svg" => svg,

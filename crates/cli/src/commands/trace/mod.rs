@@ -104,7 +104,7 @@ fn draw(arguments: &Arguments, table: Option<Table>, summary: &Summary, picture:
     let choice = Choice { fields: arguments.draw.clone(), backlog: arguments.backlog, ..Choice::default() };
     // As the rows of -o, the picture of a trace takes the place of an older one.
     let picture = plot::Picture { path: picture, width_px: WIDTH_PX, force: true };
-    plot::draw(&table, &choice, &picture).map(drop)
+    plot::draw(std::slice::from_ref(&table), &choice, &picture).map(drop)
 }
 
 fn report(arguments: &Arguments, summary: &Summary) -> anyhow::Result<()> {

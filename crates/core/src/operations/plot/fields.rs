@@ -36,9 +36,12 @@ pub fn state_fields(rows: &Rows<'_>, wanted: &[String]) -> Result<Fields, UsageE
 
 /// Fields that any of these rows have. One that is wanted and that none has is an error.
 pub fn known<'a>(all: &[Rows<'a>], wanted: &[String]) -> Result<Vec<&'a str>, UsageError> {
-    let Some(first) = all.first() else { return Ok(Vec::new()) };
-    let names = first.table.columns().iter().filter_map(|column| column.name.strip_prefix(STATE_PREFIX));
-    let known: Vec<&str> = names.filter(|name| all.iter().any(|rows| rows.has(name))).collect();
+    let mut known: Vec<&str> = Vec::new();
+    for rows in all {
+        let names = rows.table.columns().iter().filter_map(|column| column.name.strip_prefix(STATE_PREFIX));
+        let new: Vec<&str> = names.filter(|name| !known.contains(name) && rows.has(name)).collect();
+        known.extend(new);
+    }
     let Some(wrong) = wanted.iter().find(|name| !known.contains(&name.as_str())) else { return Ok(known) };
     let remedy = if known.is_empty() {
         "leave --draw out: the algorithm has no state that can be decoded".to_owned()

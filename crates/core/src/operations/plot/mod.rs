@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The picture of a trace: windows, RTT, what the algorithm keeps, rates, and the host's backlogs on one time axis. Of one
+//! The picture of traces, and of series of the laboratory: windows, RTT, what the algorithm keeps, rates, and the host's backlogs on one time axis. Of one
 //! socket everything, of several the same quantity of each in one panel.
 
 mod fields;
@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::trace::HOST;
 use fields::{known, state_fields, unit};
-use rows::{integer, time_s, word, Curve, Rows};
+use rows::{time_s, word, Curve, Rows};
 pub use sockets::{traced_sockets, TracedSocket};
 
 /// What to draw.
@@ -52,7 +52,7 @@ pub enum By {
 /// What was drawn.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Drawn {
-    /// All sockets of the trace.
+    /// All sockets of the traces and flows of the laboratory.
     pub traced_sockets: Vec<TracedSocket>,
     /// Panels, from the top.
     pub panels: Vec<String>,
@@ -86,18 +86,19 @@ const LABELS_MARKED: usize = 2;
 /// Panels, and names of state fields that they leave out.
 type Panels = (Vec<Panel>, Vec<String>);
 
-/// The picture of a trace.
-pub fn figure(table: &Table, choice: &Choice) -> Result<(Figure, Drawn), UsageError> {
-    check(table)?;
-    let mut sockets = traced_sockets(table);
-    let places = sockets::choose(&sockets, &choice.sockets, choice.by.is_some())?;
+/// The picture of traces and of the laboratory's series, each of which begins at time 0.
+pub fn figure(tables: &[Table], choice: &Choice) -> Result<(Figure, Drawn), UsageError> {
+    tables.iter().try_for_each(check)?;
+    let mut sockets = traced_sockets(tables);
+    let places = sockets::choose(&sockets, &choice.sockets, choice.by.is_some() || tables.len() > 1)?;
     for place in &places {
         sockets[*place].is_drawn = true;
     }
     let chosen: Vec<&TracedSocket> = places.iter().map(|place| &sockets[*place]).collect();
-    let within = times_within(table, choice)?;
+    let within = times_within(tables, choice)?;
     let of = |socket: &TracedSocket| {
-        rows_of(table, &within, |row| integer(table, columns::COOKIE.name, row) == Some(socket.cookie))
+        let table = &tables[socket.table];
+        rows_of(table, &within[socket.table], |row| socket.has_row(table, row))
     };
     let all: Vec<Rows<'_>> = chosen.iter().map(|socket| of(socket)).collect();
     let (mut panels, left_out) = match &all[..] {
@@ -105,7 +106,7 @@ pub fn figure(table: &Table, choice: &Choice) -> Result<(Figure, Drawn), UsageEr
         all => (of_several(all, &labels(&chosen, choice), choice)?, Vec::new()),
     };
     if choice.backlog {
-        panels.push(backlogs(table, &within)?);
+        panels.push(backlogs(tables, &within)?);
     }
     panels.retain(|panel| panel.lines.iter().any(|line| !line.points.is_empty()));
     if choice.is_logarithmic {
@@ -115,18 +116,20 @@ pub fn figure(table: &Table, choice: &Choice) -> Result<(Figure, Drawn), UsageEr
     }
     let panel_names = panels.iter().map(name).collect();
     let x = Axis { label: "time".to_owned(), unit: "s".to_owned(), scale: Scale::Linear };
-    let (title, subtitle) = heading(table, &chosen, choice);
+    let (title, subtitle) = heading(tables, &chosen, choice);
     Ok((Figure { title, subtitle, x, panels }, Drawn { traced_sockets: sockets, panels: panel_names, left_out }))
 }
 
-/// Is it a trace at all?
+/// Is it a trace, or the series of a flow?
 pub fn check(table: &Table) -> Result<(), UsageError> {
-    let names = [columns::TIME_S, columns::EVENT, columns::COOKIE, columns::CWND_PKTS].map(|column| column.name);
-    match names.iter().find(|name| table.column(name).is_none()) {
+    let of_trace = [columns::EVENT, columns::COOKIE];
+    let needed = [columns::TIME_S].into_iter().chain(of_trace.into_iter().filter(|_| !sockets::is_series(table)));
+    let mut names = needed.chain([columns::CWND_PKTS]).map(|column| column.name);
+    match names.find(|name| table.column(name).is_none()) {
         None => Ok(()),
         Some(name) => Err(UsageError::new(
             format!("not a trace: it has no column {name}"),
-            "name a file that ccctl trace -o has written",
+            "name a file that ccctl trace -o has written, or the series of a flow that ccctl-lab has written",
         )),
     }
 }
@@ -161,7 +164,8 @@ fn of_several(all: &[Rows<'_>], labels: &[String], choice: &Choice) -> Result<Ve
     windows.marks = marks_of_several(all, labels);
     let mut panels = vec![windows, panel("smoothed RTT", "ms", lines(&|rows| rows.curve(&SRTT)))];
     for name in &choice.fields {
-        panels.push(panel(name, &unit(&all[0], name).0, lines(&|rows| rows.state_line(name))));
+        let with_field = all.iter().find(|rows| rows.has(name)).unwrap_or(&all[0]);
+        panels.push(panel(name, &unit(with_field, name).0, lines(&|rows| rows.state_line(name))));
     }
     let mut rates = panel("delivery rate", "Mbit/s", lines(&|rows| rows.curve(&DELIVERY_RATE)));
     outlier::clip(&mut rates);
@@ -185,11 +189,12 @@ fn marks_of_several(all: &[Rows<'_>], labels: &[String]) -> Vec<Mark> {
     marks
 }
 
-fn backlogs(table: &Table, within: &[usize]) -> Result<Panel, UsageError> {
-    let host = rows_of(table, within, |row| word(table, columns::EVENT.name, row).as_deref() == Some(HOST));
-    if host.rows.is_empty() {
+fn backlogs(tables: &[Table], within: &[Vec<usize>]) -> Result<Panel, UsageError> {
+    let is_host = |table: &Table, row| word(table, columns::EVENT.name, row).as_deref() == Some(HOST);
+    let mut hosts = tables.iter().zip(within).map(|(table, within)| rows_of(table, within, |row| is_host(table, row)));
+    let Some(host) = hosts.find(|host| !host.rows.is_empty()) else {
         return Err(UsageError::new("the trace has no backlogs", "record them with ccctl trace --backlog"));
-    }
+    };
     Ok(panel("backlogs of the host", "packets", host.curves(&BACKLOGS)))
 }
 
@@ -207,12 +212,13 @@ fn name(panel: &Panel) -> String {
 }
 
 /// Rows between the times that are asked for.
-fn times_within(table: &Table, choice: &Choice) -> Result<Vec<usize>, UsageError> {
+fn times_within(tables: &[Table], choice: &Choice) -> Result<Vec<Vec<usize>>, UsageError> {
     let (from, to) = (choice.from_s.unwrap_or(f64::NEG_INFINITY), choice.to_s.unwrap_or(f64::INFINITY));
-    let is_within = |row: &usize| time_s(table, *row).is_some_and(|time| (from..=to).contains(&time));
-    let within: Vec<usize> = (0..table.rows()).filter(is_within).collect();
-    if within.is_empty() && table.rows() > 0 {
-        let times = || (0..table.rows()).filter_map(|row| time_s(table, row));
+    let is_within = |table: &Table, row: usize| time_s(table, row).is_some_and(|time| (from..=to).contains(&time));
+    let of = |table: &Table| (0..table.rows()).filter(|row| is_within(table, *row)).collect::<Vec<usize>>();
+    let within: Vec<Vec<usize>> = tables.iter().map(of).collect();
+    if within.iter().all(Vec::is_empty) && tables.iter().any(|table| table.rows() > 0) {
+        let times = || tables.iter().flat_map(|table| (0..table.rows()).filter_map(|row| time_s(table, row)));
         let (first, last) = (times().fold(f64::INFINITY, f64::min), times().fold(f64::NEG_INFINITY, f64::max));
         let remedy = format!("--from and --to between {first:.3}s and {last:.3}s");
         return Err(UsageError::new("the trace has no row at these times", remedy));
@@ -227,13 +233,16 @@ fn rows_of<'a>(table: &'a Table, within: &[usize], mut is_one: impl FnMut(usize)
 fn labels(chosen: &[&TracedSocket], choice: &Choice) -> Vec<String> {
     let label = |socket: &&TracedSocket| match choice.by {
         Some(By::Algorithm) => socket.algorithms(),
-        Some(By::Socket) | None => format!("{}: {}", socket.socket_number, socket.algorithms()),
+        Some(By::Socket) | None => {
+            let scenario = socket.scenario.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
+            format!("{}: {}{scenario}", socket.socket_number, socket.algorithms())
+        }
     };
     chosen.iter().map(label).collect()
 }
 
 /// Title and subtitle.
-fn heading(table: &Table, chosen: &[&TracedSocket], choice: &Choice) -> (String, String) {
+fn heading(tables: &[Table], chosen: &[&TracedSocket], choice: &Choice) -> (String, String) {
     let title = match (&choice.title, chosen) {
         (Some(title), _) => title.clone(),
         (None, _) if choice.is_for_paper => String::new(),
@@ -245,7 +254,10 @@ fn heading(table: &Table, chosen: &[&TracedSocket], choice: &Choice) -> (String,
             format!("{} sockets: {}", sockets.len(), names.join(", "))
         }
     };
-    let subtitle = if choice.is_for_paper { String::new() } else { subtitle(table) };
+    let subtitle = match tables {
+        [table] if !choice.is_for_paper => subtitle(table),
+        _ => String::new(),
+    };
     (title, subtitle)
 }
 
@@ -318,14 +330,14 @@ mod tests {
 
     #[test]
     fn fixed_point_is_drawn_in_its_unit_and_clocks_are_not_drawn() {
-        let (figure, drawn) = figure(&trace(), &Choice::default()).unwrap();
+        let (figure, drawn) = figure(&[trace()], &Choice::default()).unwrap();
         assert_eq!(drawn.left_out, ["epoch_us", "rtt.base_since_s", "undo.epoch_age_us"]);
         assert_eq!(drawn.panels, ["window (packets)", "state (packets)", "state (s)"]);
         let seconds = &figure.panels[2].lines[0];
         assert_eq!(seconds.points.iter().map(|point| point.y).collect::<Vec<_>>(), [0.0, 2.0, 1.0]);
         for field in ["epoch_us", "undo.epoch_age_us"] {
             let asked = Choice { fields: vec![field.to_owned()], ..Choice::default() };
-            assert_eq!(super::figure(&trace(), &asked).unwrap().1.panels, ["window (packets)", "state (us)"]);
+            assert_eq!(super::figure(&[trace()], &asked).unwrap().1.panels, ["window (packets)", "state (us)"]);
         }
     }
 
@@ -336,25 +348,64 @@ mod tests {
     #[test]
     fn sockets_share_a_panel() {
         let choice = Choice { sockets: vec!["1".into(), "0x8".into(), "1".into()], ..Choice::default() };
-        let (figure, drawn) = figure(&busy(), &choice).unwrap();
+        let (figure, drawn) = figure(&[busy()], &choice).unwrap();
         assert_eq!(drawn.panels, ["cwnd (packets)", "smoothed RTT (ms)", "delivery rate (Mbit/s)"]);
         assert_eq!(lines(&figure, 0), [("1: cubic".to_owned(), 10.0), ("2: bbr".to_owned(), 20.0)]);
         assert!((lines(&figure, 2)[0].1 - 10.0).abs() < 1e-9, "1.25 MB/s are 10 Mbit/s");
         assert_eq!(figure.title, "2 sockets: bbr, cubic");
         // Row 15 is the first socket's, at 0.5 s.
         assert_eq!(figure.panels[0].marks, [Mark { x: 0.5, label: "retransmission, 1: cubic".into() }]);
-        let drawn: Vec<_> = drawn.traced_sockets.iter().map(|it| (it.socket_number, it.cookie, it.is_drawn)).collect();
+        let drawn: Vec<_> =
+            drawn.traced_sockets.iter().map(|it| (it.socket_number, it.cookie.unwrap(), it.is_drawn)).collect();
         assert_eq!(drawn, [(1, 7, true), (2, 8, true), (3, 9, false)]);
     }
 
     /// Without numbers: those that send; the third has sent 333 bytes of 18 MB.
     #[test]
     fn lines_of_one_algorithm_have_its_name() {
-        let by = |by| figure(&busy(), &Choice { by: Some(by), ..Choice::default() }).unwrap().0;
+        let by = |by| figure(&[busy()], &Choice { by: Some(by), ..Choice::default() }).unwrap().0;
         assert_eq!(lines(&by(By::Algorithm), 0), [("cubic".to_owned(), 10.0), ("bbr".to_owned(), 20.0)]);
         assert_eq!(lines(&by(By::Socket), 0), [("1: cubic".to_owned(), 10.0), ("2: bbr".to_owned(), 20.0)]);
-        let one = figure(&busy(), &Choice::default()).unwrap().0;
+        let one = figure(&[busy()], &Choice::default()).unwrap().0;
         assert_eq!(one.title, "bbr: 10.0.0.1:2 -> 10.0.0.2:5", "the busiest");
+    }
+
+    /// As the laboratory writes a flow: no cookie, no events, the algorithm in the metadata. Two rows.
+    fn simulated() -> Table {
+        let mut table = Table::default();
+        let mut add = |name: &str, values: Values| {
+            table.add(Column { name: name.to_owned(), unit: unit_of(name), values }).unwrap();
+        };
+        add("time_s", Values::Float(vec![Some(0.0), Some(0.1)]));
+        add("cwnd_pkts", Values::Integer(vec![Some(40), Some(41)]));
+        add("acked_bytes", Values::Integer(vec![Some(1), Some(2)]));
+        for (name, value) in [("algorithm", "cubic"), ("scenario", "demo"), ("group", "first"), ("flow", "0")] {
+            table.facts.insert(name.to_owned(), value.to_owned());
+        }
+        table
+    }
+
+    /// Two sockets that send, and a flow that has sent far less, but is the busiest of its file.
+    #[test]
+    fn a_simulated_flow_is_drawn_next_to_real_ones() {
+        let (figure, drawn) = figure(&[busy(), simulated()], &Choice::default()).unwrap();
+        let expected = [("1: cubic", 10.0), ("2: bbr", 20.0), ("4: cubic (demo)", 40.0)];
+        assert_eq!(lines(&figure, 0), expected.map(|(label, y)| (label.to_owned(), y)));
+        let flow = &drawn.traced_sockets[3];
+        assert_eq!((flow.cookie, flow.connection.as_str(), flow.row_count), (None, "demo flow first 0", 2));
+        let alone = super::figure(&[simulated()], &Choice::default()).unwrap().0;
+        assert_eq!((alone.title.as_str(), lines(&alone, 0)[0].1), ("cubic: demo flow first 0", 40.0));
+        let chosen = Choice { sockets: vec!["8".into(), "4".into()], by: Some(By::Algorithm), ..Choice::default() };
+        let chosen = super::figure(&[busy(), simulated()], &chosen).unwrap().0;
+        assert_eq!(lines(&chosen, 0), [("bbr".to_owned(), 20.0), ("cubic".to_owned(), 40.0)]);
+    }
+
+    /// The series of a link has the metadata of a run, but no algorithm.
+    #[test]
+    fn the_series_of_a_link_is_refused() {
+        let mut link = simulated();
+        link.facts.remove("algorithm");
+        assert_eq!(check(&link).unwrap_err().to_string(), "not a trace: it has no column event");
     }
 
     #[test]
@@ -367,21 +418,21 @@ mod tests {
             is_for_paper: true,
             ..Choice::default()
         };
-        let (figure, _) = figure(&busy(), &choice).unwrap();
+        let (figure, _) = figure(&[busy()], &choice).unwrap();
         let times: Vec<f64> = figure.panels[0].lines[0].points.iter().map(|point| point.x).collect();
         assert_eq!(times, [0.2, 0.3, 0.4]);
         assert!(figure.panels.iter().all(|panel| panel.y.scale == Scale::Logarithmic));
         assert_eq!((figure.title.as_str(), figure.subtitle.as_str()), ("a title", ""));
         let late = Choice { from_s: Some(5.0), ..Choice::default() };
-        let refused = super::figure(&busy(), &late).unwrap_err().to_string();
+        let refused = super::figure(&[busy()], &late).unwrap_err().to_string();
         assert_eq!(refused, "the trace has no row at these times");
         let bare = Choice { is_for_paper: true, ..Choice::default() };
-        assert_eq!(super::figure(&busy(), &bare).unwrap().0.title, "");
+        assert_eq!(super::figure(&[busy()], &bare).unwrap().0.title, "");
     }
 
     #[test]
     fn wrong_sockets_and_fields_are_refused() {
-        let refused = |choice: &Choice| figure(&busy(), choice).unwrap_err().to_string();
+        let refused = |choice: &Choice| figure(&[busy()], choice).unwrap_err().to_string();
         let sockets = |text: &str| Choice { sockets: vec!["1".into(), text.into()], ..Choice::default() };
         for wrong in ["0", "4", "-1", "x", "0xff"] {
             assert_eq!(refused(&sockets(wrong)), format!("the trace has no socket {wrong:?}"));

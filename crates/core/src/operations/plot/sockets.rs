@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The sockets of a trace, and which of them are drawn.
+//! The sockets of traces and flows of the laboratory, and which of them are drawn.
 
 use std::collections::HashMap;
 
@@ -10,18 +10,20 @@ use serde::Serialize;
 
 use super::rows::{integer, word};
 
-/// Without a choice, a socket is drawn beside others if it has sent at least one part in so many of what the busiest has:
-/// the control connection of a measurement is none of its flows.
+/// Without a choice, a socket is drawn next to others if it has sent at least one part in so many of what the busiest of
+/// its file has: the control connection of a measurement is none of its flows.
 const SMALLEST_SHARE: i64 = 100;
 
 /// A socket of a trace.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TracedSocket {
     /// From 1 on, in the order of the trace.
     pub socket_number: usize,
-    /// Of the kernel.
-    pub cookie: i64,
-    /// Its ends.
+    /// Of the kernel; none for a flow of the laboratory.
+    pub cookie: Option<i64>,
+    /// The laboratory's scenario; none for a socket of a trace.
+    pub scenario: Option<String>,
+    /// Its endpoints; of a flow of the laboratory its scenario, grid point, group and number.
     pub connection: String,
     /// Kernel names of its algorithms, one after the other.
     pub congestion_controls: Vec<String>,
@@ -35,17 +37,52 @@ pub struct TracedSocket {
     pub retransmits_pkts: Option<i64>,
     /// Is it in the picture?
     pub is_drawn: bool,
+    /// Number of the table that it is in.
+    #[serde(skip)]
+    pub table: usize,
 }
 
-/// All of them, in the order of the trace; none is drawn yet.
+/// All of them, in the order of the tables; none is drawn yet.
 #[must_use]
-pub fn traced_sockets(table: &Table) -> Vec<TracedSocket> {
+pub fn traced_sockets(tables: &[Table]) -> Vec<TracedSocket> {
+    let mut sockets: Vec<TracedSocket> = Vec::new();
+    for (index, table) in tables.iter().enumerate() {
+        let found = if is_series(table) { vec![lab_flow(table)] } else { sockets_of(table) };
+        let number = sockets.len() + 1;
+        let numbered = |(place, it)| TracedSocket { socket_number: number + place, table: index, ..it };
+        sockets.extend(found.into_iter().enumerate().map(numbered));
+    }
+    sockets
+}
+
+/// Is it the series of a flow that the laboratory has written, instead of a trace? It is about one flow, which the
+/// metadata names.
+pub fn is_series(table: &Table) -> bool {
+    table.column(columns::COOKIE.name).is_none() && table.facts.contains_key(columns::ALGORITHM.name)
+}
+
+fn lab_flow(table: &Table) -> TracedSocket {
+    let fact = |name: &str| table.facts.get(name).cloned();
+    let flow = format!("flow {} {}", fact("group").unwrap_or_default(), fact("flow").unwrap_or_default());
+    let place = fact("place").filter(|place| !place.is_empty()).map(|place| format!("({place})"));
+    let words = [fact("scenario"), place, Some(flow)];
+    let mut socket = TracedSocket {
+        connection: words.into_iter().flatten().collect::<Vec<_>>().join(" "),
+        congestion_controls: fact(columns::ALGORITHM.name).into_iter().collect(),
+        scenario: Some(fact("scenario").unwrap_or_default()),
+        ..TracedSocket::default()
+    };
+    (0..table.rows()).for_each(|row| follow(&mut socket, table, row));
+    socket
+}
+
+fn sockets_of(table: &Table) -> Vec<TracedSocket> {
     let mut sockets: Vec<TracedSocket> = Vec::new();
     let mut places: HashMap<i64, usize> = HashMap::new();
     for row in 0..table.rows() {
         let Some(cookie) = integer(table, columns::COOKIE.name, row) else { continue };
         let place = *places.entry(cookie).or_insert_with(|| {
-            sockets.push(first_seen(table, row, sockets.len() + 1, cookie));
+            sockets.push(first_seen(table, row, cookie));
             sockets.len() - 1
         });
         follow(&mut sockets[place], table, row);
@@ -53,18 +90,13 @@ pub fn traced_sockets(table: &Table) -> Vec<TracedSocket> {
     sockets
 }
 
-fn first_seen(table: &Table, row: usize, socket_number: usize, cookie: i64) -> TracedSocket {
+fn first_seen(table: &Table, row: usize, cookie: i64) -> TracedSocket {
     let end = |name: &str| word(table, name, row).unwrap_or_default();
     TracedSocket {
-        socket_number,
-        cookie,
+        cookie: Some(cookie),
         connection: format!("{} -> {}", end(columns::SOURCE.name), end(columns::DESTINATION.name)),
-        congestion_controls: Vec::new(),
         command: word(table, columns::COMMAND.name, row),
-        row_count: 0,
-        acked_bytes: None,
-        retransmits_pkts: None,
-        is_drawn: false,
+        ..TracedSocket::default()
     }
 }
 
@@ -79,6 +111,11 @@ fn follow(socket: &mut TracedSocket, table: &Table, row: usize) {
 }
 
 impl TracedSocket {
+    /// Is it this socket that the row is about?
+    pub fn has_row(&self, table: &Table, row: usize) -> bool {
+        self.cookie.is_none_or(|cookie| integer(table, columns::COOKIE.name, row) == Some(cookie))
+    }
+
     /// "`bpf_cubic`, then `reno`"
     #[must_use]
     pub fn algorithms(&self) -> String {
@@ -98,11 +135,12 @@ pub fn choose(sockets: &[TracedSocket], wanted: &[String], are_several: bool) ->
         return Ok(places);
     }
     let busiest = sockets.iter().enumerate().max_by_key(|(place, it)| (it.acked_bytes, std::cmp::Reverse(*place)));
-    let (place, busiest) = busiest.map_or((0, 0), |(place, it)| (place, it.acked_bytes.unwrap_or(0)));
     if !are_several {
-        return Ok(vec![place]);
+        return Ok(vec![busiest.map_or(0, |(place, _)| place)]);
     }
-    let is_busy = |it: &TracedSocket| it.acked_bytes.unwrap_or(0).saturating_mul(SMALLEST_SHARE) >= busiest;
+    let acked = |it: &TracedSocket| it.acked_bytes.unwrap_or(0);
+    let most = |table| sockets.iter().filter(|it| it.table == table).map(acked).max().unwrap_or(0);
+    let is_busy = |it: &TracedSocket| acked(it).saturating_mul(SMALLEST_SHARE) >= most(it.table);
     Ok((0..sockets.len()).filter(|place| is_busy(&sockets[*place])).collect())
 }
 
@@ -112,7 +150,7 @@ fn find(sockets: &[TracedSocket], wanted: &str) -> Result<usize, UsageError> {
         Some(digits) => i64::from_str_radix(digits, 16).ok(),
         None => wanted.parse::<i64>().ok(),
     };
-    let by_cookie = sockets.iter().position(|socket| Some(socket.cookie) == number);
+    let by_cookie = sockets.iter().position(|socket| socket.cookie.is_some() && socket.cookie == number);
     let is_number = |socket: &TracedSocket| i64::try_from(socket.socket_number).ok() == number;
     by_cookie.or_else(|| sockets.iter().position(is_number)).ok_or_else(|| {
         let remedy = format!("a number from 1 to {}, or a cookie; --list shows them", sockets.len());
