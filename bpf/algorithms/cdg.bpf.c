@@ -96,7 +96,7 @@ struct cdg_state {
 	u32 backoff_chance_q16; /* of that decision */
 	u32 backoff_cwnd_pkts; /* the window that the last backoff lowers */
 	u32 backoff_acked_pkts; /* of it */
-	u32 base_rtt_us; /* HyStart */
+	u32 base_rtt_us; /* HyStart; 0: none yet */
 	u32 train_start_us; /* low 32 bits */
 	u32 train_last_us; /* 0: no train */
 	u8 rounds; /* with a gradient, as far as there is room */
