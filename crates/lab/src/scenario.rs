@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::experiment::{
-    self, file, label, memory, resolve, setup, Axis, Document, Place, Point, Position, Region, ScenarioError, Sweep,
-    SCENARIO_BYTES_MAX,
+    self, file, label, memory, point_spec, resolve, Axis, Document, Point, Position, Region, ScenarioError, SourceText,
+    Sweep, SCENARIO_BYTES_MAX,
 };
 use crate::measures::Reference;
-use crate::statements::{statements, PaperValue, Reader, Statement};
+use crate::statements::{statements, Claim, PaperValue, Reader};
 
 /// A scenario that can be run: nothing in it is wrong.
 #[derive(Debug, Clone)]
@@ -41,7 +41,7 @@ pub struct Scenario {
     /// The paper's values.
     pub paper: Vec<PaperValue>,
     /// What the results must show.
-    pub statements: Vec<Statement>,
+    pub statements: Vec<Claim>,
     /// The file as it is run, overrides included.
     pub text: String,
     /// What decides about a run, independent of spacing and comments.
@@ -71,8 +71,8 @@ impl Scenario {
     pub fn of_text(path: &Path, text: &str, overrides: &[Override]) -> Result<Self, ScenarioError> {
         let shown = path.display().to_string();
         let whole = with_overrides(text, overrides);
-        let place = Place { file: &shown, text: &whole, length: text.len() };
-        let mut document = Document::of_text(place)?;
+        let source = SourceText { file: &shown, text: &whole, length: text.len() };
+        let mut document = Document::of_text(source)?;
         let mut start = text.len() + 1;
         for (path, value) in overrides {
             document.override_value(path, start, value)?;
@@ -131,20 +131,20 @@ fn with_overrides(text: &str, overrides: &[Override]) -> String {
 fn traces(points: &[Point]) -> Vec<String> {
     let links = points.iter().flat_map(|point| &point.setup.links);
     let files = links.filter_map(|link| match &link.rate {
-        setup::LinkRate::Trace { file, .. } => Some(file.clone()),
-        setup::LinkRate::Constant(_) => None,
+        point_spec::LinkRate::Trace { file, .. } => Some(file.clone()),
+        point_spec::LinkRate::Constant(_) => None,
     });
     files.collect::<std::collections::BTreeSet<String>>().into_iter().collect()
 }
 
 fn of_document(document: &Document<'_>, folder: &Path) -> Result<Scenario, ScenarioError> {
-    let place = document.place;
+    let source = document.source;
     let sweep = Sweep::of_document(document)?;
     let mut positions: Vec<(usize, Position)> = sweep.positions().into_iter().enumerate().collect();
     let first = sweep.document_at(document, &positions[0].1)?.file()?;
     let (only, exclude) = (&first.run.only, &first.run.exclude);
     let regions = |list: &[toml::Spanned<file::Selection>]| {
-        list.iter().map(|it| experiment::region(&place, &sweep.axes, it.get_ref())).collect::<Result<Vec<Region>, _>>()
+        list.iter().map(|it| experiment::region(&source, &sweep.axes, it.get_ref())).collect::<Result<Vec<Region>, _>>()
     };
     let (only, exclude) = (regions(only)?, regions(exclude)?);
     positions.retain(|(_, position)| !exclude.iter().any(|region| region.contains(position)));
@@ -157,19 +157,19 @@ fn of_document(document: &Document<'_>, folder: &Path) -> Result<Scenario, Scena
             error
         };
         let file = sweep.document_at(document, &position)?.file().map_err(at)?;
-        let setup = resolve::setup(&resolve::Context { place, folder }, &file).map_err(at)?;
+        let setup = resolve::setup(&resolve::Context { source, folder }, &file).map_err(at)?;
         bytes += setup.bytes();
         if bytes > memory::SWEEP_BYTES_MAX {
             let most = memory::SWEEP_BYTES_MAX >> 20;
             let cause = format!("the first {} points alone take more than {most} MB of memory", points.len() + 1);
-            return Err(place.wrong(&(0..0), cause, "use fewer flows, or several scenarios"));
+            return Err(source.wrong(&(0..0), cause, "use fewer flows, or several scenarios"));
         }
         points.push(Point { index, position, setup });
     }
     let meant = points.clone();
     points.retain(|point| only.is_empty() || only.iter().any(|region| region.contains(&point.position)));
     if points.is_empty() {
-        return Err(place.wrong(
+        return Err(source.wrong(
             &(0..0),
             "only and exclude leave no point of the sweep",
             "make only or exclude select fewer values",
@@ -184,14 +184,14 @@ fn of_document(document: &Document<'_>, folder: &Path) -> Result<Scenario, Scena
             points.len(),
             memory::MAX_RUNS
         );
-        return Err(place.wrong(&repeats.span(), cause, "use fewer repeats: an interval needs 3, and 10 are many"));
+        return Err(source.wrong(&repeats.span(), cause, "use fewer repeats: an interval needs 3, and 10 are many"));
     }
     if *repeats.get_ref() > 1 && !points.iter().any(|point| point.setup.is_random()) {
         let cause =
             format!("{} repeats would be identical, because the scenario has no random part", repeats.get_ref());
-        return Err(place.wrong(&repeats.span(), cause, "use start_spread = \"100 ms\" in a group, or repeats = 1"));
+        return Err(source.wrong(&repeats.span(), cause, "use start_spread = \"100 ms\" in a group, or repeats = 1"));
     }
-    let reader = Reader::new(place, &sweep.axes, &meant);
+    let reader = Reader::new(source, &sweep.axes, &meant);
     Ok(Scenario {
         name: String::new(),
         folder: folder.to_owned(),

@@ -73,41 +73,41 @@ impl OwnerRecord {
     }
 }
 
-/// What a mark remembers: for an instance, the id of its link or map, so that another one of its name is not taken for
+/// What an owner record remembers: for an instance, the id of its link or map, so that another one of its name is not taken for
 /// it; for a default, what was there before; of the guard, what its module writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordText(pub String);
 
-/// All marks.
+/// All owner records.
 pub fn all() -> Result<BTreeMap<OwnerRecord, RecordText>> {
     let Some(table) = open()? else { return Ok(BTreeMap::new()) };
     let mut found = BTreeMap::new();
     for key in table.keys() {
         let value =
             table.lookup(&key, MapFlags::ANY).map_err(|error| Error::libbpf("read the owner records", &error))?;
-        if let (Some(mark), Some(value)) = (OwnerRecord::of_key(&key), value) {
-            found.insert(mark, RecordText(text(&value)));
+        if let (Some(owner), Some(value)) = (OwnerRecord::of_key(&key), value) {
+            found.insert(owner, RecordText(text(&value)));
         }
     }
     Ok(found)
 }
 
-/// Sets a mark. What is marked is made after its mark: a kill in between leaves a mark of nothing, which does no harm.
-pub fn set(_lock: &Lock, mark: &OwnerRecord, memo: &RecordText) -> Result<()> {
+/// Sets an owner record. What it is of is made after it: a kill in between leaves a record of nothing, which does no harm.
+pub fn set(_lock: &Lock, owner: &OwnerRecord, record: &RecordText) -> Result<()> {
     let table = match open()? {
         Some(table) => table,
         None => make()?,
     };
     let mut value = vec![0; table.value_size() as usize]; // of a table that an older ccctl has made: 16
-    let length = memo.0.len().min(value.len());
-    value[..length].copy_from_slice(&memo.0.as_bytes()[..length]);
-    table.update(&mark.key(), &value, MapFlags::ANY).map_err(|error| Error::libbpf("write an owner record", &error))
+    let length = record.0.len().min(value.len());
+    value[..length].copy_from_slice(&record.0.as_bytes()[..length]);
+    table.update(&owner.key(), &value, MapFlags::ANY).map_err(|error| Error::libbpf("write an owner record", &error))
 }
 
-/// Takes a mark away, and the table with the last one.
-pub fn remove(_lock: &Lock, mark: &OwnerRecord) -> Result<()> {
+/// Removes an owner record, and the table with the last one.
+pub fn remove(_lock: &Lock, owner: &OwnerRecord) -> Result<()> {
     let Some(table) = open()? else { return Ok(()) };
-    let _ = table.delete(&mark.key()); // none is as good
+    let _ = table.delete(&owner.key()); // none is as good
     if table.keys().next().is_none() {
         if let Some(path) = pin()? {
             fs::remove_file(&path).map_err(|error| Error::kernel(format!("remove {}", path.display()), error))?;
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_mark_is_read_back_from_its_key() {
-        for mark in [
+        for owner in [
             OwnerRecord::Instance("fifteen_letters".to_owned()),
             OwnerRecord::Rule(7),
             OwnerRecord::Default(u64::MAX),
@@ -163,7 +163,7 @@ mod tests {
             OwnerRecord::Diverted(9),
             OwnerRecord::Canary("web".to_owned()),
         ] {
-            assert_eq!(OwnerRecord::of_key(&mark.key()), Some(mark));
+            assert_eq!(OwnerRecord::of_key(&owner.key()), Some(owner));
         }
         assert_eq!(OwnerRecord::of_key(b"other 1\0"), None);
     }

@@ -26,7 +26,7 @@ pub enum Act<'a> {
     RestoreDefault(String),
     /// Take it out.
     Retire(String),
-    /// Forget a mark of what is gone.
+    /// Forget the owner record of what is gone.
     Forget(OwnerRecord),
 }
 
@@ -34,7 +34,7 @@ pub enum Act<'a> {
 pub type Planned<'a> = (Act<'a>, Option<Step>);
 
 /// By what an instance is told from another one of its name.
-pub fn memo_of(instance: &Instance) -> RecordText {
+pub fn record_of(instance: &Instance) -> RecordText {
     RecordText(instance.link_id().unwrap_or(instance.map_id).to_string())
 }
 
@@ -44,8 +44,8 @@ fn present() -> anyhow::Result<BTreeMap<String, Instance>> {
 
 /// Instances that the file names: what rules and default need is to be there before them.
 pub fn of_instances(configuration: &Configuration) -> anyhow::Result<Vec<Planned<'_>>> {
-    let (present, marks) = (present()?, owner_records::all()?);
-    let one = |wanted| of_instance(wanted, present.get(&wanted.name), &marks);
+    let (present, owners) = (present()?, owner_records::all()?);
+    let one = |wanted| of_instance(wanted, present.get(&wanted.name), &owners);
     Ok(configuration.instances.iter().filter_map(one).collect())
 }
 
@@ -58,13 +58,13 @@ pub fn for_empty(configuration: &Configuration) -> Vec<Step> {
 
 /// The default, and instances that the file names no more.
 pub fn of_the_rest(configuration: &Configuration) -> anyhow::Result<Vec<Planned<'_>>> {
-    let (present, marks) = (present()?, owner_records::all()?);
+    let (present, owners) = (present()?, owner_records::all()?);
     let mut acts = Vec::new();
-    acts.extend(of_default(configuration, &marks)?);
-    for (mark, memo) in &marks {
-        let OwnerRecord::Instance(name) = mark else { continue };
+    acts.extend(of_default(configuration, &owners)?);
+    for (owner, record) in &owners {
+        let OwnerRecord::Instance(name) = owner else { continue };
         if configuration.instances.iter().all(|wanted| wanted.name != *name) {
-            acts.push(of_mark(mark, name, memo, present.get(name)));
+            acts.push(of_record(owner, name, record, present.get(name)));
         }
     }
     Ok(acts)
@@ -73,7 +73,7 @@ pub fn of_the_rest(configuration: &Configuration) -> anyhow::Result<Vec<Planned<
 fn of_instance<'a>(
     wanted: &'a WantedInstance,
     present: Option<&Instance>,
-    marks: &BTreeMap<OwnerRecord, RecordText>,
+    owners: &BTreeMap<OwnerRecord, RecordText>,
 ) -> Option<Planned<'a>> {
     let step = |kind, detail: String| Some(Step::new(kind, &wanted.name, detail));
     let Some(present) = present else {
@@ -92,10 +92,10 @@ fn of_instance<'a>(
     if present.parameters != wanted.parameters {
         return Some((Act::Tune(wanted), step(Kind::Tune, changes(present, wanted))));
     }
-    let memo = memo_of(present);
-    let is_marked = marks.get(&OwnerRecord::Instance(wanted.name.clone())) == Some(&memo);
+    let record = record_of(present);
+    let is_recorded = owners.get(&OwnerRecord::Instance(wanted.name.clone())) == Some(&record);
     let adopted = format!("{} is already loaded; this file manages it from now on", wanted.program.label);
-    (!is_marked).then(|| (Act::Adopt(wanted, memo), step(Kind::Adopt, adopted)))
+    (!is_recorded).then(|| (Act::Adopt(wanted, record), step(Kind::Adopt, adopted)))
 }
 
 fn changes(present: &Instance, wanted: &WantedInstance) -> String {
@@ -109,11 +109,11 @@ fn changes(present: &Instance, wanted: &WantedInstance) -> String {
 
 fn of_default<'a>(
     configuration: &'a Configuration,
-    marks: &BTreeMap<OwnerRecord, RecordText>,
+    owners: &BTreeMap<OwnerRecord, RecordText>,
 ) -> anyhow::Result<Option<Planned<'a>>> {
     let now = current_default()?;
-    let mark = OwnerRecord::default_of(&Namespace::own()?)?;
-    let former = marks.get(&mark);
+    let owner = OwnerRecord::default_of(&Namespace::own()?)?;
+    let former = owners.get(&owner);
     let step = |name: &str, why: &str| Some(Step::new(Kind::Default, name, format!("{why} (is {now})")));
     Ok(match (&configuration.default, former) {
         (Some(wanted), _) if *wanted == now => None,
@@ -130,13 +130,13 @@ fn of_default<'a>(
     })
 }
 
-/// A mark of what the file does not name: of an instance that an earlier file had asked for, or of nothing any more.
-fn of_mark<'a>(mark: &OwnerRecord, name: &str, memo: &RecordText, present: Option<&Instance>) -> Planned<'a> {
-    // An empty memo: a daemon was killed while it loaded this.
-    let is_it = present.is_some_and(|instance| memo.0.is_empty() || memo_of(instance) == *memo);
+/// An owner record of what the file does not name: of an instance that an earlier file had asked for, or of nothing.
+fn of_record<'a>(owner: &OwnerRecord, name: &str, record: &RecordText, present: Option<&Instance>) -> Planned<'a> {
+    // An empty record: a daemon was killed while it loaded this.
+    let is_it = present.is_some_and(|instance| record.0.is_empty() || record_of(instance) == *record);
     if is_it {
         let step = Step::new(Kind::Unload, name, "no longer in the configuration");
         return (Act::Retire(name.to_owned()), Some(step));
     }
-    (Act::Forget(mark.clone()), None)
+    (Act::Forget(owner.clone()), None)
 }

@@ -5,7 +5,7 @@ use ccctl_loader::canary;
 use ccctl_loader::owner_records::{self, OwnerRecord, RecordText};
 use ccctl_loader::{load, retire, set_default, swap, tune, Instance, LoadRequest, Lock, Namespace, SwapRequest};
 
-use super::difference::{memo_of, of_instances, of_the_rest, Act, Planned};
+use super::difference::{of_instances, of_the_rest, record_of, Act, Planned};
 use super::step::Step;
 use super::{failover, rules};
 use crate::configuration::{Configuration, WantedInstance};
@@ -43,15 +43,17 @@ fn run(lock: &Lock, act: &Act<'_>) -> anyhow::Result<()> {
         Act::Swap(wanted) => {
             let WantedInstance { name, program, profile, parameters } = wanted;
             let swapped = COUNTERS.swap(swap(lock, &SwapRequest { name, program, profile, parameters }))?;
-            mark(lock, &swapped.instance)
+            record_owner(lock, &swapped.instance)
         }
         Act::Tune(wanted) => {
             let values = wanted.parameters.iter();
             let values = values.map(|(parameter, value)| (parameter.name.clone(), parameter.format(value)));
             tune(lock, &wanted.name, &values.collect::<Vec<_>>())?;
-            mark(lock, &Instance::named(&wanted.name)?)
+            record_owner(lock, &Instance::named(&wanted.name)?)
         }
-        Act::Adopt(wanted, memo) => Ok(owner_records::set(lock, &OwnerRecord::Instance(wanted.name.clone()), memo)?),
+        Act::Adopt(wanted, record) => {
+            Ok(owner_records::set(lock, &OwnerRecord::Instance(wanted.name.clone()), record)?)
+        }
         Act::Default { name, former } => {
             if let Some(former) = former {
                 owner_records::set(lock, &OwnerRecord::default_of(&Namespace::own()?)?, &RecordText(former.clone()))?;
@@ -67,17 +69,17 @@ fn run(lock: &Lock, act: &Act<'_>) -> anyhow::Result<()> {
             retire(lock, std::slice::from_ref(name))?;
             Ok(())
         }
-        Act::Forget(mark) => Ok(owner_records::remove(lock, mark)?),
+        Act::Forget(owner) => Ok(owner_records::remove(lock, owner)?),
     }
 }
 
-/// The mark comes first: killed in between, the instance is known to be the file's.
+/// The owner record comes first: killed in between, the instance is known to be the file's.
 fn load_marked(lock: &Lock, wanted: &WantedInstance) -> anyhow::Result<()> {
     let WantedInstance { name, program, profile, parameters } = wanted;
     let own = OwnerRecord::Instance(name.clone());
     owner_records::set(lock, &own, &RecordText(String::new()))?;
     match load(lock, &LoadRequest { program, name, profile, parameters }) {
-        Ok(loaded) => mark(lock, &loaded.instance),
+        Ok(loaded) => record_owner(lock, &loaded.instance),
         Err(error) => {
             owner_records::remove(lock, &own)?;
             Err(error.into())
@@ -85,6 +87,6 @@ fn load_marked(lock: &Lock, wanted: &WantedInstance) -> anyhow::Result<()> {
     }
 }
 
-fn mark(lock: &Lock, instance: &Instance) -> anyhow::Result<()> {
-    Ok(owner_records::set(lock, &OwnerRecord::Instance(instance.name.clone()), &memo_of(instance))?)
+fn record_owner(lock: &Lock, instance: &Instance) -> anyhow::Result<()> {
+    Ok(owner_records::set(lock, &OwnerRecord::Instance(instance.name.clone()), &record_of(instance))?)
 }

@@ -15,7 +15,7 @@ pub use teardown::{teardown, TornDown};
 
 use crate::configuration::Configuration;
 
-/// What a configuration asks of a host that has no instance, rule or mark: a step for each instance and each rule. Neither is
+/// What a configuration asks of a host that has no instance, rule or owner record: a step for each instance and rule. Neither is
 /// read from the kernel.
 #[must_use]
 pub fn for_empty(configuration: &Configuration) -> Vec<Step> {

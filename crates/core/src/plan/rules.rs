@@ -42,7 +42,7 @@ struct Put {
 }
 
 /// By what a rule is told from a later one of its id.
-fn memo_of(rule: &Rule) -> RecordText {
+fn record_of(rule: &Rule) -> RecordText {
     RecordText(format!("{:x}", rule.added_ns))
 }
 
@@ -85,13 +85,13 @@ fn difference(configuration: &Configuration) -> anyhow::Result<Difference> {
 fn difference_from(
     configuration: &Configuration,
     table: &RuleTable,
-    marks: &BTreeMap<OwnerRecord, RecordText>,
+    owners: &BTreeMap<OwnerRecord, RecordText>,
 ) -> Difference {
     let coming: Vec<String> = configuration.instances.iter().map(|wanted| wanted.name.clone()).collect();
     let mut difference = Difference::default();
     let mut named = BTreeSet::new();
     for wanted in &configuration.rules {
-        match of_wanted(wanted, &coming, table, marks, &mut difference) {
+        match of_wanted(wanted, &coming, table, owners, &mut difference) {
             Ok(id) => named.extend(id),
             Err(error) => {
                 let step = Step::new(Kind::Assign, wanted.label(), &wanted.targets);
@@ -99,15 +99,15 @@ fn difference_from(
             }
         }
     }
-    for (mark, memo) in marks {
-        let OwnerRecord::Rule(id) = mark else { continue };
+    for (owner, record) in owners {
+        let OwnerRecord::Rule(id) = owner else { continue };
         match table.rule(*id) {
-            Some(rule) if memo_of(rule) == *memo && !named.contains(id) => {
+            Some(rule) if record_of(rule) == *record && !named.contains(id) => {
                 let step = Step::new(Kind::Unassign, rule.selector.to_string(), "no longer in the configuration");
                 difference.remove.push((*id, step));
             }
-            Some(rule) if memo_of(rule) == *memo => {}
-            _ => difference.forget.push(mark.clone()),
+            Some(rule) if record_of(rule) == *record => {}
+            _ => difference.forget.push(owner.clone()),
         }
     }
     difference
@@ -118,7 +118,7 @@ fn of_wanted(
     wanted: &WantedRule,
     coming: &[String],
     table: &RuleTable,
-    marks: &BTreeMap<OwnerRecord, RecordText>,
+    owners: &BTreeMap<OwnerRecord, RecordText>,
     difference: &mut Difference,
 ) -> anyhow::Result<Option<u32>> {
     let selector = wanted.selector()?;
@@ -132,10 +132,10 @@ fn of_wanted(
     let step = |kind, detail: String| Step::new(kind, selector.to_string(), detail);
     match present {
         Some(rule) if rule.choices == choices => {
-            let mark = OwnerRecord::Rule(rule.id);
-            if marks.get(&mark) != Some(&memo_of(rule)) {
+            let owner = OwnerRecord::Rule(rule.id);
+            if owners.get(&owner) != Some(&record_of(rule)) {
                 let step = step(Kind::Adopt, format!("this file manages rule {} from now on", rule.id));
-                difference.adopt.push((mark, memo_of(rule), step));
+                difference.adopt.push((owner, record_of(rule), step));
             }
         }
         _ => {
@@ -153,7 +153,7 @@ fn of_wanted(
     Ok(present.map(|rule| rule.id))
 }
 
-/// The marks come first: killed in between, there are marks of nothing, which does no harm.
+/// The owner records come first: killed in between, there are records of nothing, which does no harm.
 fn run(lock: &Lock, difference: Difference) -> anyhow::Result<Vec<Step>> {
     let Difference { put, remove, adopt, forget, failed, .. } = difference;
     let mut steps = failed;
@@ -173,7 +173,7 @@ fn run(lock: &Lock, difference: Difference) -> anyhow::Result<Vec<Step>> {
     let (ids, removed): (Vec<u32>, Vec<Step>) = remove.into_iter().unzip();
     let mark_all = |table: &RuleTable| {
         let rules = ready.iter().filter_map(|(selector, _)| table.rule_for(selector));
-        rules.into_iter().try_for_each(|rule| owner_records::set(lock, &OwnerRecord::Rule(rule.id), &memo_of(rule)))
+        rules.into_iter().try_for_each(|rule| owner_records::set(lock, &OwnerRecord::Rule(rule.id), &record_of(rule)))
     };
     let changed = change_rules(lock, &ready, &ids, mark_all).map_err(anyhow::Error::from);
     let error = changed.as_ref().err().map(error::fault);
@@ -181,10 +181,10 @@ fn run(lock: &Lock, difference: Difference) -> anyhow::Result<Vec<Step>> {
     if error.is_none() {
         move_existing(lock, &moving, &mut steps);
         let gone = ids.into_iter().map(OwnerRecord::Rule).chain(forget);
-        gone.into_iter().try_for_each(|mark| owner_records::remove(lock, &mark))?;
+        gone.into_iter().try_for_each(|owner| owner_records::remove(lock, &owner))?;
     }
-    for (mark, memo, step) in adopt {
-        owner_records::set(lock, &mark, &memo)?;
+    for (owner, record, step) in adopt {
+        owner_records::set(lock, &owner, &record)?;
         steps.push(step);
     }
     Ok(steps)

@@ -24,26 +24,26 @@ pub fn teardown(lock: &Lock) -> anyhow::Result<TornDown> {
     unloaded.defaults_restored.splice(0..0, restored);
     unloaded.not_restored.splice(0..0, failed);
     canary::all()?.iter().try_for_each(Canary::remove_lock)?;
-    for mark in owner_records::all()?.keys() {
-        owner_records::remove(lock, mark)?;
+    for owner in owner_records::all()?.keys() {
+        owner_records::remove(lock, owner)?;
     }
     Ok(TornDown { rules: (rules.len(), moved), unloaded })
 }
 
 /// Defaults that files have set; those that were set by hand are restored with the instance that they name.
 fn restore_defaults(lock: &Lock) -> anyhow::Result<(Vec<RestoredDefault>, Vec<String>)> {
-    let marks = owner_records::all()?;
+    let owners = owner_records::all()?;
     let mut restored = Vec::new();
     let failed = NamespaceScan::all()?.each(|namespace| {
-        let mark = OwnerRecord::default_of(namespace)?;
-        let Some(RecordText(former)) = marks.get(&mark) else { return Ok(()) };
+        let owner = OwnerRecord::default_of(namespace)?;
+        let Some(RecordText(former)) = owners.get(&owner) else { return Ok(()) };
         let usable = available_algorithms()?.contains(former);
         let name = if usable { former } else { "reno" };
         if namespace.run(current_default)? != name {
             namespace.run(|| set_default(lock, name))?;
             restored.push(RestoredDefault { namespace: namespace.label.clone(), congestion_control: name.to_owned() });
         }
-        owner_records::remove(lock, &mark)
+        owner_records::remove(lock, &owner)
     });
     Ok((restored, failed))
 }

@@ -15,7 +15,7 @@ pub use outcome::{Flow, FlowSample, LinkSample, LinkSeries, Outcome, StateField,
 pub use sim::Sim;
 pub use windows::{impossible_windows, WINDOWS_CHECKED};
 
-use crate::experiment::Setup;
+use crate::experiment::PointSpec;
 
 /// Why a run came to nothing.
 #[derive(Debug, thiserror::Error)]
@@ -96,8 +96,8 @@ pub trait Backend: Sync {
     }
 
     /// Can it run this? Asked for all points before the first is run.
-    fn check(&self, setup: &Setup) -> Result<(), BackendError>;
+    fn check(&self, setup: &PointSpec) -> Result<(), BackendError>;
 
     /// Runs it.
-    fn run(&self, setup: &Setup, seed: u64, watch: &Watch<'_>) -> Result<Outcome, BackendError>;
+    fn run(&self, setup: &PointSpec, seed: u64, watch: &Watch<'_>) -> Result<Outcome, BackendError>;
 }

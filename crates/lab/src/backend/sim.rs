@@ -12,8 +12,8 @@ use ccctl_sim::{
 
 use super::outcome::{Flow, FlowSample, LinkSample, LinkSeries, Outcome, StateField, Transfer};
 use super::{Backend, BackendError, Watch};
-use crate::experiment::setup::{Application, Group, Link, LinkRate, Loss, Queue, Schedule, Size};
-use crate::experiment::Setup;
+use crate::experiment::point_spec::{Application, Group, Link, LinkRate, Loss, Queue, Schedule, Size};
+use crate::experiment::PointSpec;
 use crate::seed;
 
 /// `ccctl-sim`.
@@ -29,11 +29,11 @@ impl Backend for Sim {
         true
     }
 
-    fn check(&self, _setup: &Setup) -> Result<(), BackendError> {
+    fn check(&self, _setup: &PointSpec) -> Result<(), BackendError> {
         Ok(())
     }
 
-    fn run(&self, setup: &Setup, seed: u64, watch: &Watch<'_>) -> Result<Outcome, BackendError> {
+    fn run(&self, setup: &PointSpec, seed: u64, watch: &Watch<'_>) -> Result<Outcome, BackendError> {
         let mut run = Run::new(setup, seed)?;
         run.sample();
         let mut now = Duration::ZERO;
@@ -63,7 +63,7 @@ struct Ways {
 }
 
 impl Run {
-    fn new(setup: &Setup, seed: u64) -> Result<Self, BackendError> {
+    fn new(setup: &PointSpec, seed: u64) -> Result<Self, BackendError> {
         let mut simulation = Simulation::new(seed);
         let forward = setup.links.iter().map(|link| simulation.add_link(&link_spec(link))).collect();
         let mut back = BTreeMap::new();
@@ -84,7 +84,7 @@ impl Run {
 
     fn add_group(
         &mut self,
-        setup: &Setup,
+        setup: &PointSpec,
         ways: &Ways,
         number: usize,
         group: &Group,
@@ -140,7 +140,7 @@ pub(super) fn spread(longest: Duration, share_q64: u64) -> Duration {
     Duration::from_nanos(ns as u64)
 }
 
-fn flow_spec(setup: &Setup, ways: &Ways, group: &Group, instance: Arc<Instance>) -> FlowSpec {
+fn flow_spec(setup: &PointSpec, ways: &Ways, group: &Group, instance: Arc<Instance>) -> FlowSpec {
     let there = || group.path.iter().map(|link| ways.forward[*link]).collect::<Vec<LinkId>>();
     let back = || group.path.iter().rev().filter_map(|link| ways.back.get(link).copied()).collect::<Vec<LinkId>>();
     let (path, ack_path) = if group.reverse { (back(), there()) } else { (there(), back()) };

@@ -7,7 +7,7 @@
 use ccctl_catalog::kernel::{is_impossible_window, CC_CWND_MAX_PKTS};
 
 use super::outcome::{FlowSample, Outcome};
-use crate::experiment::Setup;
+use crate::experiment::PointSpec;
 
 /// The setting of a backend that looks at windows between samples, too: recorded with its runs.
 pub const WINDOWS_CHECKED: &str = "windows";
@@ -34,7 +34,7 @@ pub(super) fn reason(flow: usize, what: &str) -> String {
 
 /// Reasons against an outcome: a flow each, of its first sample that is impossible.
 #[must_use]
-pub fn impossible_windows(setup: &Setup, outcome: &Outcome) -> Vec<String> {
+pub fn impossible_windows(setup: &PointSpec, outcome: &Outcome) -> Vec<String> {
     let of_flow = |(number, flow): (usize, &super::Flow)| {
         let initial = setup.groups.get(flow.group).and_then(|group| group.tcp.initial_ssthresh_pkts);
         let what = flow.samples.iter().find_map(|sample| impossible(sample, initial))?;

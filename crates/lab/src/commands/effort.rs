@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! How much work runs are.
 
-use ccctl_lab::experiment::setup::LinkRate;
-use ccctl_lab::experiment::Setup;
+use ccctl_lab::experiment::point_spec::LinkRate;
+use ccctl_lab::experiment::PointSpec;
 use ccctl_lab::scenario::Scenario;
 
 /// What one processor simulates of packets in a second, roughly: `docs/internals/simulator.md` has measurements.
@@ -22,7 +22,7 @@ pub enum Effort {
 
 impl Effort {
     /// Of a run: packets, or seconds.
-    pub fn of(self, setup: &Setup) -> f64 {
+    pub fn of(self, setup: &PointSpec) -> f64 {
         match self {
             Self::Work => packets(setup),
             Self::Time { .. } => setup.duration.as_secs_f64(),
@@ -31,8 +31,8 @@ impl Effort {
 }
 
 /// Packets of a run, if its links are always busy.
-pub fn packets(setup: &Setup) -> f64 {
-    let of_link = |link: &ccctl_lab::experiment::setup::Link| {
+pub fn packets(setup: &PointSpec) -> f64 {
+    let of_link = |link: &ccctl_lab::experiment::point_spec::Link| {
         let bit_per_s = match &link.rate {
             LinkRate::Constant(rate) => *rate as f64,
             LinkRate::Trace { trace, .. } => trace.mean().as_bits_per_s() as f64,

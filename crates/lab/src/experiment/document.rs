@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue, Deserializer, ValueDeserializer};
 use toml::Spanned;
 
 use super::file::File;
-use super::place::{did_you_mean, Place, ScenarioError};
+use super::source_text::{did_you_mean, ScenarioError, SourceText};
 
 /// The sections that decide what is run; the others are about what is made of it.
 const RUN_SECTIONS: [&str; 5] = ["link", "flows", "tcp", "run", "sweep"];
@@ -27,32 +27,32 @@ pub(crate) struct Path {
 /// A tree.
 #[derive(Clone)]
 pub(crate) struct Document<'t> {
-    pub(crate) place: Place<'t>,
+    pub(crate) source: SourceText<'t>,
     root: Spanned<DeTable<'t>>,
 }
 
 impl<'t> Document<'t> {
     /// Reads a text.
-    pub(crate) fn of_text(place: Place<'t>) -> Result<Self, ScenarioError> {
-        let text = place.text.get(..place.length).unwrap_or(place.text);
-        let root = DeTable::parse(text).map_err(|error| place.of_toml(&error))?;
-        Ok(Self { place, root })
+    pub(crate) fn of_text(source: SourceText<'t>) -> Result<Self, ScenarioError> {
+        let text = source.text.get(..source.length).unwrap_or(source.text);
+        let root = DeTable::parse(text).map_err(|error| source.of_toml(&error))?;
+        Ok(Self { source, root })
     }
 
     /// The whole, as types.
     pub(crate) fn file(&self) -> Result<File, ScenarioError> {
-        File::deserialize(Deserializer::from(self.root.clone())).map_err(|error| self.place.of_toml(&error))
+        File::deserialize(Deserializer::from(self.root.clone())).map_err(|error| self.source.of_toml(&error))
     }
 
     /// One section, as types; the default where it is missing.
     pub(crate) fn section<T: DeserializeOwned + Default>(&self, name: &str) -> Result<T, ScenarioError> {
         let Some(value) = self.root.get_ref().get(name) else { return Ok(T::default()) };
-        T::deserialize(ValueDeserializer::from(value.clone())).map_err(|error| self.place.of_toml(&error))
+        T::deserialize(ValueDeserializer::from(value.clone())).map_err(|error| self.source.of_toml(&error))
     }
 
     /// The tree without places.
     pub(crate) fn to_table(&self) -> Result<toml::Table, ScenarioError> {
-        toml::Table::deserialize(Deserializer::from(self.root.clone())).map_err(|error| self.place.of_toml(&error))
+        toml::Table::deserialize(Deserializer::from(self.root.clone())).map_err(|error| self.source.of_toml(&error))
     }
 
     /// What decides about runs, in a form that does not depend on spacing, comments and order.
@@ -90,7 +90,7 @@ impl<'t> Document<'t> {
     pub(crate) fn override_value(&mut self, path: &str, start: usize, value: &str) -> Result<(), ScenarioError> {
         let at = start + path.len() + 1;
         let span = at..at + value.len();
-        let tree = DeValue::parse(self.place.text.get(span.clone()).unwrap_or_default());
+        let tree = DeValue::parse(self.source.text.get(span.clone()).unwrap_or_default());
         let tree = tree.map_or_else(|_| DeValue::String(value.to_owned().into()), Spanned::into_inner);
         self.set(&Path { text: path.to_owned(), span: start..start + path.len() }, &Spanned::new(span, tree))
     }
@@ -99,7 +99,7 @@ impl<'t> Document<'t> {
     pub(crate) fn set(&mut self, path: &Path, value: &Spanned<DeValue<'t>>) -> Result<(), ScenarioError> {
         let words: Vec<&str> = path.text.split('.').collect();
         let nowhere = |at: Nowhere| {
-            self.place.wrong(&path.span, format!("the path {:?} does not exist: {}", path.text, at.cause), at.remedy)
+            self.source.wrong(&path.span, format!("the path {:?} does not exist: {}", path.text, at.cause), at.remedy)
         };
         if words.iter().any(|word| word.is_empty()) {
             return Err(nowhere(Nowhere::new("a name is missing", "flows.NAME.algorithm")));

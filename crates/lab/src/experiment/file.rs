@@ -41,7 +41,7 @@ pub struct File {
     pub paper: Vec<PaperValue>,
     /// What the results must show.
     #[serde(default)]
-    pub statement: Vec<Statement>,
+    pub statement: Vec<Claim>,
 }
 
 /// `[[link]]`
@@ -432,7 +432,7 @@ fn everywhere() -> Spanned<Selection> {
 /// `[[statement]]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Statement {
+pub struct Claim {
     /// Unique over all scenarios: "S4-W4".
     pub id: Spanned<String>,
     /// The statement, in words.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What a scenario takes of memory, estimated before anything is run.
 
-use super::setup::{LinkRate, Schedule, Setup};
+use super::point_spec::{LinkRate, PointSpec, Schedule};
 
 /// One run may take this much: the estimate is high, so that a run that is allowed fits.
 pub(crate) const RUN_BYTES_MAX: u64 = 1 << 29;
@@ -34,7 +34,7 @@ pub(crate) fn run_bytes(flows: u64, links: u64, samples: u64) -> u64 {
     samples.saturating_mul(per_time).saturating_add(flows.saturating_mul(FLOW_BYTES))
 }
 
-impl Setup {
+impl PointSpec {
     /// What one run of this takes.
     #[must_use]
     pub fn run_bytes(&self) -> u64 {

@@ -5,17 +5,17 @@ mod document;
 pub mod file;
 mod layouts;
 pub(crate) mod memory;
-mod place;
+pub mod point_spec;
 pub mod quantity;
 pub(crate) mod resolve;
-pub mod setup;
+mod source_text;
 mod sweep;
 
 pub(crate) use document::Document;
 pub(crate) use layouts::layout;
-pub use place::ScenarioError;
-pub(crate) use place::{did_you_mean, Place};
-pub use setup::Setup;
+pub use point_spec::PointSpec;
+pub use source_text::ScenarioError;
+pub(crate) use source_text::{did_you_mean, SourceText};
 pub(crate) use sweep::{region, Sweep};
 pub use sweep::{Axis, Position, Region};
 
@@ -33,7 +33,7 @@ pub struct Point {
     /// Where it lies on each axis.
     pub position: Position,
     /// What is run.
-    pub setup: Setup,
+    pub setup: PointSpec,
 }
 
 /// "algorithm = cubic, buffer = 20 % BDP"; empty without a sweep.

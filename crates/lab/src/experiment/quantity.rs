@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::place::REMEDY;
+use super::source_text::REMEDY;
 
 /// A length of time: `"48 ms"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]

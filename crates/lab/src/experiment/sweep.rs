@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::document::{Document, Path};
 use super::file::{self, Selection, Word};
-use super::place::{did_you_mean, Place, ScenarioError};
+use super::source_text::{did_you_mean, ScenarioError, SourceText};
 
 /// At most so many points.
 const MAX_POINTS: usize = 100_000;
@@ -98,26 +98,26 @@ impl Sweep {
         let axes: Vec<file::Axis> = document.section("sweep")?;
         let mut sweep = Self { axes: Vec::new(), replacements: Vec::new() };
         for axis in &axes {
-            sweep.add(&document.place, axis)?;
+            sweep.add(&document.source, axis)?;
         }
         let points = sweep.axes.iter().try_fold(1_usize, |points, axis| points.checked_mul(axis.values.len()));
         if points.is_none_or(|points| points > MAX_POINTS) {
             let span = axes[0].name.span();
-            return Err(document.place.wrong(&span, format!("more than {MAX_POINTS} points"), "several scenarios"));
+            return Err(document.source.wrong(&span, format!("more than {MAX_POINTS} points"), "several scenarios"));
         }
         Ok(sweep)
     }
 
-    fn add(&mut self, place: &Place<'_>, axis: &file::Axis) -> Result<(), ScenarioError> {
+    fn add(&mut self, source: &SourceText<'_>, axis: &file::Axis) -> Result<(), ScenarioError> {
         let name = axis.name.get_ref();
         if self.axes.iter().any(|known| known.name == *name) {
-            return Err(place.wrong(&axis.name.span(), format!("two axes are named {name:?}"), "use another name"));
+            return Err(source.wrong(&axis.name.span(), format!("two axes are named {name:?}"), "use another name"));
         }
         let mut values: Vec<String> = Vec::new();
         for value in axis.values.get_ref() {
             let text = value.get_ref().to_string();
             if values.contains(&text) {
-                return Err(place.wrong(
+                return Err(source.wrong(
                     &value.span(),
                     format!("{name} has the value {text:?} twice"),
                     "write each value once",
@@ -126,7 +126,7 @@ impl Sweep {
             values.push(text);
         }
         if values.is_empty() {
-            return Err(place.wrong(
+            return Err(source.wrong(
                 &axis.values.span(),
                 format!("{name} has no values"),
                 "values = [\"16 ms\", \"40 ms\"]",
@@ -134,39 +134,39 @@ impl Sweep {
         }
         if axis.set.is_empty() && axis.with.is_empty() {
             let remedy = "set = [\"flows.*.algorithm\"], or with = { PATH = [...] }";
-            return Err(place.wrong(&axis.name.span(), format!("the axis {name:?} changes nothing"), remedy));
+            return Err(source.wrong(&axis.name.span(), format!("the axis {name:?} changes nothing"), remedy));
         }
         for (path, list) in &axis.with {
             let (found, expected) = (list.get_ref().len(), values.len());
             if found != expected {
                 let cause = format!("{} has {found} values, the axis {name:?} has {expected}", path.get_ref());
-                return Err(place.wrong(&list.span(), cause, "write one value for each value of the axis"));
+                return Err(source.wrong(&list.span(), cause, "write one value for each value of the axis"));
             }
         }
         let number = self.axes.len();
         let set = axis.set.iter().map(|path| (path, true));
         for (path, is_value) in set.chain(axis.with.keys().map(|path| (path, false))) {
             let path = Path { text: path.get_ref().clone(), span: path.span() };
-            self.check_path(place, &path)?;
+            self.check_path(source, &path)?;
             self.replacements.push(Replacement { axis: number, path, is_value });
         }
         self.axes.push(Axis { name: name.clone(), values, unit: axis.unit.clone(), logarithmic: axis.logarithmic });
         Ok(())
     }
 
-    fn check_path(&self, place: &Place<'_>, path: &Path) -> Result<(), ScenarioError> {
+    fn check_path(&self, source: &SourceText<'_>, path: &Path) -> Result<(), ScenarioError> {
         let first = path.text.split('.').next().unwrap_or_default();
         if !SWEPT_SECTIONS.contains(&first) {
             let cause = format!("the path {:?} does not exist: paths begin with link, flows, tcp or run", path.text);
-            return Err(place.wrong(&path.span, cause, did_you_mean(first, SWEPT_SECTIONS)));
+            return Err(source.wrong(&path.span, cause, did_you_mean(first, SWEPT_SECTIONS)));
         }
         if NOT_SWEPT.contains(&path.text.as_str()) || path.text.rsplit('.').next() == Some("name") {
             let cause = format!("{} cannot be swept", path.text);
-            return Err(place.wrong(&path.span, cause, "it applies to all points: set it in the file"));
+            return Err(source.wrong(&path.span, cause, "it applies to all points: set it in the file"));
         }
         if self.replacements.iter().any(|known| known.path.text == path.text) {
             let cause = format!("{} is set twice by the sweep", path.text);
-            return Err(place.wrong(&path.span, cause, "set each path by one axis only"));
+            return Err(source.wrong(&path.span, cause, "set each path by one axis only"));
         }
         Ok(())
     }
@@ -204,24 +204,24 @@ impl Sweep {
 }
 
 /// What a selection means.
-pub(crate) fn region(place: &Place<'_>, axes: &[Axis], selection: &Selection) -> Result<Region, ScenarioError> {
+pub(crate) fn region(source: &SourceText<'_>, axes: &[Axis], selection: &Selection) -> Result<Region, ScenarioError> {
     let mut region = Region::default();
     for (name, choice) in selection {
         let Some(number) = axes.iter().position(|axis| axis.name == *name.get_ref()) else {
             let remedy = did_you_mean(name.get_ref(), axes.iter().map(|axis| axis.name.as_str()));
-            return Err(place.wrong(&name.span(), format!("the sweep has no axis {:?}", name.get_ref()), remedy));
+            return Err(source.wrong(&name.span(), format!("the sweep has no axis {:?}", name.get_ref()), remedy));
         };
         let known = &axes[number];
         let position = |word: &Word| {
             known.position(&word.to_string()).ok_or_else(|| {
                 let cause = format!("the axis {:?} has no value {:?}", known.name, word.to_string());
                 let remedy = did_you_mean(&word.to_string(), known.values.iter().map(String::as_str));
-                place.wrong(&choice.span(), cause, remedy)
+                source.wrong(&choice.span(), cause, remedy)
             })
         };
         let positions = choice.get_ref().words().iter().map(position).collect::<Result<Vec<usize>, _>>()?;
         if positions.is_empty() {
-            return Err(place.wrong(
+            return Err(source.wrong(
                 &choice.span(),
                 "an empty list selects nothing",
                 "leave the axis out to select all its values",

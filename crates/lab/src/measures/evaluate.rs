@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::fairness;
 use super::reference::{Reference, Subject};
 use crate::backend::{Flow, FlowSample, LinkSample, Outcome};
-use crate::experiment::setup::{Link, Setup};
+use crate::experiment::point_spec::{Link, PointSpec};
 
 /// `convergence_time`: rates within this share of the mean,
 const EQUAL_WITHIN: f64 = 0.1;
@@ -18,7 +18,7 @@ const EQUAL_FOR: usize = 10;
 #[derive(Clone, Copy)]
 pub struct Evaluation<'a> {
     /// The experiment.
-    pub setup: &'a Setup,
+    pub setup: &'a PointSpec,
     /// The run.
     pub outcome: &'a Outcome,
 }
@@ -52,7 +52,7 @@ impl Evaluation<'_> {
 
 /// A run between two times.
 struct Window<'a> {
-    setup: &'a Setup,
+    setup: &'a PointSpec,
     outcome: &'a Outcome,
     from: Duration,
     to: Duration,

@@ -7,7 +7,7 @@ use ccctl_series::columns;
 use ccctl_series::{Axis, Figure, Line, Mark, Panel, Point, Scale, Style, Table};
 
 use super::{Drawing, Picture};
-use crate::experiment::Point as Place;
+use crate::experiment::Point as GridPoint;
 use crate::run::{flow_series, link_series, load, read_record, RunError, UnitId, UnitRecord};
 use crate::scenario::Scenario;
 
@@ -43,7 +43,7 @@ impl Runs {
 
 /// Draws the first repeat of each point, as far as there is room.
 pub fn runs(root: &Path, scenario: &Scenario) -> Result<Runs, RunError> {
-    let of_point = |point: &Place| {
+    let of_point = |point: &GridPoint| {
         let flows: usize = point.setup.groups.iter().map(|group| group.schedule.len()).sum();
         let lines = if flows <= MAX_FLOWS { flows } else { point.setup.groups.len() };
         2 * lines + point.setup.links.len()
@@ -102,7 +102,7 @@ fn joined(first: (&Picture, &str), second: (&Picture, &str)) -> Option<Figure> {
 struct Run<'a> {
     root: &'a Path,
     scenario: &'a Scenario,
-    point: &'a Place,
+    point: &'a GridPoint,
     id: UnitId,
     record: &'a UnitRecord,
     values: usize,

@@ -16,7 +16,7 @@ const MAX_PICTURES: usize = 120;
 const MAX_LINES: usize = 24;
 
 /// Values of the axes by name.
-type Place = BTreeMap<String, String>;
+type AxisValues = BTreeMap<String, String>;
 
 /// What the wanted measures look like over the sweep.
 pub fn pictures(summary: &Summary) -> Vec<Picture> {
@@ -82,13 +82,13 @@ pub fn numbers(axis: &AxisInfo) -> Option<(Vec<f64>, String)> {
 }
 
 /// Values of the axes that are not drawn, each combination once, in the order of the sweep.
-fn facets(summary: &Summary, layout: &Layout<'_>) -> Vec<Place> {
+fn facets(summary: &Summary, layout: &Layout<'_>) -> Vec<AxisValues> {
     let names: Vec<&String> =
         summary.axes.iter().filter(|axis| !layout.is_drawn(axis)).map(|axis| &axis.name).collect();
     let mut seen = BTreeSet::new();
     let facet = |point: &PointSummary| {
         let place = point.place.iter().filter(|(name, _)| names.contains(name));
-        place.map(|(name, value)| (name.clone(), value.clone())).collect::<Place>()
+        place.map(|(name, value)| (name.clone(), value.clone())).collect::<AxisValues>()
     };
     summary.points.iter().map(facet).filter(|facet| seen.insert(facet.clone())).collect()
 }
@@ -101,7 +101,7 @@ struct Drawer<'a> {
 }
 
 impl Drawer<'_> {
-    fn picture(&self, facet: &Place) -> Option<Picture> {
+    fn picture(&self, facet: &AxisValues) -> Option<Picture> {
         let constant =
             |name: &&String| self.summary.axes.iter().any(|axis| axis.name == **name && axis.values.len() > 1);
         let words = facet.iter().filter(|(name, _)| constant(name)).map(|(name, value)| format!("{name} = {value}"));
@@ -119,7 +119,7 @@ impl Drawer<'_> {
         picture.map(|picture| picture.with_data(format!("values (measure {})", self.name), files))
     }
 
-    fn estimate(&self, facet: &Place, changed: &[(&AxisInfo, usize)]) -> Option<&Estimate> {
+    fn estimate(&self, facet: &AxisValues, changed: &[(&AxisInfo, usize)]) -> Option<&Estimate> {
         let is_there = |point: &&PointSummary| {
             facet.iter().all(|(name, value)| point.place.get(name) == Some(value))
                 && changed.iter().all(|(axis, at)| point.place.get(&axis.name) == Some(&axis.values[*at]))
@@ -127,7 +127,7 @@ impl Drawer<'_> {
         self.summary.points.iter().find(is_there)?.measures.get(self.name)
     }
 
-    fn matrix(&self, facet: &Place, rows: &AxisInfo, columns: &AxisInfo, words: &str) -> Option<Matrix> {
+    fn matrix(&self, facet: &AxisValues, rows: &AxisInfo, columns: &AxisInfo, words: &str) -> Option<Matrix> {
         let mean = |row: usize, column: usize| {
             self.estimate(facet, &[(rows, row), (columns, column)]).map(|estimate| estimate.mean)
         };
@@ -169,7 +169,7 @@ impl Drawer<'_> {
         with_unit(&self.info.title, &self.info.unit)
     }
 
-    fn figure(&self, facet: &Place, x: &AxisInfo, lines: Option<&AxisInfo>, words: &str) -> Option<Figure> {
+    fn figure(&self, facet: &AxisValues, x: &AxisInfo, lines: Option<&AxisInfo>, words: &str) -> Option<Figure> {
         let numbers = numbers(x);
         let label = |at: Option<usize>| match (lines, at) {
             (Some(axis), Some(at)) => axis.values[at].clone(),

@@ -16,7 +16,7 @@ use super::room;
 use super::summary::{summarise, Summary};
 use super::trial::{measured, units, UnitId, UnitRecord};
 use crate::backend::{impossible_windows, Backend, BackendError, Outcome, Watch};
-use crate::experiment::{Point, Setup};
+use crate::experiment::{Point, PointSpec};
 use crate::scenario::Scenario;
 use crate::seed;
 
@@ -266,7 +266,7 @@ impl Work<'_> {
 }
 
 /// An outcome that no algorithm can have brought about is none, whichever backend it is of.
-fn believed(setup: &Setup, outcome: Outcome) -> Result<Outcome, BackendError> {
+fn believed(setup: &PointSpec, outcome: Outcome) -> Result<Outcome, BackendError> {
     let reasons = impossible_windows(setup, &outcome);
     if reasons.is_empty() {
         Ok(outcome)

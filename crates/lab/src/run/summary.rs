@@ -145,7 +145,7 @@ pub fn summarise(root: &Path, scenario: &Scenario) -> Result<Summary, RunError> 
 }
 
 fn of_records(scenario: &Scenario, versions: Versions, records: &Records) -> Summary {
-    let found = Found { scenario, records };
+    let found = RecordedRuns { scenario, records };
     let references = references(scenario);
     let runs_done = records.values().flatten().flatten().count();
     Summary {
@@ -189,12 +189,12 @@ fn references(scenario: &Scenario) -> BTreeMap<String, Reference> {
 /// By point, then by repeat; none: not run yet.
 type Records = BTreeMap<usize, Vec<Option<UnitRecord>>>;
 
-struct Found<'a> {
+struct RecordedRuns<'a> {
     scenario: &'a Scenario,
     records: &'a Records,
 }
 
-impl Found<'_> {
+impl RecordedRuns<'_> {
     fn of_point(&self, index: usize) -> &[Option<UnitRecord>] {
         self.records.get(&index).map_or(&[], Vec::as_slice)
     }
@@ -271,7 +271,7 @@ impl Found<'_> {
     }
 }
 
-impl Results for Found<'_> {
+impl Results for RecordedRuns<'_> {
     fn axes(&self) -> &[Axis] {
         &self.scenario.axes
     }

@@ -153,7 +153,7 @@ fn flows(point: &Point, outcome: &Outcome, goodputs: &[f64]) -> Vec<FlowRecord> 
 }
 
 fn links(point: &Point, outcome: &Outcome) -> Vec<LinkRecord> {
-    let record = |(link, series): (&crate::experiment::setup::Link, &crate::backend::LinkSeries)| {
+    let record = |(link, series): (&crate::experiment::point_spec::Link, &crate::backend::LinkSeries)| {
         let last = series.samples.last().copied().unwrap_or_default();
         LinkRecord {
             name: link.name.clone(),

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::form::{Check, Course, Form, Statement, Tolerance};
+use super::form::{Check, Claim, Course, Form, Tolerance};
 use crate::experiment::file::{Monotone, Order, Relation};
 use crate::experiment::{label, Axis, Position, Region};
 use crate::measures::{Estimate, Reference};
@@ -77,11 +77,11 @@ pub trait Results {
 }
 
 /// Judges all of them.
-pub fn judge(statements: &[Statement], results: &dyn Results) -> Vec<Judged> {
+pub fn judge(statements: &[Claim], results: &dyn Results) -> Vec<Judged> {
     statements.iter().map(|statement| judge_one(statement, results)).collect()
 }
 
-fn judge_one(statement: &Statement, results: &dyn Results) -> Judged {
+fn judge_one(statement: &Claim, results: &dyn Results) -> Judged {
     let checks: Vec<JudgedCheck> = statement.checks.iter().map(|check| judge_check(check, results)).collect();
     let verdicts: Vec<Verdict> = checks.iter().map(|check| check.verdict).collect();
     Judged {

@@ -7,7 +7,7 @@ use crate::measures::Reference;
 
 /// A statement of a paper.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Statement {
+pub struct Claim {
     /// "S4-W4"
     pub id: String,
     /// In words.

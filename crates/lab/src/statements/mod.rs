@@ -7,7 +7,7 @@ mod read;
 mod reader;
 
 pub use evaluate::{judge, Judged, JudgedCheck, JudgedPlace, Results, Verdict};
-pub use form::{Check, Course, Form, Statement, Tolerance};
+pub use form::{Check, Claim, Course, Form, Tolerance};
 pub(crate) use read::statements;
 pub use reader::PaperValue;
 pub(crate) use reader::Reader;

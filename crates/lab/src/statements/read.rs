@@ -3,7 +3,7 @@
 
 use toml::Spanned;
 
-use super::form::{Check, Course, Form, Statement, Tolerance};
+use super::form::{Check, Claim, Course, Form, Tolerance};
 use crate::experiment::file::{self, Relation};
 use crate::experiment::{did_you_mean, label, Region, ScenarioError};
 use crate::measures::Reference;
@@ -14,12 +14,12 @@ const FORMS: &str =
     "use is with value, than or than_at; between; order; or monotone: docs/reference/scenarios.md shows each";
 
 /// All statements of a file.
-pub(crate) fn statements(reader: &Reader<'_>, all: &[file::Statement]) -> Result<Vec<Statement>, ScenarioError> {
-    let mut statements: Vec<Statement> = Vec::new();
+pub(crate) fn statements(reader: &Reader<'_>, all: &[file::Claim]) -> Result<Vec<Claim>, ScenarioError> {
+    let mut statements: Vec<Claim> = Vec::new();
     for statement in all {
         let (id, span) = (statement.id.get_ref(), statement.id.span());
         if id.is_empty() || statements.iter().any(|known| known.id == *id) {
-            return Err(reader.place.wrong(&span, format!("the id {id:?} is empty or used twice"), "use another id"));
+            return Err(reader.source.wrong(&span, format!("the id {id:?} is empty or used twice"), "use another id"));
         }
         let checks = statement.check.get_ref().iter().map(|check| CheckReader { reader, check }.read());
         let checks = checks.collect::<Result<Vec<Check>, ScenarioError>>()?;
@@ -27,10 +27,10 @@ pub(crate) fn statements(reader: &Reader<'_>, all: &[file::Statement]) -> Result
         if checks.is_empty() || at_least == 0 || at_least > checks.len() {
             let span = statement.at_least.as_ref().map_or(statement.check.span(), Spanned::span);
             let cause = format!("at_least is {at_least} of {} checks", checks.len());
-            return Err(reader.place.wrong(&span, cause, "write at least one check, and at_least up to their number"));
+            return Err(reader.source.wrong(&span, cause, "write at least one check, and at_least up to their number"));
         }
         let (text, stands) = (statement.text.clone(), statement.stands.clone());
-        statements.push(Statement { id: id.clone(), text, stands, checks, at_least });
+        statements.push(Claim { id: id.clone(), text, stands, checks, at_least });
     }
     Ok(statements)
 }
@@ -84,7 +84,7 @@ impl CheckReader<'_> {
     }
 
     fn wrong(&self, cause: impl std::fmt::Display, remedy: impl Into<String>) -> ScenarioError {
-        self.reader.place.wrong(&self.check.span(), cause, remedy)
+        self.reader.source.wrong(&self.check.span(), cause, remedy)
     }
 
     fn measure(&self) -> Result<Reference, ScenarioError> {
@@ -137,7 +137,7 @@ impl CheckReader<'_> {
     fn between(&self, between: &Spanned<[f64; 2]>) -> Result<Form, ScenarioError> {
         let [low, high] = *between.get_ref();
         if low > high {
-            return Err(self.reader.place.wrong(&between.span(), "the range is empty", "write between = [LOW, HIGH]"));
+            return Err(self.reader.source.wrong(&between.span(), "the range is empty", "write between = [LOW, HIGH]"));
         }
         Ok(Form::Between { measure: self.measure()?, low, high })
     }
@@ -164,7 +164,7 @@ impl CheckReader<'_> {
             .ok_or_else(|| self.wrong("the check names no axis", "add over = \"AXIS\", or measures = [...]"))?;
         let axis = self.reader.axes.iter().position(|axis| axis.name == *over.get_ref()).ok_or_else(|| {
             let remedy = did_you_mean(over.get_ref(), self.reader.axes.iter().map(|axis| axis.name.as_str()));
-            self.reader.place.wrong(&over.span(), format!("the sweep has no axis {:?}", over.get_ref()), remedy)
+            self.reader.source.wrong(&over.span(), format!("the sweep has no axis {:?}", over.get_ref()), remedy)
         })?;
         let along = self.along(axis)?;
         let course = match (&check.order, &check.monotone) {
@@ -183,7 +183,11 @@ impl CheckReader<'_> {
             axis.position(&word.get_ref().to_string()).ok_or_else(|| {
                 let text = word.get_ref().to_string();
                 let remedy = did_you_mean(&text, axis.values.iter().map(String::as_str));
-                self.reader.place.wrong(&word.span(), format!("the axis {:?} has no value {text:?}", axis.name), remedy)
+                self.reader.source.wrong(
+                    &word.span(),
+                    format!("the axis {:?} has no value {text:?}", axis.name),
+                    remedy,
+                )
             })
         };
         let along = check.along.iter().map(position).collect::<Result<Vec<usize>, ScenarioError>>()?;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use toml::Spanned;
 
 use crate::experiment::file::{self, File, Selection};
-use crate::experiment::{self, did_you_mean, layout, Axis, Place, Point, Position, Region, ScenarioError};
+use crate::experiment::{self, did_you_mean, layout, Axis, Point, Position, Region, ScenarioError, SourceText};
 use crate::measures::{conversion, Names, Reference, Subject};
 
 /// A value of a paper.
@@ -26,7 +26,7 @@ pub struct PaperValue {
 
 /// What is needed to read those parts.
 pub(crate) struct Reader<'a> {
-    pub(crate) place: Place<'a>,
+    pub(crate) source: SourceText<'a>,
     pub(crate) axes: &'a [Axis],
     pub(crate) points: Vec<&'a [usize]>,
     names: Names,
@@ -34,7 +34,7 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) fn new(place: Place<'a>, axes: &'a [Axis], points: &'a [Point]) -> Self {
+    pub(crate) fn new(source: SourceText<'a>, axes: &'a [Axis], points: &'a [Point]) -> Self {
         let setup = &points[0].setup;
         let names = Names {
             groups: setup.groups.iter().map(|group| group.name.clone()).collect(),
@@ -52,12 +52,12 @@ impl<'a> Reader<'a> {
             fields.extend(state.map(|field| (group.to_owned(), field.name.clone())));
         }
         let points = points.iter().map(|point| point.position.as_slice()).collect();
-        Self { place, axes, points, names, fields }
+        Self { source, axes, points, names, fields }
     }
 
     /// A measure.
     pub(crate) fn reference(&self, text: &Spanned<String>) -> Result<Reference, ScenarioError> {
-        let wrong = |(cause, remedy): (String, String)| self.place.wrong(&text.span(), cause, remedy);
+        let wrong = |(cause, remedy): (String, String)| self.source.wrong(&text.span(), cause, remedy);
         let reference = Reference::parse(text.get_ref(), &self.names).map_err(wrong)?;
         if let (Some(field), Subject::Flows(groups)) = (reference.state_field(), &reference.subject) {
             let is_theirs =
@@ -74,7 +74,7 @@ impl<'a> Reader<'a> {
 
     /// A set of places.
     pub(crate) fn region(&self, selection: &Spanned<Selection>) -> Result<Region, ScenarioError> {
-        experiment::region(&self.place, self.axes, selection.get_ref())
+        experiment::region(&self.source, self.axes, selection.get_ref())
     }
 
     /// The place of the baseline; that it is there wherever it is asked for.
@@ -84,7 +84,7 @@ impl<'a> Reader<'a> {
         if let (Some(region), Some(baseline)) = (&region, baseline) {
             if region.positions.is_empty() || region.positions.values().any(|positions| positions.len() != 1) {
                 let remedy = "give one value for each axis that it changes: baseline = { newcomer = \"reno\" }";
-                return Err(self.place.wrong(&baseline.span(), "the baseline is not a single point", remedy));
+                return Err(self.source.wrong(&baseline.span(), "the baseline is not a single point", remedy));
             }
         }
         let texts = file.measures.wanted.iter().chain(file.paper.iter().map(|paper| &paper.measure));
@@ -94,7 +94,7 @@ impl<'a> Reader<'a> {
             let reference = self.reference(text)?;
             if reference.definition.needs_baseline && region.is_none() {
                 let cause = format!("{} compares with a baseline, but the scenario has none", reference.name);
-                return Err(self.place.wrong(&text.span(), cause, "add [measures] baseline = { AXIS = VALUE }"));
+                return Err(self.source.wrong(&text.span(), cause, "add [measures] baseline = { AXIS = VALUE }"));
             }
         }
         Ok(region)
@@ -120,13 +120,13 @@ impl<'a> Reader<'a> {
         let [position] = places[..] else {
             let cause = format!("the paper's value matches {} points of the sweep", places.len());
             let span = if value.at.get_ref().is_empty() { value.measure.span() } else { value.at.span() };
-            return Err(self.place.wrong(&span, cause, "write at = { ... } with one value for each axis"));
+            return Err(self.source.wrong(&span, cause, "write at = { ... } with one value for each axis"));
         };
         let unit = measure.definition.unit;
         let factor = if measure.state_field().is_some() { Some(1.0) } else { conversion(value.unit.get_ref(), unit) };
         let factor = factor.ok_or_else(|| {
             let cause = format!("{measure} is not measured in {:?}", value.unit.get_ref());
-            self.place.wrong(&value.unit.span(), cause, format!("unit = {unit:?}"))
+            self.source.wrong(&value.unit.span(), cause, format!("unit = {unit:?}"))
         })?;
         Ok(Some(PaperValue {
             measure,

@@ -9,7 +9,7 @@ use ccctl_catalog::ParameterSet;
 use ccctl_lab::backend::{
     Algorithms, Backend as _, BackendError, Flow, KernelAlgorithm, Netns, Outcome, PathKind, Watch,
 };
-use ccctl_lab::experiment::Setup;
+use ccctl_lab::experiment::PointSpec;
 use ccctl_lab::scenario::Scenario;
 use ccctl_loader::Instance;
 use ccctl_path::{Bounds, Waiting};
@@ -74,7 +74,7 @@ sample_interval = "100 ms"
 const QUEUE_PKTS: u64 = 66;
 const PAYLOAD_BYTES: u64 = 1448;
 
-fn setup(text: &str) -> Setup {
+fn setup(text: &str) -> PointSpec {
     Scenario::of_text(std::path::Path::new("test.toml"), text, &[]).unwrap().points.remove(0).setup
 }
 
@@ -89,7 +89,7 @@ fn no_bounds() -> Bounds {
     }
 }
 
-fn run(setup: &Setup, algorithms: &ByLoader, bounds: Bounds) -> Result<Outcome, BackendError> {
+fn run(setup: &PointSpec, algorithms: &ByLoader, bounds: Bounds) -> Result<Outcome, BackendError> {
     let backend = Netns { algorithms, path: PathKind::Emulator, waiting: Waiting::Sleep, bounds: Some(bounds) };
     backend.check(setup).unwrap();
     backend.run(setup, 1, &Watch { cancel: &AtomicBool::new(false), progress: &|_| () })

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use ccctl_lab::experiment::setup::{LinkRate, Loss, Queue, Size};
+use ccctl_lab::experiment::point_spec::{LinkRate, Loss, Queue, Size};
 use ccctl_lab::experiment::Point;
 use ccctl_lab::measures::DEFINITIONS;
 use ccctl_lab::scenario::Scenario;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use ccctl_lab::backend::{Backend, BackendError, Outcome, Sim, Watch};
-use ccctl_lab::experiment::Setup;
+use ccctl_lab::experiment::PointSpec;
 use ccctl_lab::run::{run, summary_schema, Options, Report, RunError};
 use ccctl_lab::scenario::Scenario;
 
@@ -39,11 +39,11 @@ impl Backend for Flaky {
         BTreeMap::from([("bound".to_owned(), self.bound.to_owned())])
     }
 
-    fn check(&self, setup: &Setup) -> Result<(), BackendError> {
+    fn check(&self, setup: &PointSpec) -> Result<(), BackendError> {
         Sim.check(setup)
     }
 
-    fn run(&self, setup: &Setup, seed: u64, watch: &Watch<'_>) -> Result<Outcome, BackendError> {
+    fn run(&self, setup: &PointSpec, seed: u64, watch: &Watch<'_>) -> Result<Outcome, BackendError> {
         let left = self.invalid.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
         match left {
             Ok(_) => Err(BackendError::Invalid { reasons: vec!["too late".to_owned(), "too slow".to_owned()] }),
@@ -109,11 +109,11 @@ impl Backend for Garbled {
         false
     }
 
-    fn check(&self, setup: &Setup) -> Result<(), BackendError> {
+    fn check(&self, setup: &PointSpec) -> Result<(), BackendError> {
         Sim.check(setup)
     }
 
-    fn run(&self, setup: &Setup, seed: u64, watch: &Watch<'_>) -> Result<Outcome, BackendError> {
+    fn run(&self, setup: &PointSpec, seed: u64, watch: &Watch<'_>) -> Result<Outcome, BackendError> {
         let mut outcome = Sim.run(setup, seed, watch)?;
         let middle = outcome.times.len() / 2;
         outcome.flows[0].samples[middle].cwnd_pkts = self.cwnd_pkts;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ccctl_lab::backend::{
     Backend as _, Flow, FlowSample, LinkSample, LinkSeries, Outcome, Sim, StateField, Transfer, Watch,
 };
-use ccctl_lab::experiment::Setup;
+use ccctl_lab::experiment::PointSpec;
 use ccctl_lab::measures::Names;
 use ccctl_lab::measures::{Evaluation, Reference};
 use ccctl_lab::scenario::Scenario;
@@ -41,7 +41,7 @@ fn names() -> Names {
     Names { groups: words(&["a", "b"]), links: words(&["l"]), duration: Duration::from_secs(10) }
 }
 
-fn value(setup: &Setup, outcome: &Outcome, text: &str) -> Option<f64> {
+fn value(setup: &PointSpec, outcome: &Outcome, text: &str) -> Option<f64> {
     Evaluation { setup, outcome }.value(&Reference::parse(text, &names()).unwrap())
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use ccctl_lab::backend::{Backend, BackendError, Outcome, Sim, Watch, WINDOWS_CHECKED};
-use ccctl_lab::experiment::Setup;
+use ccctl_lab::experiment::PointSpec;
 use ccctl_lab::report::{reproduction, Note, Record};
 use ccctl_lab::run::{run, Options, RunError};
 use ccctl_lab::scenario::{Override, Scenario};
@@ -57,11 +57,11 @@ impl Backend for Kernel {
         BTreeMap::from([("late".to_owned(), "7ms".to_owned()), windows])
     }
 
-    fn check(&self, setup: &Setup) -> Result<(), BackendError> {
+    fn check(&self, setup: &PointSpec) -> Result<(), BackendError> {
         Sim.check(setup)
     }
 
-    fn run(&self, setup: &Setup, seed: u64, watch: &Watch<'_>) -> Result<Outcome, BackendError> {
+    fn run(&self, setup: &PointSpec, seed: u64, watch: &Watch<'_>) -> Result<Outcome, BackendError> {
         Sim.run(setup, seed, watch)
     }
 }

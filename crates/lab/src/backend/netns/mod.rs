@@ -17,7 +17,7 @@ mod threshold;
 use ccctl_catalog::ParameterSet;
 
 use super::{Backend, BackendError, Outcome, Watch};
-use crate::experiment::Setup;
+use crate::experiment::PointSpec;
 use ccctl_path::{Bounds, Waiting};
 pub use path_backend::PathKind;
 
@@ -59,18 +59,18 @@ impl Backend for Netns<'_> {
         1
     }
 
-    fn check(&self, setup: &Setup) -> Result<(), BackendError> {
+    fn check(&self, setup: &PointSpec) -> Result<(), BackendError> {
         self.check_all(setup)
     }
 
-    fn run(&self, setup: &Setup, seed: u64, watch: &Watch<'_>) -> Result<Outcome, BackendError> {
+    fn run(&self, setup: &PointSpec, seed: u64, watch: &Watch<'_>) -> Result<Outcome, BackendError> {
         self.check_all(setup)?;
         run::run(self, setup, seed, watch)
     }
 }
 
 impl Netns<'_> {
-    fn check_all(&self, setup: &Setup) -> Result<(), BackendError> {
+    fn check_all(&self, setup: &PointSpec) -> Result<(), BackendError> {
         plan::check(setup)?;
         match self.path {
             PathKind::Emulator => Ok(()),

@@ -8,8 +8,8 @@ use ccctl_sim::TcpSpec;
 use super::super::sim::link_spec;
 use super::super::BackendError;
 use super::NAME;
-use crate::experiment::setup::{Application, Group, Queue};
-use crate::experiment::Setup;
+use crate::experiment::point_spec::{Application, Group, Queue};
+use crate::experiment::PointSpec;
 use ccctl_path::{NetemPath, PathSpec, SenderSpec};
 
 /// IPv4, TCP, and time stamps.
@@ -21,7 +21,7 @@ const LOOKS: u32 = 10;
 const LOOK: std::ops::RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_millis(10);
 
 /// Whether the path and the kernel have all that a setup asks for.
-pub(super) fn check(setup: &Setup) -> Result<(), BackendError> {
+pub(super) fn check(setup: &PointSpec) -> Result<(), BackendError> {
     let refuse = |what: &str, key: String| Err(BackendError::Unsupported { backend: NAME, what: what.to_owned(), key });
     let [link] = &setup.links[..] else {
         return refuse("several links in a row (a dumbbell has one)", "link".to_owned());
@@ -56,7 +56,7 @@ pub(super) fn check(setup: &Setup) -> Result<(), BackendError> {
 }
 
 /// Whether netem has all that the path needs.
-pub(super) fn check_netem(setup: &Setup) -> Result<(), BackendError> {
+pub(super) fn check_netem(setup: &PointSpec) -> Result<(), BackendError> {
     let Some((what, key)) = NetemPath::lacks(&path_spec(setup, 0)) else { return Ok(()) };
     let key = format!("link.{}.{key}", setup.links[0].name);
     Err(BackendError::Unsupported { backend: "netns (netem)", what: what.to_owned(), key })
@@ -68,7 +68,7 @@ fn of_all(tcp: &TcpSpec) -> TcpSpec {
 }
 
 /// What the kernel does not have, and the key that asks for it.
-fn check_tcp(tcp: &TcpSpec, setup: &Setup) -> Result<(), (&'static str, &'static str)> {
+fn check_tcp(tcp: &TcpSpec, setup: &PointSpec) -> Result<(), (&'static str, &'static str)> {
     let usual = TcpSpec::default();
     let window_pkts = path_spec(setup, 0).in_flight_bytes() / u64::from(tcp.mss_bytes + tcp.header_bytes).max(1);
     let unsupported = [
@@ -85,13 +85,13 @@ fn check_tcp(tcp: &TcpSpec, setup: &Setup) -> Result<(), (&'static str, &'static
 }
 
 /// Groups that have flows.
-fn groups(setup: &Setup) -> impl Iterator<Item = &Group> {
+fn groups(setup: &PointSpec) -> impl Iterator<Item = &Group> {
     setup.groups.iter().filter(|group| !group.schedule.is_empty())
 }
 
 /// The path: one sender for each group, those without flows too, so that numbers are the same. The setup was checked, or is
 /// about to be.
-pub(super) fn path_spec(setup: &Setup, seed: u64) -> PathSpec {
+pub(super) fn path_spec(setup: &PointSpec, seed: u64) -> PathSpec {
     let link = &setup.links[0];
     let forward = link_spec(link);
     let reverse = link.back_is_link.then(|| ccctl_sim::LinkSpec { loss: ccctl_sim::Loss::None, ..forward.clone() });
@@ -110,7 +110,7 @@ pub(super) fn path_spec(setup: &Setup, seed: u64) -> PathSpec {
 }
 
 /// Sysctls of every namespace.
-pub(super) fn sysctls(setup: &Setup) -> Vec<(&'static str, &'static str)> {
+pub(super) fn sysctls(setup: &PointSpec) -> Vec<(&'static str, &'static str)> {
     let Some(tcp) = groups(setup).next().map(|group| group.tcp) else { return Vec::new() };
     let switch = |on: bool| if on { "1" } else { "0" };
     vec![
@@ -131,7 +131,7 @@ fn has_time_stamps(tcp: &TcpSpec) -> bool {
 }
 
 /// What the route to the receiver says of connections.
-pub(super) fn route(setup: &Setup) -> Vec<String> {
+pub(super) fn route(setup: &PointSpec) -> Vec<String> {
     let Some(tcp) = groups(setup).next().map(|group| group.tcp) else { return Vec::new() };
     let (window, timeout) = (tcp.initial_window_pkts.to_string(), format!("{}ms", tcp.min_timeout.as_millis()));
     ["initcwnd", &window, "rto_min", &timeout].map(str::to_owned).to_vec()
@@ -166,7 +166,7 @@ access_delay = "5 ms"
 duration = "10 s"
 "#;
 
-    fn setup(text: &str) -> Setup {
+    fn setup(text: &str) -> PointSpec {
         Scenario::of_text(std::path::Path::new("s.toml"), text, &[]).unwrap().points.remove(0).setup
     }
 

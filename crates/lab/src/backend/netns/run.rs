@@ -14,8 +14,8 @@ use super::flow::{FlowPlan, RunningFlow};
 use super::path_backend::Road;
 use super::plan::{path_spec, route, sysctls};
 use super::{threshold, KernelAlgorithm, Netns};
-use crate::experiment::setup::{Application, Group, Schedule};
-use crate::experiment::Setup;
+use crate::experiment::point_spec::{Application, Group, Schedule};
+use crate::experiment::PointSpec;
 use crate::seed;
 use ccctl_path::{sender_v4, Affinity, Bounds, DirectionSample, PathSpec, QueueSample, RECEIVER_V4};
 use ccctl_testbed::{TcpState, TcpStates, TestbedError};
@@ -32,11 +32,16 @@ impl From<TestbedError> for BackendError {
 }
 
 /// Runs a setup that was checked. Other runs may have the router's processor meanwhile: nothing is done there.
-pub(super) fn run(backend: &Netns<'_>, setup: &Setup, seed: u64, watch: &Watch<'_>) -> Result<Outcome, BackendError> {
+pub(super) fn run(
+    backend: &Netns<'_>,
+    setup: &PointSpec,
+    seed: u64,
+    watch: &Watch<'_>,
+) -> Result<Outcome, BackendError> {
     Affinity::of_this_process()?.beside_endpoints(|| run_there(backend, setup, seed, watch))?
 }
 
-fn run_there(backend: &Netns<'_>, setup: &Setup, seed: u64, watch: &Watch<'_>) -> Result<Outcome, BackendError> {
+fn run_there(backend: &Netns<'_>, setup: &PointSpec, seed: u64, watch: &Watch<'_>) -> Result<Outcome, BackendError> {
     let mut spec = PathSpec { waiting: backend.waiting, ..path_spec(setup, seed) };
     spec.bounds = backend.bounds.unwrap_or_else(|| Bounds::of(&spec));
     let algorithms = provide(backend, setup)?;
@@ -58,7 +63,7 @@ fn run_there(backend: &Netns<'_>, setup: &Setup, seed: u64, watch: &Watch<'_>) -
 }
 
 /// One for each group.
-fn provide(backend: &Netns<'_>, setup: &Setup) -> Result<Vec<Box<dyn KernelAlgorithm>>, BackendError> {
+fn provide(backend: &Netns<'_>, setup: &PointSpec) -> Result<Vec<Box<dyn KernelAlgorithm>>, BackendError> {
     let provide = |group: &Group| backend.algorithms.provide(&group.algorithm, &group.parameters);
     setup.groups.iter().map(provide).collect()
 }
@@ -72,7 +77,7 @@ struct Planned {
 }
 
 struct Run<'a> {
-    setup: &'a Setup,
+    setup: &'a PointSpec,
     path: &'a Road,
     bits_per_s: u64,
     algorithms: &'a [Box<dyn KernelAlgorithm>],
@@ -86,7 +91,7 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn new(
-        setup: &'a Setup,
+        setup: &'a PointSpec,
         seed: u64,
         path: &'a Road,
         algorithms: &'a [Box<dyn KernelAlgorithm>],

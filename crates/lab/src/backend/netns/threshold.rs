@@ -8,7 +8,7 @@ use std::net::{Shutdown, TcpListener};
 use std::time::Duration;
 
 use super::path_backend::Road;
-use crate::experiment::Setup;
+use crate::experiment::PointSpec;
 use ccctl_path::RECEIVER_V4;
 use ccctl_testbed::{connect, Namespace, TestbedError};
 
@@ -17,7 +17,7 @@ const CONNECTING: Duration = Duration::from_secs(20);
 const PLAIN: &str = "reno";
 
 /// Gives each group's sender its threshold, where the scenario has one; `attributes` are those of its route.
-pub(super) fn set(path: &Road, setup: &Setup, attributes: &[String]) -> Result<(), TestbedError> {
+pub(super) fn set(path: &Road, setup: &PointSpec, attributes: &[String]) -> Result<(), TestbedError> {
     for (number, group) in setup.groups.iter().enumerate() {
         let Some(pkts) = group.tcp.initial_ssthresh_pkts else { continue };
         let sender = path.endpoints().sender(number);

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use ccctl_catalog::kernel::CC_CWND_MAX_PKTS;
 use ccctl_console::{cause, Ending};
 use ccctl_lab::backend::{Backend, BackendError, Netns, Outcome, PathKind, Watch, WINDOWS_CHECKED};
-use ccctl_lab::experiment::setup::LinkRate;
-use ccctl_lab::experiment::Setup;
+use ccctl_lab::experiment::point_spec::LinkRate;
+use ccctl_lab::experiment::PointSpec;
 use ccctl_path::{Bounds, Waiting};
 use ccctl_runfiles::Error::Held;
 use ccctl_runfiles::Holder;
@@ -52,7 +52,7 @@ impl Kernel {
     }
 
     /// A router that wakes up for many paths is late at each; where there is one processor, a busy one keeps TCP from it.
-    fn waiting(&self, setup: &Setup) -> Waiting {
+    fn waiting(&self, setup: &PointSpec) -> Waiting {
         let has_its_own = thread::available_parallelism().is_ok_and(|processors| processors.get() > 1);
         if has_its_own && (self.is_shared || fastest(setup) > SLEEPING_BITS_PER_S) {
             Waiting::Busy
@@ -107,11 +107,11 @@ impl Backend for Kernel {
         self.path(Waiting::Sleep).usual_jobs()
     }
 
-    fn check(&self, setup: &Setup) -> Result<(), BackendError> {
+    fn check(&self, setup: &PointSpec) -> Result<(), BackendError> {
         self.path(Waiting::Sleep).check(setup)
     }
 
-    fn run(&self, setup: &Setup, seed: u64, watch: &Watch<'_>) -> Result<Outcome, BackendError> {
+    fn run(&self, setup: &PointSpec, seed: u64, watch: &Watch<'_>) -> Result<Outcome, BackendError> {
         let _turn = self.turn(watch)?;
         let result = self.path(self.waiting(setup)).run(setup, seed, watch);
         // Ctrl-C reaches programs that it has started, too: what they say then is no failure.
@@ -128,8 +128,8 @@ fn setting(name: &str, value: &str) -> BTreeMap<String, String> {
 }
 
 /// Of the links, in bit/s.
-fn fastest(setup: &Setup) -> u64 {
-    let rate = |link: &ccctl_lab::experiment::setup::Link| match &link.rate {
+fn fastest(setup: &PointSpec) -> u64 {
+    let rate = |link: &ccctl_lab::experiment::point_spec::Link| match &link.rate {
         LinkRate::Constant(rate) => *rate,
         LinkRate::Trace { trace, .. } => trace.mean().as_bits_per_s(),
     };

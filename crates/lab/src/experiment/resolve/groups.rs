@@ -8,8 +8,8 @@ use ccctl_sim::{Probability, WebUser};
 use toml::Spanned;
 
 use super::super::file::{self, ApplicationKind, File};
-use super::super::place::{did_you_mean, Place, ScenarioError};
-use super::super::setup::{Application, Group, Schedule};
+use super::super::point_spec::{Application, Group, Schedule};
+use super::super::source_text::{did_you_mean, ScenarioError, SourceText};
 use super::links::Way;
 use super::{check_name, span_of, tcp, Keys};
 
@@ -19,23 +19,23 @@ const MAX_FLOWS: u32 = 100_000;
 const LONGEST_DELAY: Duration = Duration::from_secs(3600);
 
 pub(super) fn groups(
-    place: &Place<'_>,
+    source: &SourceText<'_>,
     file: &File,
     ways: &[Way],
     duration: Duration,
 ) -> Result<Vec<Group>, ScenarioError> {
     let mut groups: Vec<Group> = Vec::new();
     for flows in &file.flows {
-        check_name(place, &flows.name, "group")?;
+        check_name(source, &flows.name, "group")?;
         if groups.iter().any(|known| known.name == *flows.name.get_ref()) {
             let cause = format!("a second group {:?}", flows.name.get_ref());
-            return Err(place.wrong(&flows.name.span(), cause, "use another name"));
+            return Err(source.wrong(&flows.name.span(), cause, "use another name"));
         }
-        groups.push(group(place, file, flows, ways, duration)?);
+        groups.push(group(source, file, flows, ways, duration)?);
     }
     if groups.iter().all(|group| group.schedule.is_empty()) {
         let span = file.flows.first().map_or(0..0, |flows| flows.name.span());
-        return Err(place.wrong(
+        return Err(source.wrong(
             &span,
             "the scenario has no flows",
             "add [[flows]] with name, algorithm and path, and a count above 0",
@@ -45,7 +45,7 @@ pub(super) fn groups(
 }
 
 fn group(
-    place: &Place<'_>,
+    source: &SourceText<'_>,
     file: &File,
     flows: &file::Flows,
     ways: &[Way],
@@ -53,23 +53,23 @@ fn group(
 ) -> Result<Group, ScenarioError> {
     if flows.access_delay.0.max(flows.access_jitter.0) > LONGEST_DELAY {
         let cause = format!("access_delay or access_jitter of {} exceeds an hour", flows.name.get_ref());
-        return Err(place.wrong(&flows.name.span(), cause, "use a shorter delay"));
+        return Err(source.wrong(&flows.name.span(), cause, "use a shorter delay"));
     }
-    let path = path(place, flows, ways)?;
+    let path = path(source, flows, ways)?;
     let one_way: Duration = path.iter().map(|link| ways[*link].delay).sum::<Duration>() + flows.access_delay.0;
     let base_rtt = one_way * 2;
-    let mut spec = tcp::tcp(place, &flows.tcp, &file.tcp)?;
+    let mut spec = tcp::tcp(source, &flows.tcp, &file.tcp)?;
     let slowest_bits_per_s = path.iter().map(|link| ways[*link].rate.bits_per_s()).min().unwrap_or_default();
     let packet_bytes = f64::from(u32::from(spec.mss_bytes) + u32::from(spec.header_bytes));
     let bdp_pkts = slowest_bits_per_s as f64 * base_rtt.as_secs_f64() / 8.0 / packet_bytes;
-    tcp::windows(place, &mut spec, &flows.tcp, &file.tcp, bdp_pkts)?;
+    tcp::windows(source, &mut spec, &flows.tcp, &file.tcp, bdp_pkts)?;
     Ok(Group {
         name: flows.name.get_ref().clone(),
         algorithm: flows.algorithm.get_ref().clone(),
-        parameters: parameters(place, flows)?,
-        schedule: schedule(place, flows, duration)?,
+        parameters: parameters(source, flows)?,
+        schedule: schedule(source, flows, duration)?,
         start_spread: flows.start_spread.0,
-        application: application(place, flows.application.as_ref())?,
+        application: application(source, flows.application.as_ref())?,
         path,
         reverse: flows.reverse,
         access_delay: flows.access_delay.0,
@@ -79,40 +79,40 @@ fn group(
     })
 }
 
-fn path(place: &Place<'_>, flows: &file::Flows, ways: &[Way]) -> Result<Vec<usize>, ScenarioError> {
+fn path(source: &SourceText<'_>, flows: &file::Flows, ways: &[Way]) -> Result<Vec<usize>, ScenarioError> {
     let mut path = Vec::new();
     for name in &flows.path {
         let Some(number) = ways.iter().position(|way| way.name == *name.get_ref()) else {
             let remedy = did_you_mean(name.get_ref(), ways.iter().map(|way| way.name.as_str()));
-            return Err(place.wrong(&name.span(), format!("there is no link {:?}", name.get_ref()), remedy));
+            return Err(source.wrong(&name.span(), format!("there is no link {:?}", name.get_ref()), remedy));
         };
         if path.contains(&number) {
             let cause = format!("the path crosses link {:?} twice", name.get_ref());
-            return Err(place.wrong(&name.span(), cause, "name each link once"));
+            return Err(source.wrong(&name.span(), cause, "name each link once"));
         }
         path.push(number);
     }
     if path.is_empty() {
         let cause = format!("the path of {} has no links", flows.name.get_ref());
-        return Err(place.wrong(&flows.name.span(), cause, "path = [\"LINK\"]"));
+        return Err(source.wrong(&flows.name.span(), cause, "path = [\"LINK\"]"));
     }
     Ok(path)
 }
 
-fn parameters(place: &Place<'_>, flows: &file::Flows) -> Result<ParameterSet, ScenarioError> {
+fn parameters(source: &SourceText<'_>, flows: &file::Flows) -> Result<ParameterSet, ScenarioError> {
     let name = flows.algorithm.get_ref();
     let Some(algorithm) = ccctl_catalog::algorithm(name) else {
         let remedy = did_you_mean(name, algorithms().iter().map(ccctl_catalog::Algorithm::name));
-        return Err(place.wrong(&flows.algorithm.span(), format!("there is no algorithm {name:?}"), remedy));
+        return Err(source.wrong(&flows.algorithm.span(), format!("there is no algorithm {name:?}"), remedy));
     };
     let mut set = ParameterSet::defaults(name, &super::super::layouts::layout(algorithm).parameters);
     if let Some(profiles) = &flows.profile {
-        apply_first(place, profiles, name, &mut set)?;
+        apply_first(source, profiles, name, &mut set)?;
     }
     for (key, value) in &flows.set {
         set.set(key.get_ref(), &value.get_ref().to_string()).map_err(|error| {
             let remedy = error.remedy().unwrap_or("ccctl show ALGORITHM --all lists parameters and ranges");
-            place.wrong(&value.span(), error.to_string(), remedy)
+            source.wrong(&value.span(), error.to_string(), remedy)
         })?;
     }
     Ok(set)
@@ -120,7 +120,7 @@ fn parameters(place: &Place<'_>, flows: &file::Flows) -> Result<ParameterSet, Sc
 
 /// The first profile of the list that has values for the algorithm.
 fn apply_first(
-    place: &Place<'_>,
+    source: &SourceText<'_>,
     profiles: &Spanned<String>,
     algorithm: &str,
     set: &mut ParameterSet,
@@ -133,24 +133,24 @@ fn apply_first(
         match applied {
             Err(ProfileError::NotForAlgorithm { .. }) => {}
             Ok(()) => return Ok(()),
-            Err(error) => return Err(place.wrong(&profiles.span(), error.to_string(), error.remedy())),
+            Err(error) => return Err(source.wrong(&profiles.span(), error.to_string(), error.remedy())),
         }
     }
     let cause = format!("no profile of {:?} has values for {algorithm}", profiles.get_ref());
-    Err(place.wrong(&profiles.span(), cause, format!("profile = \"{}|default\"", profiles.get_ref())))
+    Err(source.wrong(&profiles.span(), cause, format!("profile = \"{}|default\"", profiles.get_ref())))
 }
 
-fn schedule(place: &Place<'_>, flows: &file::Flows, duration: Duration) -> Result<Vec<Schedule>, ScenarioError> {
+fn schedule(source: &SourceText<'_>, flows: &file::Flows, duration: Duration) -> Result<Vec<Schedule>, ScenarioError> {
     let name = flows.name.get_ref();
     let count = *flows.count.get_ref();
     if count > MAX_FLOWS {
         let cause = format!("{name} has {count} flows");
-        return Err(place.wrong(&flows.count.span(), cause, format!("up to {MAX_FLOWS}")));
+        return Err(source.wrong(&flows.count.span(), cause, format!("up to {MAX_FLOWS}")));
     }
     let together = flows.together.as_ref().map_or(1, |together| *together.get_ref());
     if together == 0 {
         let span = span_of(flows.together.as_ref()).unwrap_or_default();
-        return Err(place.wrong(&span, "with 0 flows at once no flow starts", "use together = 1"));
+        return Err(source.wrong(&span, "with 0 flows at once no flow starts", "use together = 1"));
     }
     let start_span = span_of(flows.start.as_ref()).unwrap_or_else(|| flows.name.span());
     let first = flows.start.as_ref().map_or(Duration::ZERO, |start| start.get_ref().0);
@@ -164,25 +164,25 @@ fn schedule(place: &Place<'_>, flows: &file::Flows, duration: Duration) -> Resul
                 number + 1,
                 start + flows.start_spread.0
             );
-            return Err(place.wrong(&start_span, cause, "use an earlier start, less stagger, or a longer duration"));
+            return Err(source.wrong(&start_span, cause, "use an earlier start, less stagger, or a longer duration"));
         }
         let end = flows.stop.as_ref().map(|stop| stop.get_ref().0.saturating_sub(flows.stop_stagger.0 * step));
         if let Some(end) = end.filter(|end| *end <= start + flows.start_spread.0) {
             let span = span_of(flows.stop.as_ref()).unwrap_or_default();
             let cause = format!("flow {} of {name} ends at {end:?}, but begins at {start:?}", number + 1);
-            return Err(place.wrong(&span, cause, "a later stop"));
+            return Err(source.wrong(&span, cause, "a later stop"));
         }
         schedule.push(Schedule { start, stop: end });
     }
     if flows.stop.is_none() && !flows.stop_stagger.0.is_zero() {
         let cause = format!("{name} has stop_stagger, but no stop");
-        return Err(place.wrong(&flows.name.span(), cause, "add stop, the time at which the first flow ends"));
+        return Err(source.wrong(&flows.name.span(), cause, "add stop, the time at which the first flow ends"));
     }
     Ok(schedule)
 }
 
 fn application(
-    place: &Place<'_>,
+    source: &SourceText<'_>,
     application: Option<&Spanned<file::Application>>,
 ) -> Result<Application, ScenarioError> {
     let Some(spanned) = application else { return Ok(Application::Bulk) };
@@ -195,13 +195,13 @@ fn application(
         ApplicationKind::OnOff => "an on-off application",
         ApplicationKind::Web => "a web user",
     };
-    let keys = Keys { place, what: what.to_owned(), span: spanned.span() };
+    let keys = Keys { source, what: what.to_owned(), span: spanned.span() };
     refuse_others(&keys, kind, it)?;
     Ok(match kind {
         ApplicationKind::Bulk => Application::Bulk,
         ApplicationKind::Transfer => match keys.need("size", it.size.as_ref())?.0 {
             0 => {
-                return Err(place.wrong(
+                return Err(source.wrong(
                     &span_of(it.size.as_ref()).unwrap_or_default(),
                     "a transfer of 0 bytes",
                     "size = \"10 MB\"",

@@ -9,9 +9,9 @@ use ccctl_sim::RateTrace;
 use toml::Spanned;
 
 use super::super::file::{self, Back, File, LossKind, QueueKind};
-use super::super::place::{Place, ScenarioError};
+use super::super::point_spec::{Group, Link, LinkRate, Loss, Queue, Size};
 use super::super::quantity::{Amount, Share, Time};
-use super::super::setup::{Group, Link, LinkRate, Loss, Queue, Size};
+use super::super::source_text::{ScenarioError, SourceText};
 use super::super::TRACE_BYTES_MAX;
 use super::{check_name, span_of, Context, Keys};
 
@@ -27,16 +27,16 @@ pub(super) struct Way {
 }
 
 pub(super) fn ways(context: &Context<'_>, links: &[file::Link]) -> Result<Vec<Way>, ScenarioError> {
-    let place = &context.place;
+    let source = &context.source;
     let mut ways: Vec<Way> = Vec::new();
     for link in links {
-        check_name(place, &link.name, "link")?;
+        check_name(source, &link.name, "link")?;
         let name = link.name.get_ref().clone();
         if ways.iter().any(|known| known.name == name) {
-            return Err(place.wrong(&link.name.span(), format!("two links are named {name:?}"), "use another name"));
+            return Err(source.wrong(&link.name.span(), format!("two links are named {name:?}"), "use another name"));
         }
         if link.delay.0.max(link.jitter.0) > LONGEST_DELAY {
-            return Err(place.wrong(
+            return Err(source.wrong(
                 &link.name.span(),
                 format!("the delay of link {name:?} exceeds an hour"),
                 "use a shorter delay",
@@ -45,39 +45,39 @@ pub(super) fn ways(context: &Context<'_>, links: &[file::Link]) -> Result<Vec<Wa
         ways.push(Way { rate: rate(context, link)?, delay: link.delay.0, name });
     }
     if ways.is_empty() {
-        return Err(place.wrong(&(0..0), "the scenario has no links", "add [[link]] with name, rate and queue"));
+        return Err(source.wrong(&(0..0), "the scenario has no links", "add [[link]] with name, rate and queue"));
     }
     Ok(ways)
 }
 
 fn rate(context: &Context<'_>, link: &file::Link) -> Result<LinkRate, ScenarioError> {
-    let place = &context.place;
+    let source = &context.source;
     match (&link.rate, &link.trace) {
         (Some(rate), None) => Ok(LinkRate::Constant(rate.get_ref().0)),
         (None, Some(trace)) => read_trace(context, trace),
         (Some(_), Some(trace)) => {
-            Err(place.wrong(&trace.span(), "the link has both a rate and a trace", "remove one of them"))
+            Err(source.wrong(&trace.span(), "the link has both a rate and a trace", "remove one of them"))
         }
         (None, None) => {
             let cause = format!("link {:?} has no rate", link.name.get_ref());
-            Err(place.wrong(&link.name.span(), cause, "add rate = \"100 Mbit/s\", or trace = \"FILE\""))
+            Err(source.wrong(&link.name.span(), cause, "add rate = \"100 Mbit/s\", or trace = \"FILE\""))
         }
     }
 }
 
 fn read_trace(context: &Context<'_>, name: &Spanned<String>) -> Result<LinkRate, ScenarioError> {
-    let (place, file) = (&context.place, name.get_ref().clone());
+    let (source, file) = (&context.source, name.get_ref().clone());
     let is_inside =
         std::path::Path::new(&file).components().all(|part| matches!(part, std::path::Component::Normal(_)));
     if !is_inside {
         let cause = format!("{file:?} is not in the scenario's folder or below");
-        return Err(place.wrong(&name.span(), cause, "write trace = \"traces/FILE\""));
+        return Err(source.wrong(&name.span(), cause, "write trace = \"traces/FILE\""));
     }
     let text = read_regular_text(&context.folder.join(&file), TRACE_BYTES_MAX).map_err(|error| {
-        place.wrong(&name.span(), format!("cannot read {file:?}: {error}"), "use a path relative to the scenario")
+        source.wrong(&name.span(), format!("cannot read {file:?}: {error}"), "use a path relative to the scenario")
     })?;
     let trace = RateTrace::parse(&text).map_err(|error| {
-        place.wrong(
+        source.wrong(
             &name.span(),
             format!("{file:?}: {error}"),
             "write one time in milliseconds per line, as mahimahi does",
@@ -87,7 +87,7 @@ fn read_trace(context: &Context<'_>, name: &Spanned<String>) -> Result<LinkRate,
 }
 
 pub(super) fn links(
-    place: &Place<'_>,
+    source: &SourceText<'_>,
     file: &File,
     ways: &[Way],
     groups: &[Group],
@@ -95,7 +95,7 @@ pub(super) fn links(
     let link = |(number, (link, way)): (usize, (&file::Link, &Way))| {
         let users: Vec<&Group> = groups.iter().filter(|group| group.path.contains(&number)).collect();
         let packet_bytes = users.first().map_or(1500, |group| group.packet_bytes());
-        let rtt = bdp_rtt(place, link, users.first().copied())?;
+        let rtt = bdp_rtt(source, link, users.first().copied())?;
         let bdp_pkts = way.rate.bits_per_s() as f64 * rtt.as_secs_f64() / 8.0 / f64::from(packet_bytes);
         let has_data_back = users.iter().any(|group| group.reverse && !group.schedule.is_empty());
         Ok(Link {
@@ -103,8 +103,8 @@ pub(super) fn links(
             rate: way.rate.clone(),
             delay: way.delay,
             jitter: link.jitter.0,
-            queue: QueueReader { place, queue: &link.queue, packet_bytes, bdp_pkts }.read()?,
-            loss: loss(place, link.loss.as_ref())?,
+            queue: QueueReader { source, queue: &link.queue, packet_bytes, bdp_pkts }.read()?,
+            loss: loss(source, link.loss.as_ref())?,
             back_is_link: link.back == Back::Link || (link.back == Back::Auto && has_data_back),
             packet_bytes,
         })
@@ -116,13 +116,13 @@ pub(super) fn links(
                 "{} sends data back over link {:?}, whose reverse path is only a delay",
                 group.name, links[*number].name
             );
-            return Err(place.wrong(&spec.name.span(), cause, "use back = \"link\" or \"auto\""));
+            return Err(source.wrong(&spec.name.span(), cause, "use back = \"link\" or \"auto\""));
         }
     }
     Ok(links)
 }
 
-fn bdp_rtt(place: &Place<'_>, link: &file::Link, user: Option<&Group>) -> Result<Duration, ScenarioError> {
+fn bdp_rtt(source: &SourceText<'_>, link: &file::Link, user: Option<&Group>) -> Result<Duration, ScenarioError> {
     if let Some(rtt) = &link.bdp_rtt {
         return Ok(rtt.get_ref().0);
     }
@@ -140,13 +140,13 @@ fn bdp_rtt(place: &Place<'_>, link: &file::Link, user: Option<&Group>) -> Result
                 "link {:?}: a share of the BDP needs an RTT, but no group that crosses the link has one",
                 link.name.get_ref()
             );
-            Err(place.wrong(&queue.size.span(), cause, "add delays or bdp_rtt = \"100 ms\", or use a size in packets"))
+            Err(source.wrong(&queue.size.span(), cause, "add delays or bdp_rtt = \"100 ms\", or use a size in packets"))
         }
     }
 }
 
 struct QueueReader<'a> {
-    place: &'a Place<'a>,
+    source: &'a SourceText<'a>,
     queue: &'a Spanned<file::Queue>,
     packet_bytes: u32,
     bdp_pkts: f64,
@@ -161,7 +161,7 @@ impl QueueReader<'_> {
             QueueKind::Red => (QueueKind::Red, "a red queue"),
             QueueKind::Codel => (QueueKind::Codel, "a codel queue"),
         };
-        let keys = Keys { place: self.place, what: what.to_owned(), span: self.queue.span() };
+        let keys = Keys { source: self.source, what: what.to_owned(), span: self.queue.span() };
         self.refuse_others(&keys, kind)?;
         match kind {
             QueueKind::Droptail => Ok(Queue::Droptail(self.size()?)),
@@ -207,12 +207,12 @@ impl QueueReader<'_> {
         let max_threshold_pkts = self.pkts(queue.max_threshold.as_ref())?.unwrap_or_default();
         if min_threshold_pkts >= max_threshold_pkts {
             let cause = format!("min_threshold is {min_threshold_pkts} packets, max_threshold {max_threshold_pkts}");
-            return Err(self.place.wrong(&max_span.unwrap_or_default(), cause, "use a larger max_threshold"));
+            return Err(self.source.wrong(&max_span.unwrap_or_default(), cause, "use a larger max_threshold"));
         }
         let weight_shift = queue.weight_shift.as_ref().map_or(9, |shift| *shift.get_ref());
         if !(1..=30).contains(&weight_shift) {
             let span = span_of(queue.weight_shift.as_ref()).unwrap_or_default();
-            return Err(self.place.wrong(&span, format!("weight_shift is {weight_shift}"), "1 to 30"));
+            return Err(self.source.wrong(&span, format!("weight_shift is {weight_shift}"), "1 to 30"));
         }
         Ok(Queue::Red {
             min_threshold_pkts,
@@ -230,7 +230,7 @@ impl QueueReader<'_> {
         let time = |time: &Option<Spanned<Time>>, default_ms: u64| match time {
             None => Ok(Duration::from_millis(default_ms)),
             Some(time) if time.get_ref().0.is_zero() => {
-                Err(self.place.wrong(&time.span(), "a time of 0", "use more than 0; the defaults are 5 ms and 100 ms"))
+                Err(self.source.wrong(&time.span(), "a time of 0", "use more than 0; the defaults are 5 ms and 100 ms"))
             }
             Some(time) => Ok(time.get_ref().0),
         };
@@ -253,7 +253,7 @@ impl QueueReader<'_> {
             Amount::Bytes(bytes) => {
                 let cause =
                     format!("a queue of {bytes} bytes is too small for a packet of {} bytes", self.packet_bytes);
-                Err(self.place.wrong(&size.span(), cause, "use a larger size"))
+                Err(self.source.wrong(&size.span(), cause, "use a larger size"))
             }
             _ => self.limit_pkts().map(Size::Packets),
         }
@@ -270,11 +270,11 @@ impl QueueReader<'_> {
             return Ok(Some(pkts.floor() as u32));
         }
         let cause = format!("{pkts:.1} packets of {} bytes", self.packet_bytes);
-        Err(self.place.wrong(&amount.span(), cause, "1 to 100 million packets"))
+        Err(self.source.wrong(&amount.span(), cause, "1 to 100 million packets"))
     }
 }
 
-fn loss(place: &Place<'_>, loss: Option<&Spanned<file::Loss>>) -> Result<Loss, ScenarioError> {
+fn loss(source: &SourceText<'_>, loss: Option<&Spanned<file::Loss>>) -> Result<Loss, ScenarioError> {
     let Some(spanned) = loss else { return Ok(Loss::None) };
     let loss = spanned.get_ref();
     let (kind, what) = match loss.kind.get_ref() {
@@ -282,7 +282,7 @@ fn loss(place: &Place<'_>, loss: Option<&Spanned<file::Loss>>) -> Result<Loss, S
         LossKind::Bernoulli => (LossKind::Bernoulli, "bernoulli loss"),
         LossKind::GilbertElliott => (LossKind::GilbertElliott, "gilbert-elliott loss"),
     };
-    let keys = Keys { place, what: what.to_owned(), span: spanned.span() };
+    let keys = Keys { source, what: what.to_owned(), span: spanned.span() };
     if kind != LossKind::Bernoulli {
         keys.refuse(&[("probability", span_of(loss.probability.as_ref()))])?;
     }

@@ -6,11 +6,11 @@ use ccctl_sim::TcpSpec;
 use toml::Spanned;
 
 use super::super::file::Tcp;
-use super::super::place::{Place, ScenarioError};
 use super::super::quantity::{Amount, Bytes};
+use super::super::source_text::{ScenarioError, SourceText};
 
 /// Everything but amounts that depend on the path.
-pub(super) fn tcp(place: &Place<'_>, own: &Tcp, all: &Tcp) -> Result<TcpSpec, ScenarioError> {
+pub(super) fn tcp(source: &SourceText<'_>, own: &Tcp, all: &Tcp) -> Result<TcpSpec, ScenarioError> {
     let default = TcpSpec::default();
     let ack_every = match own.delayed_acks.or(all.delayed_acks) {
         Some(false) => 1,
@@ -18,23 +18,23 @@ pub(super) fn tcp(place: &Place<'_>, own: &Tcp, all: &Tcp) -> Result<TcpSpec, Sc
     };
     let ack_every = match own.ack_every.as_ref().or(all.ack_every.as_ref()) {
         Some(count) if *count.get_ref() == 0 => {
-            return Err(place.wrong(&count.span(), "the receiver would send no ACKs", "use ack_every = 2"));
+            return Err(source.wrong(&count.span(), "the receiver would send no ACKs", "use ack_every = 2"));
         }
         Some(count) => *count.get_ref(),
         None => ack_every,
     };
     let mss = own.mss.as_ref().or(all.mss.as_ref());
     let header = own.header.as_ref().or(all.header.as_ref());
-    let mss_bytes = bytes(place, mss, default.mss_bytes)?;
-    let header_bytes = bytes(place, header, default.header_bytes)?;
+    let mss_bytes = bytes(source, mss, default.mss_bytes)?;
+    let header_bytes = bytes(source, header, default.header_bytes)?;
     if mss_bytes.checked_add(header_bytes).is_none() {
         let span = mss.or(header).map_or(0..0, Spanned::span);
-        return Err(place.wrong(&span, "mss and header together exceed 65535 bytes", "a smaller mss"));
+        return Err(source.wrong(&span, "mss and header together exceed 65535 bytes", "a smaller mss"));
     }
     let min_timeout = match own.min_rto.as_ref().or(all.min_rto.as_ref()) {
         None => default.min_timeout,
         Some(time) if time.get_ref().0.is_zero() || time.get_ref().0.as_secs() > 60 => {
-            return Err(place.wrong(&time.span(), "min_rto is out of range", "use more than 0 and up to 60 s"));
+            return Err(source.wrong(&time.span(), "min_rto is out of range", "use more than 0 and up to 60 s"));
         }
         Some(time) => time.get_ref().0,
     };
@@ -59,24 +59,24 @@ pub(super) fn tcp(place: &Place<'_>, own: &Tcp, all: &Tcp) -> Result<TcpSpec, Sc
     })
 }
 
-fn bytes(place: &Place<'_>, value: Option<&Spanned<Bytes>>, default: u16) -> Result<u16, ScenarioError> {
+fn bytes(source: &SourceText<'_>, value: Option<&Spanned<Bytes>>, default: u16) -> Result<u16, ScenarioError> {
     let Some(value) = value else { return Ok(default) };
     match u16::try_from(value.get_ref().0) {
         Ok(bytes) if bytes > 0 => Ok(bytes),
-        _ => Err(place.wrong(&value.span(), "the size is out of range", "use 1 to 65535 bytes")),
+        _ => Err(source.wrong(&value.span(), "the size is out of range", "use 1 to 65535 bytes")),
     }
 }
 
 /// The windows, with what the path holds for "% BDP".
 pub(super) fn windows(
-    place: &Place<'_>,
+    source: &SourceText<'_>,
     spec: &mut TcpSpec,
     own: &Tcp,
     all: &Tcp,
     bdp_pkts: f64,
 ) -> Result<(), ScenarioError> {
     let pkts = |amount: Option<&Spanned<Amount>>, least: u32| {
-        amount.map(|amount| window(place, amount, spec.mss_bytes, bdp_pkts, least)).transpose()
+        amount.map(|amount| window(source, amount, spec.mss_bytes, bdp_pkts, least)).transpose()
     };
     let initial = pkts(own.initial_window.as_ref().or(all.initial_window.as_ref()), 1)?;
     let ssthresh = pkts(own.initial_ssthresh.as_ref().or(all.initial_ssthresh.as_ref()), 2)?;
@@ -88,7 +88,7 @@ pub(super) fn windows(
 }
 
 fn window(
-    place: &Place<'_>,
+    source: &SourceText<'_>,
     amount: &Spanned<Amount>,
     mss_bytes: u16,
     bdp_pkts: f64,
@@ -104,5 +104,5 @@ fn window(
         return Ok(pkts as u32);
     }
     let cause = format!("a window of {pkts} packets");
-    Err(place.wrong(&amount.span(), cause, format!("{least} to {CC_CWND_MAX_PKTS} packets")))
+    Err(source.wrong(&amount.span(), cause, format!("{least} to {CC_CWND_MAX_PKTS} packets")))
 }

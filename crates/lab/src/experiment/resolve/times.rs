@@ -7,8 +7,8 @@ use toml::Spanned;
 
 use super::super::file::{File, Run};
 use super::super::memory::{run_bytes, RUN_BYTES_MAX};
-use super::super::place::{Place, ScenarioError};
 use super::super::quantity::Time;
+use super::super::source_text::{ScenarioError, SourceText};
 
 /// The shortest interval of samples unless another is asked for.
 const DEFAULT_INTERVAL: Duration = Duration::from_millis(10);
@@ -20,29 +20,34 @@ pub(super) struct Times {
     pub(super) rate_interval: Duration,
 }
 
-pub(super) fn times(place: &Place<'_>, run: &Run) -> Result<Times, ScenarioError> {
+pub(super) fn times(source: &SourceText<'_>, run: &Run) -> Result<Times, ScenarioError> {
     let duration = run.duration.get_ref().0;
     if duration.is_zero() {
-        return Err(place.wrong(&run.duration.span(), "the duration is 0", "use duration = \"60 s\""));
+        return Err(source.wrong(&run.duration.span(), "the duration is 0", "use duration = \"60 s\""));
     }
     if *run.repeats.get_ref() == 0 {
-        return Err(place.wrong(&run.repeats.span(), "repeats is 0", "use repeats = 1"));
+        return Err(source.wrong(&run.repeats.span(), "repeats is 0", "use repeats = 1"));
     }
-    let window = window(place, run, duration)?;
+    let window = window(source, run, duration)?;
     let length = window.1.saturating_sub(window.0);
-    let sample_interval = interval(place, run.sample_interval.as_ref(), length)?;
+    let sample_interval = interval(source, run.sample_interval.as_ref(), length)?;
     let sample_interval = sample_interval.unwrap_or((duration / 1000).max(DEFAULT_INTERVAL)).min(length);
-    let rate_interval = interval(place, run.rate_interval.as_ref(), length)?;
+    let rate_interval = interval(source, run.rate_interval.as_ref(), length)?;
     let rate_interval = rate_interval.unwrap_or(sample_interval * 10).min(length);
     if rate_interval < sample_interval {
         let span = run.rate_interval.as_ref().map_or(0..0, Spanned::span);
-        return Err(place.wrong(&span, "rate_interval is shorter than sample_interval", "make it at least as long"));
+        return Err(source.wrong(&span, "rate_interval is shorter than sample_interval", "make it at least as long"));
     }
     Ok(Times { duration, window, sample_interval, rate_interval })
 }
 
 /// A run must fit into memory: its flows, and the samples of them that are kept until it ends.
-pub(super) fn check_memory(place: &Place<'_>, file: &File, times: &Times, flows: usize) -> Result<(), ScenarioError> {
+pub(super) fn check_memory(
+    source: &SourceText<'_>,
+    file: &File,
+    times: &Times,
+    flows: usize,
+) -> Result<(), ScenarioError> {
     let each = u64::try_from(times.duration.as_nanos() / times.sample_interval.as_nanos().max(1)).unwrap_or(u64::MAX);
     let bytes = run_bytes(flows as u64, file.link.len() as u64, each);
     if bytes <= RUN_BYTES_MAX {
@@ -63,19 +68,19 @@ pub(super) fn check_memory(place: &Place<'_>, file: &File, times: &Times, flows:
             "use a longer sample_interval",
         ),
     };
-    Err(place.wrong(&span, cause, remedy))
+    Err(source.wrong(&span, cause, remedy))
 }
 
-fn window(place: &Place<'_>, run: &Run, duration: Duration) -> Result<(Duration, Duration), ScenarioError> {
+fn window(source: &SourceText<'_>, run: &Run, duration: Duration) -> Result<(Duration, Duration), ScenarioError> {
     match (&run.warm_up, &run.window) {
-        (Some(warm_up), Some(_)) => Err(place.wrong(
+        (Some(warm_up), Some(_)) => Err(source.wrong(
             &warm_up.span(),
             "the run has both warm_up and window",
             "window = [\"FROM\", \"TO\"] alone",
         )),
         (Some(warm_up), None) if warm_up.get_ref().0 >= duration => {
             let cause = format!("warm_up ends at {:?}, but the run at {duration:?}", warm_up.get_ref().0);
-            Err(place.wrong(&warm_up.span(), cause, "use a shorter warm_up or a longer duration"))
+            Err(source.wrong(&warm_up.span(), cause, "use a shorter warm_up or a longer duration"))
         }
         (Some(warm_up), None) => Ok((warm_up.get_ref().0, duration)),
         (None, None) => Ok((Duration::ZERO, duration)),
@@ -83,11 +88,11 @@ fn window(place: &Place<'_>, run: &Run, duration: Duration) -> Result<(Duration,
             let [from, to] = window.get_ref();
             if from.get_ref().0 >= to.get_ref().0 {
                 let cause = "the window ends before it begins";
-                return Err(place.wrong(&window.span(), cause, "[\"FROM\", \"TO\"], FROM before TO"));
+                return Err(source.wrong(&window.span(), cause, "[\"FROM\", \"TO\"], FROM before TO"));
             }
             if to.get_ref().0 > duration {
                 let cause = format!("the window ends at {:?}, but the run at {duration:?}", to.get_ref().0);
-                return Err(place.wrong(&to.span(), cause, "use a window inside the duration"));
+                return Err(source.wrong(&to.span(), cause, "use a window inside the duration"));
             }
             Ok((from.get_ref().0, to.get_ref().0))
         }
@@ -95,7 +100,7 @@ fn window(place: &Place<'_>, run: &Run, duration: Duration) -> Result<(Duration,
 }
 
 fn interval(
-    place: &Place<'_>,
+    source: &SourceText<'_>,
     interval: Option<&Spanned<Time>>,
     longest: Duration,
 ) -> Result<Option<Duration>, ScenarioError> {
@@ -103,7 +108,7 @@ fn interval(
     let length = interval.get_ref().0;
     if length.is_zero() || length > longest {
         let cause = format!("an interval of {length:?} in a window of {longest:?}");
-        return Err(place.wrong(&interval.span(), cause, "use more than 0 and at most the window"));
+        return Err(source.wrong(&interval.span(), cause, "use more than 0 and at most the window"));
     }
     Ok(Some(length))
 }

@@ -2,7 +2,7 @@
 //! What a summary says of statements and of the papers' values, in words and numbers of the page.
 
 use super::entry::Results;
-use super::known::{Found, Outcome};
+use super::known::{ClaimResult, Outcome};
 use crate::report::number::estimate;
 use crate::run::PaperRow;
 use crate::statements::{Judged, JudgedPlace, Verdict};
@@ -24,14 +24,14 @@ pub(super) fn description(sim: &Results) -> String {
 }
 
 /// What became of a statement, by its id.
-pub(super) fn found(judged: &Judged) -> (String, Found) {
+pub(super) fn found(judged: &Judged) -> (String, ClaimResult) {
     let places: Vec<&JudgedPlace> = judged.checks.iter().flat_map(|check| &check.places).collect();
     let verdict = match judged.verdict {
         Verdict::Holds => Outcome::Holds,
         Verdict::DoesNotHold => Outcome::DoesNotHold,
         Verdict::NotEnoughData => Outcome::Undecided,
     };
-    (judged.id.clone(), Found { text: places_text(&places), verdict })
+    (judged.id.clone(), ClaimResult { text: places_text(&places), verdict })
 }
 
 /// The numbers of a few places: of all, or of those that decide against it.

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use super::cells::{holds_where_run, places_text};
-use super::known::{Found, Known, Outcome, PaperValue, Side};
+use super::known::{ClaimResult, Known, Outcome, PaperValue, Side};
 use crate::run::Summary;
 use crate::statements::{Judged, JudgedPlace, Verdict};
 
@@ -40,13 +40,13 @@ pub(super) fn paragraphs(known: &Known) -> Vec<String> {
         };
         // What was recorded before is not run again: the page says what can be said of it.
         let windows = if side.windows_checked { "" } else { NOT_CHECKED };
-        format!("Kernel{}: {}{changes}{windows}", mark(known, index), side.description)
+        format!("Kernel{}: {}{changes}{windows}", setting_number(known, index), side.description)
     };
     known.kernel.iter().enumerate().map(one).collect()
 }
 
 /// Which of several settings this is; nothing where there is one.
-fn mark(known: &Known, index: usize) -> String {
+fn setting_number(known: &Known, index: usize) -> String {
     if known.kernel.len() > 1 {
         format!(" ({})", index + 1)
     } else {
@@ -55,12 +55,12 @@ fn mark(known: &Known, index: usize) -> String {
 }
 
 /// What became of a statement: by the settings that are nearest to the simulator's and decide it, else by the nearest that tell of it.
-pub(super) fn nearest(known: &Known, id: &str) -> Option<Found> {
+pub(super) fn nearest(known: &Known, id: &str) -> Option<ClaimResult> {
     let all = || known.kernel.iter().enumerate().filter_map(|(index, side)| Some((index, side.found.get(id)?)));
-    let is_decided = |found: &Found| matches!(found.verdict, Outcome::Holds | Outcome::DoesNotHold);
+    let is_decided = |found: &ClaimResult| matches!(found.verdict, Outcome::Holds | Outcome::DoesNotHold);
     let (index, found) = all().find(|(_, found)| is_decided(found)).or_else(|| all().next())?;
-    let text = [mark(known, index).trim_start(), &found.text].join(" ").trim_start().to_owned();
-    Some(Found { text, verdict: found.verdict })
+    let text = [setting_number(known, index).trim_start(), &found.text].join(" ").trim_start().to_owned();
+    Some(ClaimResult { text, verdict: found.verdict })
 }
 
 /// Our value beside a paper's, of the nearest settings that have one.
@@ -69,7 +69,7 @@ pub(super) fn nearest_value(known: &Known, row: &PaperValue) -> Option<[String; 
 }
 
 /// What became of a statement by the places that were run, by its id; nothing where none were.
-pub(super) fn found(judged: &Judged) -> Option<(String, Found)> {
+pub(super) fn found(judged: &Judged) -> Option<(String, ClaimResult)> {
     let all: Vec<&JudgedPlace> = judged.checks.iter().flat_map(|check| &check.places).collect();
     let run: Vec<&JudgedPlace> = all.iter().copied().filter(|place| is_run(place)).collect();
     if run.is_empty() {
@@ -85,7 +85,7 @@ pub(super) fn found(judged: &Judged) -> Option<(String, Found)> {
         Verdict::NotEnoughData if run.iter().all(|place| holds_where_run(place)) => Outcome::HoldsWhereRun,
         Verdict::NotEnoughData => Outcome::Undecided,
     };
-    Some((judged.id.clone(), Found { text, verdict }))
+    Some((judged.id.clone(), ClaimResult { text, verdict }))
 }
 
 fn is_run(place: &JudgedPlace) -> bool {

@@ -58,7 +58,7 @@ pub(super) struct Side {
     pub(super) runs_done: usize,
     pub(super) runs: usize,
     /// By the statement's id; nothing of it was run where it is missing.
-    pub(super) found: BTreeMap<String, Found>,
+    pub(super) found: BTreeMap<String, ClaimResult>,
     /// By [`PaperValue::key`]: our value, and by how many percent it is off; it was not run where it is missing.
     pub(super) paper: BTreeMap<String, [String; 2]>,
 }
@@ -66,7 +66,7 @@ pub(super) struct Side {
 /// What became of a statement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Found {
+pub(super) struct ClaimResult {
     pub(super) text: String,
     pub(super) verdict: Outcome,
 }

@@ -18,7 +18,7 @@ use crate::shipped::shipped;
 pub use notes::{read_notes, Note, NotesError};
 pub use record::Record;
 
-use known::{Found, Known, Outcome, Stated};
+use known::{ClaimResult, Known, Outcome, Stated};
 
 /// The ids of all statements of the shipped scenarios.
 #[must_use]
@@ -91,7 +91,7 @@ fn write_counts(record: &Record, has_kernel: bool, out: &mut String) {
 
 /// Statements, the simulator's verdicts and runs, the kernel's verdicts and runs.
 fn row_of_counts(known: &Known) -> [usize; COUNTS[1]] {
-    let verdicts = |side: &dyn Fn(&Stated) -> Option<Found>| -> Vec<Option<Outcome>> {
+    let verdicts = |side: &dyn Fn(&Stated) -> Option<ClaimResult>| -> Vec<Option<Outcome>> {
         known.statements.iter().map(|stated| side(stated).map(|found| found.verdict)).collect()
     };
     let sim = verdicts(&|stated| known.sim.found.get(&stated.id).cloned());
@@ -146,7 +146,7 @@ fn write_statements(known: &Known, has_kernel: bool, out: &mut String) {
     out.push('\n');
 }
 
-fn found_cells(found: Option<&Found>, undecided: &str) -> [String; 2] {
+fn found_cells(found: Option<&ClaimResult>, undecided: &str) -> [String; 2] {
     let Some(found) = found else { return ["not run".to_owned(), "-".to_owned()] };
     let verdict = match found.verdict {
         Outcome::Holds => "holds",

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::entry::{Entry, Results};
-use super::known::{Found, Known, PaperValue, Side, Stated};
+use super::known::{ClaimResult, Known, PaperValue, Side, Stated};
 use super::{cells, kernel};
 use crate::backend::WINDOWS_CHECKED;
 use crate::report::number::{number, unit};
@@ -127,7 +127,7 @@ impl Side {
         Self { changes, windows_checked, ..Self::of(summary, kernel::description(summary), found) }
     }
 
-    fn of(summary: &Summary, description: String, found: impl Iterator<Item = (String, Found)>) -> Self {
+    fn of(summary: &Summary, description: String, found: impl Iterator<Item = (String, ClaimResult)>) -> Self {
         let paper = summary.paper.iter();
         let paper = paper.filter_map(|row| Some((PaperValue::of(summary, row).key(), cells::paper(row)?)));
         Self {

@@ -9,7 +9,7 @@ use ccctl_sim::{RateTrace, TcpSpec};
 
 /// An experiment, one point of a sweep.
 #[derive(Debug, Clone)]
-pub struct Setup {
+pub struct PointSpec {
     /// Links, forward direction.
     pub links: Vec<Link>,
     /// Groups of flows; a group of none is there, too.
@@ -237,7 +237,7 @@ impl Group {
     }
 }
 
-impl Setup {
+impl PointSpec {
     /// The group of this name.
     #[must_use]
     pub fn group(&self, name: &str) -> Option<&Group> {

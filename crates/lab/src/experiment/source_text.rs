@@ -25,7 +25,7 @@ pub struct ScenarioError {
 
 /// A text, for the line of what is wrong in it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct SourceText<'a> {
     /// How messages call the file.
     pub(crate) file: &'a str,
     /// All of it; what follows `length` are values from a command line.
@@ -34,7 +34,7 @@ pub(crate) struct Place<'a> {
     pub(crate) length: usize,
 }
 
-impl Place<'_> {
+impl SourceText<'_> {
     /// What is wrong there.
     pub(crate) fn wrong(&self, span: &Range<usize>, cause: impl Display, remedy: impl Into<String>) -> ScenarioError {
         let (file, from) = if span.start > self.length { ("--set", self.length + 1) } else { (self.file, 0) };
