@@ -256,6 +256,9 @@ pub struct Reproduction {
     /// TOML file that says, by statement, what was tried if it does not hold
     #[arg(long, value_name = "FILE")]
     pub notes: Option<PathBuf>,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
 }
 
 /// What runs a scenario.

@@ -6,7 +6,7 @@ use ccctl_testbed::json_keys::{commands_with_json, Answers};
 use clap::CommandFactory as _;
 
 use crate::arguments::Arguments;
-use crate::commands::{Cleaned, ListAnswer, Outcome, ReportAnswer, Results, ShowAnswer};
+use crate::commands::{Cleaned, ListAnswer, Outcome, ReportAnswer, ReproductionAnswer, Results, ShowAnswer};
 
 fn answers() -> Answers {
     let mut answers = Answers::new();
@@ -17,6 +17,7 @@ fn answers() -> Answers {
     answers.add::<Outcome>("merge");
     answers.add::<ReportAnswer>("report");
     answers.add::<Comparison>("compare");
+    answers.add::<ReproductionAnswer>("reproduction");
     answers.add::<Cleaned>("clean");
     answers
 }

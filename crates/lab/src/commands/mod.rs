@@ -26,8 +26,8 @@ use ccctl_console::Exit;
 
 #[cfg(test)]
 pub use {
-    clean::Cleaned, list::Answer as ListAnswer, report::Answer as ReportAnswer, run::Results,
-    show::Answer as ShowAnswer, text::Outcome,
+    clean::Cleaned, list::Answer as ListAnswer, report::Answer as ReportAnswer,
+    reproduction::Answer as ReproductionAnswer, run::Results, show::Answer as ShowAnswer, text::Outcome,
 };
 
 use crate::arguments::Command;

@@ -4,11 +4,21 @@
 use std::collections::BTreeMap;
 use std::io::Write as _;
 
-use ccctl_console::{Exit, UsageError};
-use ccctl_lab::report::{read_notes, reproduction, statement_ids, Record};
+use ccctl_console::{output, Exit, UsageError};
+use ccctl_lab::report::{read_notes, reproduction, reproduction_answer, statement_ids, Record, Reproduced};
+
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::fault;
 use crate::arguments::Reproduction as Arguments;
+
+/// What papers state and what came of it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Answer {
+    /// By the name of the scenario.
+    reproduction: Vec<Reproduced>,
+}
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let notes = match &arguments.notes {
@@ -26,6 +36,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     record.take(&arguments.folders).map_err(fault::of_run)?;
     if let Some(file) = &arguments.record {
         record.write(file).map_err(fault::of_run)?;
+    }
+    if arguments.output.json {
+        output::json(&Answer { reproduction: reproduction_answer(record) })?;
+        return Ok(Exit::Done);
     }
     std::io::stdout().lock().write_all(reproduction(&record, &notes).as_bytes())?;
     Ok(Exit::Done)

@@ -6,7 +6,7 @@ use ccctl_console::Exit;
 use ccctl_lab::report::Comparison;
 
 use super::run::Results;
-use super::{clean, list, report, show, text};
+use super::{clean, list, report, reproduction, show, text};
 use crate::arguments::Schema;
 use crate::PROGRAM;
 
@@ -24,6 +24,7 @@ pub fn all() -> Schemas {
         ("merge", of::<text::Outcome>()),
         ("report", of::<report::Answer>()),
         ("compare", of::<Comparison>()),
+        ("reproduction", of::<reproduction::Answer>()),
         ("clean", of::<clean::Cleaned>()),
     ])
 }

@@ -29,7 +29,9 @@ use crate::scenario::Scenario;
 
 pub use compare::{compare, compare_page, Comparison, Difference, Side, Verdict};
 pub use number::{estimate, with_unit as measure_with_unit};
-pub use reproduction::{read_notes, reproduction, statement_ids, Note, NotesError, Record};
+pub use reproduction::{
+    answer as reproduction_answer, read_notes, reproduction, statement_ids, Note, NotesError, Record, Reproduced,
+};
 pub use side_by_side::side_by_side;
 pub use tolerance::Tolerances;
 

@@ -53,7 +53,45 @@ fn answers_are_as_their_schema_says() {
     fits("show", &["show", "demo", "--json"]);
     fits("report", &["report", &one, "--json"]);
     fits("compare", &["compare", &one, &two, "--json"]);
-    assert_eq!(scratch.done(&["schema"]).lines().count(), 8);
+    assert_eq!(scratch.done(&["schema"]).lines().count(), 9);
+}
+
+/// The committed record, read here on its own: every claim and every result of it is in the answer.
+#[test]
+fn the_reproduction_table_is_printed_as_json_too() {
+    let scratch = Scratch::new("reproduction-json");
+    let record = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results/reproduction.json");
+    let text = std::fs::read_to_string(record).unwrap();
+    std::fs::write(scratch.path("record.json"), &text).unwrap();
+    let output = scratch.lab(&["reproduction", "--record", "record.json", "--json"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let schema: Value = serde_json::from_slice(&scratch.lab(&["schema", "reproduction"]).stdout).unwrap();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    let errors: Vec<String> = validator.iter_errors(&answer).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    assert_eq!(answer["json_version"], 1);
+    let known: serde_json::Map<String, Value> = serde_json::from_str(&text).unwrap();
+    let told = answer["reproduction"].as_array().unwrap();
+    assert_eq!(told.len(), known.len());
+    for one in told {
+        let known = &known[one["scenario"].as_str().unwrap()];
+        assert_eq!((&one["title"], &one["papers"]), (&known["title"], &known["source"]));
+        assert_eq!(one["claims"], known["statements"]);
+        let kernel = known["kernel"].as_array().cloned().unwrap_or_default();
+        let sides = [&[known["sim"].clone()], &kernel[..]].concat();
+        let results = one["backends"].as_array().unwrap();
+        assert_eq!(results.len(), sides.len());
+        for (index, (result, side)) in results.iter().zip(&sides).enumerate() {
+            assert_eq!(result["backend"], if index == 0 { "sim" } else { "netns" });
+            assert_eq!((&result["claim_results"], &result["paper_results"]), (&side["found"], &side["paper"]));
+        }
+        let ids = one["paper_values"].as_array().unwrap().iter().map(|value| value["value_key"].as_str().unwrap());
+        assert_eq!(ids.clone().count(), known["paper"].as_array().unwrap().len());
+        for key in sides.iter().flat_map(|side| side["paper"].as_object().unwrap().keys()) {
+            assert!(ids.clone().any(|id| id == key), "{key}");
+        }
+    }
 }
 
 #[test]

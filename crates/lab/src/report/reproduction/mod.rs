@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The table of what papers state and what came out here, as Markdown.
 
+mod answer;
 mod cells;
 mod changes;
 mod entry;
@@ -15,6 +16,7 @@ use std::path::Path;
 
 use crate::scenario::Scenario;
 use crate::shipped::shipped;
+pub use answer::{answer, Reproduced};
 pub use notes::{read_notes, Note, NotesError};
 pub use record::Record;
 
