@@ -3,7 +3,8 @@
  * Compound TCP: a Reno window plus a delay window that fills fast paths and retreats when a queue builds.
  *
  * For      study: fast and long paths, fair to Reno
- * Use      when you study what Windows Vista sent, or a window that is the sum of a loss part and a delay part.
+ * Use      when you study the Compound TCP of Windows Vista, or a window that is the sum of a loss part and a delay
+ *          part.
  * Not      when you want what Windows sends today: its default is CUBIC (RFC 9438).
  * Source   K. Tan, J. Song, Q. Zhang, M. Sridharan, "A Compound TCP Approach for High-Speed and Long Distance Networks",
  *          IEEE INFOCOM 2006; draft-sridharan-tcpm-ctcp; Y.-T. Li, "Evaluation of TCP Congestion Control Algorithms on

@@ -3,8 +3,9 @@
  * FAST: an equation for the window, from the queueing delay.
  *
  * For      study: high rates with a short queue
- * Use      when all flows of a fast and long path run it, and the base RTT is known.
- * Not      when loss-based flows share the path: it takes their queue for congestion and gives way.
+ * Use      when you study a window that follows the queueing delay, and all flows of the path run it.
+ * Not      when loss-based flows share the path: it takes their queue for congestion and gives way. Not when flows
+ *          start at different times: a later one can take the standing queue for base RTT, and then gets more.
  * Source   C. Jin, D. X. Wei, S. H. Low, "FAST TCP: Motivation, Architecture, Algorithms, Performance", IEEE INFOCOM 2004;
  *          constants of Even, Li, Leith, PFLDnet 2006, Table II; ns-2 tcp-fast.cc.
  * Law      once a round trip: W = min(2 W, (1 - gamma) W + gamma (base / RTT W + alpha)); queueing delay below mi:

@@ -3,10 +3,9 @@
  * Hybla: the growth of a short path for connections over a long one, such as a satellite's.
  *
  * For      study: long paths such as a satellite's
- * Use      when a sender serves a long path that no flows of short RTT share, and the path has no proxy that splits
- *          connections.
- * Not      when RTTs are 25 ms or less, where it is Reno, or the queue is short: slow start grows by 2^rho a packet and
- *          overshoots.
+ * Use      when a sender serves a long path that no flows of short RTT share.
+ * Not      when RTTs are 25 ms or less, where it is Reno, or the queue is short: slow start grows by 2^rho - 1 per packet
+ *          acked, in bursts.
  * Source   C. Caini, R. Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", International Journal of
  *          Satellite Communications and Networking 22(5), 2004; Linux tcp_hybla.c.
  * Law      rho = max(RTT / RTT_0, 1), RTT_0 = 25 ms; each packet acked: W += 2^rho - 1 in slow start, rho^2 / W after it;
