@@ -88,7 +88,7 @@ impl Flows {
         match (self.differences.is_empty(), self.differs()) {
             (true, _) => "alike",
             (false, true) => "differs",
-            (false, false) => "differs as is meant",
+            (false, false) => "intended difference",
         }
     }
 

@@ -70,10 +70,10 @@ pub enum Command {
         /// Milliseconds before it connects
         #[arg(long, default_value_t = 0)]
         wait: u64,
-        /// File that the window goes to, every 20 ms
+        /// File to which the window is written, every 20 ms
         #[arg(long)]
         series: Option<PathBuf>,
-        /// After so many reductions, make a file of the series' name with the ending `enough`
+        /// After this many reductions, create a file with the name of the series and the ending `enough`
         #[arg(long)]
         enough: Option<u32>,
         /// End `bulk` when this file exists
@@ -86,11 +86,11 @@ pub enum Command {
     Replay(Replay),
     /// Measure series of windows, ALGORITHM.series, and draw them
     Side(SideBySide),
-    /// Measure runs of five at once, ALGORITHM.near.flows and ALGORITHM.far.flows
+    /// Measure runs of five flows at once, ALGORITHM.near.flows and ALGORITHM.far.flows
     Flows(FiveAtOnce),
     /// In the guest: read what senders send; the next port acknowledges at once
     Receive {
-        /// Where
+        /// Address and port to listen on
         address: SocketAddr,
     },
 }
@@ -100,9 +100,9 @@ pub enum Command {
 pub struct SideBySide {
     /// Folder of series, ALGORITHM.series
     series: PathBuf,
-    /// Which; default: all that there are
+    /// Algorithms [default: all]
     algorithms: Vec<String>,
-    /// Page that the table goes to; figures go to a folder of its name
+    /// Page into which the table is written; figures are written to a folder of its name
     #[arg(long)]
     page: Option<PathBuf>,
 }
@@ -112,10 +112,10 @@ pub struct SideBySide {
 pub struct FiveAtOnce {
     /// Folder of runs
     runs: PathBuf,
-    /// Which
+    /// Algorithms
     #[arg(required = true)]
     algorithms: Vec<String>,
-    /// Page that the table goes to
+    /// Page into which the table is written
     #[arg(long)]
     page: Option<PathBuf>,
 }
@@ -125,12 +125,12 @@ pub struct FiveAtOnce {
 pub struct Replay {
     /// Folder of recordings, ALGORITHM.calls
     recordings: PathBuf,
-    /// Which; default: all that there are
+    /// Algorithms [default: all]
     algorithms: Vec<String>,
     /// Write the table and the sections into this page
     #[arg(long)]
     page: Option<PathBuf>,
-    /// The recordings are of a few scenarios: one planted error caught of each algorithm is enough
+    /// The recordings are of a few scenarios: one missed mutant per algorithm is accepted
     #[arg(long)]
     short: bool,
 }
@@ -183,7 +183,7 @@ fn replay(options: &Replay) -> Result<()> {
         .filter(|finding| finding.tally.mismatches > 0)
         .map(|finding| finding.counterpart.name)
         .collect();
-    ensure!(wrong.is_empty(), "calls differ that must not differ: {}", wrong.join(" "));
+    ensure!(wrong.is_empty(), "calls differ without an intended difference: {}", wrong.join(" "));
     let blind: Vec<&str> = findings
         .iter()
         .filter(|finding| misses_too_much(finding, options.short))
@@ -191,7 +191,7 @@ fn replay(options: &Replay) -> Result<()> {
         .collect();
     ensure!(
         blind.is_empty(),
-        "mutants are not caught: {}; record calls that show them, or give the reason in planted.rs",
+        "mutants not caught: {}; record calls that catch them, or give the reason in crates/compare/src/mutants.rs",
         blind.join(" ")
     );
     Ok(())
@@ -215,7 +215,7 @@ fn find(counterpart: &'static Counterpart, options: &Replay, work: &Path) -> Res
     let planted = mutants::missed(&recording, counterpart, work)?;
     let finding = Finding { counterpart, kernel: recording.header.kernel.clone(), tally, branches, planted };
     println!(
-        "{:10} {:7} calls, {:7} equal, {:6} intended, {} mismatches, branches {} of {}, planted errors caught {} of {}",
+        "{:10} {:7} calls, {:7} equal, {:6} intended, {} mismatches, branches {} of {}, mutants caught {} of {}",
         counterpart.name,
         finding.tally.calls(),
         finding.tally.equal,

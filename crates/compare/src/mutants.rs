@@ -30,7 +30,13 @@ impl Mutant {
     /// The file's text with the error in it.
     fn in_text(&self, text: &str) -> Result<String> {
         let count = text.matches(self.right).count();
-        ensure!(count == 1, "{} {} has {:?} {count} times: adapt planted.rs", self.algorithm, self.header, self.right);
+        ensure!(
+            count == 1,
+            "{} {} has {:?} {count} times: change it in mutants.rs",
+            self.algorithm,
+            self.header,
+            self.right
+        );
         Ok(text.replace(self.right, self.wrong))
     }
 }

@@ -29,7 +29,7 @@ impl Finding {
         if self.tally.mismatches > 0 {
             "differs"
         } else if self.tally.intended.iter().any(|count| *count > 0) {
-            "same but for what is meant"
+            "same except intended differences"
         } else {
             "same"
         }
@@ -49,7 +49,7 @@ impl Finding {
 pub fn page(findings: &[Finding]) -> String {
     let mut text = String::from(
         "| algorithm | kernel | connections | calls compared | same answer | intended differences | mismatches | branches taken | \
-         planted errors caught | verdict |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+         mutants caught | verdict |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for finding in findings {
         let tally = &finding.tally;
@@ -100,8 +100,8 @@ fn section(text: &mut String, finding: &Finding) {
     branches(text, finding);
     for error in &finding.planted.1 {
         let (wrong, right) = (one_line(error.wrong), one_line(error.right));
-        let reason = if error.unreachable.is_empty() { "not meant so" } else { error.unreachable };
-        let _ = writeln!(text, "- Mutant and not caught: `{wrong}` for `{right}`: {reason}.");
+        let reason = if error.unreachable.is_empty() { "not intended" } else { error.unreachable };
+        let _ = writeln!(text, "- Mutant not caught: `{wrong}` for `{right}`: {reason}.");
     }
     for example in &finding.tally.examples {
         let _ = writeln!(text, "\n```text\n{example}\n```");

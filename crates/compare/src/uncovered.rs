@@ -14,7 +14,7 @@ const REASONS: &[(&str, &str, &str)] = &[
     ("cubic", "p->reno_friendly", FIXED),
     ("cubic", "p->fast_convergence", FIXED),
     ("cubic", "origin_pkts > delta", "up to K the cube is at most the origin less the window at the loss"),
-    ("cubic", "prior_cwnd_pkts", "the module knows no prior window: it is set to one that is out of reach"),
+    ("cubic", "prior_cwnd_pkts", "the module has no prior window: it is set to a value that is never reached"),
     (
         "cubic",
         "credit_q10 >= cost_q10",
@@ -30,9 +30,9 @@ const REASONS: &[(&str, &str, &str)] = &[
     ("vegas", "relearn_base", FIXED),
     ("veno", "relearn_base", FIXED),
     ("westwood", "->filter", FIXED),
-    ("westwood", "!ca->min_rtt_us", "the module begins with an RTT of 20 s, where ours has none"),
+    ("westwood", "!ca->min_rtt_us", "the module begins with an RTT of 20 s, ours with none"),
     ("hybla", "per_ack", FIXED),
-    ("hybla", "rtt_us", "the count takes rho from the module; ours is held against it in the replay"),
+    ("hybla", "rtt_us", "the count takes rho from the module; the replay compares ours with it"),
     ("nv", "p->decrease_q7", FIXED),
     ("nv", "speedup_rtts", FIXED),
     ("cdg", "p->ineffective_backoffs", FIXED),
@@ -40,12 +40,12 @@ const REASONS: &[(&str, &str, &str)] = &[
     ("cdg", "p->loss_tolerance", FIXED),
     ("cdg", "p->shadow_window", FIXED),
 ];
-const FIXED: &str = "a parameter, which the module has fixed or which this profile does not use";
+const FIXED: &str = "a parameter that is fixed in the module or that this profile does not use";
 
 /// Why this line's branch is not taken.
 pub fn reason(algorithm: &str, line: &str) -> &'static str {
     let known = REASONS.iter().find(|(name, part, _)| *name == algorithm && line.contains(part));
-    known.map_or("nothing recorded comes to it", |(_, _, reason)| reason)
+    known.map_or("no recorded call reaches it", |(_, _, reason)| reason)
 }
 
 #[cfg(test)]

@@ -104,7 +104,7 @@ impl Found {
         match (self.differences.is_empty(), self.reason.is_none()) {
             (true, _) => "alike",
             (false, true) => "differs",
-            (false, false) => "differs as is meant",
+            (false, false) => "intended difference",
         }
     }
 
@@ -125,7 +125,7 @@ impl Found {
 
 /// Of the table of verdicts.
 pub const HEADING: &str =
-    "| algorithm | path | goodput (Mbit/s) | mean cwnd (pkts) | backoff | epoch (s) | goodput with loss | ours' share of both | \
+    "| algorithm | path | goodput (Mbit/s) | mean cwnd (pkts) | backoff | epoch (s) | goodput with loss | our share of both | \
      verdict | out of tolerance, and why |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n";
 
 /// Compares the two in all that they did on this path.
@@ -269,7 +269,7 @@ mod tests {
         let module = measures(10.0, 40.0);
         let ours = Measures { epoch_s: Some(2.5), ..measures(16.0, 60.0) };
         let loss = judge("cubic", "here", &[pair(Kind::Loss, module, ours)]);
-        assert_eq!((loss.differs(), loss.verdict()), (false, "differs as is meant"));
+        assert_eq!((loss.differs(), loss.verdict()), (false, "intended difference"));
         assert!(judge("cubic", "here", &[pair(Kind::Loss, module, ours), pair(Kind::Alone, module, ours)]).differs());
     }
 

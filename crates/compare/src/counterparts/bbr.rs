@@ -72,7 +72,7 @@ pub const TWIN: Counterpart = Counterpart {
     answered_by: None,
     rules: &[Rule {
         module: "leaves the window of an undo to the next packet delivered, most often at the same ACK",
-        reason: "every algorithm gives the window back with the undo itself",
+        reason: "every algorithm restores the window in the undo itself",
         parameter: "none: the same window, within an ACK",
         kind: Kind::Predict(|trial| {
             trial.call.hook == CALL_UNDO_CWND
@@ -83,7 +83,7 @@ pub const TWIN: Counterpart = Counterpart {
     }],
     other: &[],
     notes: &[
-        "Compared besides: the pacing rate, whether there is one, and `app_limited`.",
+        "Also compared: the pacing rate, whether there is one, and `app_limited`.",
         "Times in jiffies are put on our clock as multiples of a tick before or after the call.",
         "The phase that PROBE_BW begins with is drawn at random in both: ours is given a number that leads to the module's.",
     ],

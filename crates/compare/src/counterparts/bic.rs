@@ -25,8 +25,8 @@ pub const TWIN: Counterpart = Counterpart {
     answered_by: None,
     rules: &[Rule {
         module: "keeps its step for 1/32 s where the window stays the same",
-        reason: "a step that is renewed at each ACK costs nothing to speak of",
-        parameter: "none: nobody can see it in a window",
+        reason: "renewing the step at each ACK costs next to nothing",
+        parameter: "none: not visible in the window",
         kind: Kind::Predict(|trial| is_kept(trial) && explains(trial, trial.before.get("cnt") as u32)),
     }],
     other: &[],

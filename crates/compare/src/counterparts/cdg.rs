@@ -48,12 +48,12 @@ pub const TWIN: Counterpart = Counterpart {
     rules: &[
         Rule {
             module: "sums gradients of any size",
-            reason: "those of a round are held within 32.7 ms, to fit into the socket's state",
+            reason: "those of a round are limited to 32.7 ms, to fit into the socket's state",
             parameter: "none: a limit of the socket's state",
             kind: Kind::Predict(sums_larger),
         },
         Rule {
-            module: "counts to 255 and on",
+            module: "counts beyond 255",
             reason: "the count ends at 255 backoffs without effect",
             parameter: "none: a limit of 8 bits",
             kind: Kind::Predict(|trial| trial.after.get("backoff_cnt") > 255 && trial.equal_but(&["backoffs"])),
@@ -63,7 +63,7 @@ pub const TWIN: Counterpart = Counterpart {
     notes: &[
         "A backoff begins in the same call, with the same ssthresh. How the window goes down to it is the core's in the module (CWR), ours \
          by `cong_avoid`, which is not called there: side by side shows it.",
-        "The module's random numbers are not recorded: a throw that succeeded there succeeds in ours where it can at all. Our chance has to be \
+        "The module's random numbers are not recorded: a draw that succeeded there succeeds in ours wherever it can. Our chance has to be \
          1 - exp(-g / 24 ms) of the recorded sum g of eight gradients, or up to 0.002 less.",
     ],
 };

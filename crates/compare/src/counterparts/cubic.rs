@@ -21,14 +21,14 @@ pub const TWIN: Counterpart = Counterpart {
     answered_by: None,
     rules: &[
         Rule {
-            module: "takes times in whole jiffies: renews the step once a jiffy, and keeps it for 1/32 s cut down to jiffies",
-            reason: "microseconds",
+            module: "takes times in whole jiffies: renews the step once per jiffy, and keeps it for 1/32 s rounded down to jiffies",
+            reason: "times in microseconds",
             parameter: "none: times in jiffies",
             kind: Kind::Predict(|trial| curve(trial, false)),
         },
         Rule {
-            module: "looks at W_est too when the step is renewed, in whole jiffies",
-            reason: "microseconds",
+            module: "also checks W_est when the step is renewed, in whole jiffies",
+            reason: "times in microseconds",
             parameter: "none: times in jiffies",
             kind: Kind::Predict(|trial| curve(trial, true)),
         },

@@ -63,8 +63,8 @@ pub const TWIN: Counterpart = Counterpart {
             }),
         },
         Rule {
-            module: "goes on with its window after a pause",
-            reason: "the packets before a pause and after it are of different windows",
+            module: "continues its window after a pause",
+            reason: "packets before and after a pause belong to different windows",
             parameter: "none: a defect",
             kind: Kind::Predict(|trial| {
                 trial.call.hook == CALL_CWND_EVENT

@@ -26,9 +26,9 @@ pub const TWIN: Counterpart = Counterpart {
     answered_by: None,
     rules: &[
         Rule {
-            module: "is Reno from a state change away from Open until one to it, also in between",
+            module: "is Reno from a state change away from Open until the change back to Open",
             reason: "the socket's state says the same",
-            parameter: "none: the same but for a moment",
+            parameter: "none: the same except for a moment",
             kind: Kind::Input(|trial| {
                 let enabled = trial.before.get("hybla_en") != 0;
                 trial.ours.tp.inet_conn.set_icsk_ca_state(if enabled { OPEN } else { RECOVERY });
@@ -36,15 +36,15 @@ pub const TWIN: Counterpart = Counterpart {
             }),
         },
         Rule {
-            module: "cuts its powers of 2 down to 1/128",
+            module: "rounds its powers of 2 down to 1/128",
             reason: "they are rounded: 2^(1/8), 2^(3/8) and 2^(7/8) are 1/128 more",
             parameter: "none: rounding",
             kind: Kind::Predict(table_is_cut),
         },
         Rule {
-            module: "adds rho^2 / W at an ACK however much that is",
-            reason: "one ACK at most doubles the window",
-            parameter: "none: a burst of windows, which nobody wants",
+            module: "adds rho^2 / W per ACK without a limit",
+            reason: "an ACK at most doubles the window",
+            parameter: "none: a burst of several windows",
             kind: Kind::Predict(|trial| {
                 let cwnd = u64::from(trial.ours.tp.snd_cwnd);
                 let step_q7 = trial.after.get("rho2_7ls") / cwnd.max(1) + trial.before.get("snd_cwnd_cents");

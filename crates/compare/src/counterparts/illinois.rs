@@ -38,7 +38,7 @@ pub const TWIN: Counterpart = Counterpart {
     skip: all,
     answered_by: None,
     rules: &[Rule {
-        module: "holds RTTs at 1.68 s, for its sums of 32 bits",
+        module: "limits RTTs to 1.68 s, for its sums of 32 bits",
         reason: "the sums are of 64 bits",
         parameter: "none: a limit of 32 bits",
         kind: Kind::Input(|trial| {

@@ -47,7 +47,7 @@ pub const TWIN: Counterpart = Counterpart {
             kind: Kind::Predict(overflows),
         },
         Rule {
-            module: "takes a smoothed delay that is just at the threshold for an indication, which in ticks of 1 ms many are",
+            module: "counts a smoothed delay equal to the threshold as an indication; with ticks of 1 ms that is frequent",
             reason: "congestion is indicated by a delay above it (paper, section III)",
             parameter: "none: less than a tick",
             kind: Kind::Predict(at_threshold),

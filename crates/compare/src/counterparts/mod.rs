@@ -84,7 +84,7 @@ fn drop_leftover(trial: &mut Trial<'_>) -> bool {
 }
 
 const DROPPED_LEFTOVER: Rule = Rule {
-    module: "drops what an ACK has left over when slow start ends within it",
+    module: "drops what is left of an ACK when slow start ends within it",
     reason: "each packet acknowledged counts once (RFC 3465)",
     parameter: "none: a packet at the end of a slow start",
     kind: Kind::Input(drop_leftover),

@@ -36,7 +36,7 @@ pub const TWIN: Counterpart = Counterpart {
     answered_by: None,
     rules: &[
         Rule {
-            module: "cuts rates down to 100 bit/s, and the ideal window to whole packets of that",
+            module: "rounds rates down to 100 bit/s, and the ideal window to whole packets of that",
             reason: "bytes per microsecond in Q16, rounded up: the ideal window may be one packet more",
             parameter: "none: rounding",
             kind: Kind::Predict(rounding),

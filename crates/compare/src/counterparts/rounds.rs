@@ -43,14 +43,14 @@ fn other_state(trial: &Trial<'_>) -> bool {
 }
 
 pub const ONE_MORE_US: Rule = Rule {
-    module: "adds 1 us to each RTT sample, so as not to divide by 0",
+    module: "adds 1 us to each RTT sample, to avoid division by 0",
     reason: "ours divides by no RTT that was not measured",
     parameter: "none: 1 us",
     kind: Kind::Input(one_more_us),
 };
 
 pub const RELEARN: Rule = Rule {
-    module: "keeps its base RTT over a timeout",
+    module: "keeps its base RTT after a timeout",
     reason: "after a timeout nothing is known of the path: the base RTT is learned anew",
     parameter: "none: after a change of route a defect",
     kind: Kind::Predict(other_state),

@@ -27,7 +27,7 @@ pub const TWIN: Counterpart = Counterpart {
     rules: &[
         ONE_MORE_US,
         Rule {
-            module: "takes ssthresh down to one packet, below a window of two",
+            module: "lowers ssthresh to one packet, below a window of two",
             reason: "ssthresh is never below two packets (RFC 5681, equation 4)",
             parameter: "none: what RFC 5681 forbids",
             kind: Kind::Predict(|trial| {

@@ -34,7 +34,7 @@ pub const TWIN: Counterpart = Counterpart {
         },
         Rule {
             module: "is Reno from the first duplicate ACK on (state Disorder)",
-            reason: "reordering is no congestion: the decision goes on until the core reduces the window",
+            reason: "reordering is not congestion: the decision stays in force until the core reduces the window",
             parameter: "none: reordering would switch the law off",
             kind: Kind::Input(|trial| {
                 let applies = trial.call.hook == CALL_CONG_AVOID;
@@ -43,8 +43,8 @@ pub const TWIN: Counterpart = Counterpart {
             }),
         },
         Rule {
-            module: "takes an ACK without an RTT sample for one with an RTT of 36 minutes",
-            reason: "an ACK of retransmitted data tells nothing: the last RTT stands",
+            module: "treats an ACK without an RTT sample as one with an RTT of 36 minutes",
+            reason: "an ACK of retransmitted data gives no RTT: the last RTT stays valid",
             parameter: "none: a defect",
             kind: Kind::Input(|trial| {
                 let applies = trial.call.hook == CALL_CONG_AVOID && rtt(trial.before.get("minrtt")) == 0;
@@ -57,8 +57,8 @@ pub const TWIN: Counterpart = Counterpart {
         },
         RELEARN,
         Rule {
-            module: "keeps the RTT of before where it is switched off; ours throws it away",
-            reason: "an RTT of before a reduction tells nothing after it",
+            module: "keeps the earlier RTT while it is switched off; ours discards it",
+            reason: "an RTT from before a reduction says nothing after it",
             parameter: "none: a defect",
             kind: Kind::Predict(|trial| trial.call.hook == CALL_SET_STATE && trial.equal_but(&["rtt.round_min_us"])),
         },

@@ -34,7 +34,7 @@ pub const TWIN: Counterpart = Counterpart {
         },
         Rule {
             module: "sets ssthresh to 2 after a timeout while RTT_min is to be learned anew",
-            reason: "the estimate of before stands until there is a new one",
+            reason: "the earlier estimate stays valid until there is a new one",
             parameter: "half_without_estimate",
             kind: Kind::Predict(|trial| {
                 trial.call.hook == CALL_CWND_EVENT && trial.call.argument == LOSS && trial.expected.ssthresh == 2
