@@ -112,6 +112,7 @@ fn follow(socket: &mut TracedSocket, table: &Table, row: usize) {
 
 impl TracedSocket {
     /// Is it this socket that the row is about?
+    #[must_use]
     pub fn has_row(&self, table: &Table, row: usize) -> bool {
         self.cookie.is_none_or(|cookie| integer(table, columns::COOKIE.name, row) == Some(cookie))
     }
