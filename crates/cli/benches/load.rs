@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How long load, tune, swap, unload and the migration of 10,000 sockets take, each from the start of the process to
-//! its end; beside them, what comparable commands take here, and the kernel's own waiting for its readers.
+//! What commands take beside many sockets: time from the start of the process to its end, and processor time of it; beside
+//! them, what comparable commands take here, and the kernel's own waiting for its readers.
+//!
+//! In a guest in virtual time (`scripts/bench-exact`) a nanosecond of processor time is an instruction.
 #![allow(clippy::unwrap_used)] // a benchmark fails by panicking
 
 mod measure;
@@ -11,71 +13,121 @@ use std::process::Command;
 use std::time::Duration;
 
 use ccctl_testbed::{grace_period, run, Connections, Network, SERVER_V4};
-use measure::{aim, aims, is_smoke, machine, Sample};
+use measure::{aim, aims, form, machine, note, Form, Sample};
+use nix::sys::resource::{getrusage, UsageWho};
+use nix::sys::time::TimeValLike as _;
 use support::ccctl;
 
 const LIMIT: Duration = Duration::from_secs(60);
+/// Processor time of commands that only read or write a map, and of a swap.
+const SMALL_AIM_MS: f64 = 5.0;
+const SWAP_AIM_MS: f64 = 15.0;
+const SMALL: [&str; 4] = ["tune", "list", "show", "default"];
 
 struct Plan {
     rounds: usize,
-    sockets: usize,
     migrations: usize,
+    /// Sockets that are there meanwhile.
+    sockets: &'static [usize],
+}
+
+const FULL: Plan = Plan { rounds: 40, migrations: 20, sockets: &[0, 10_000] };
+const SMOKE: Plan = Plan { rounds: 2, migrations: 2, sockets: &[1000] };
+const EXACT: Plan = Plan { rounds: 4, migrations: 2, sockets: &[0, 1000, 10_000] };
+
+/// What runs of one command took.
+#[derive(Default)]
+struct Times {
+    elapsed_ms: Sample,
+    processor_ms: Sample,
 }
 
 fn main() {
-    let plan = if is_smoke() {
-        Plan { rounds: 3, sockets: 1000, migrations: 2 }
-    } else {
-        Plan { rounds: 40, sockets: 10_000, migrations: 20 }
+    let plan = match form() {
+        Form::Full => FULL,
+        Form::Smoke => SMOKE,
+        Form::Exact => EXACT,
     };
     support::test("load", 600, || {
         println!("{}; whole commands, {} rounds; ms: median (min to max).\n", machine(), plan.rounds);
-        println!("| command | ms |\n| --- | --- |");
-        let [load, swap] = commands(plan.rounds);
+        println!("| command | ms | ms of processor |\n| --- | --- | --- |");
+        let costs: Vec<_> = plan.sockets.iter().map(|sockets| (*sockets, beside(&plan, *sockets))).collect();
         comparisons(plan.rounds);
-        let migrate = migrations(&plan);
         aims();
-        aim("load", load, 100.0, " ms");
-        aim("swap", swap, 10.0, " ms");
-        aim(&format!("migrate {} sockets", plan.sockets), migrate, 100.0, " ms");
+        for (sockets, commands) in costs {
+            for (what, processor_ms) in commands {
+                let row = format!("processor time, {what}, {sockets} sockets");
+                if what == "swap" {
+                    aim(&row, processor_ms, SWAP_AIM_MS, " ms");
+                } else if SMALL.contains(&what) {
+                    aim(&row, processor_ms, SMALL_AIM_MS, " ms");
+                } else {
+                    note(&row, processor_ms, "ms");
+                }
+            }
+        }
     });
 }
 
+impl Times {
+    /// Runs `ccctl`, which must succeed.
+    fn add(&mut self, words: &[&str]) {
+        let before_us = processor_us();
+        let output = ccctl(words);
+        self.processor_ms.add((processor_us() - before_us) as f64 / 1e3);
+        self.elapsed_ms.add_ms(output.elapsed);
+        assert!(output.success(), "{words:?}: {}", output.stderr);
+    }
+
+    fn row(&self, what: &str) {
+        println!("| {what} | {} | {} |", self.elapsed_ms.cell(1), self.processor_ms.cell(1));
+    }
+}
+
+/// Of all programs that this process has started, to their end.
+fn processor_us() -> i64 {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap();
+    (usage.user_time() + usage.system_time()).num_microseconds()
+}
+
 fn row(what: &str, sample: &Sample) {
-    println!("| {what} | {} |", sample.cell(1));
+    println!("| {what} | {} | |", sample.cell(1));
 }
 
-/// Runs `ccctl`, which must succeed, and gives its time.
-fn time(words: &[&str]) -> Duration {
-    let output = ccctl(words);
-    assert!(output.success(), "{words:?}: {}", output.stderr);
-    output.elapsed
+/// Each command beside so many sockets: processor time in ms.
+fn beside(plan: &Plan, sockets: usize) -> Vec<(&'static str, f64)> {
+    let network = Network::new().unwrap();
+    // Both ends count, so that one process can hold them all: what the server accepts has its namespace's default.
+    network.server.set_sysctl("net/ipv4/tcp_congestion_control", "reno").unwrap();
+    let connections = Connections::open(&network, SERVER_V4, Some("reno"), sockets / 2).unwrap();
+    let mut costs = commands(plan.rounds, sockets);
+    costs.extend(migrations(plan, &network, &connections));
+    costs
 }
 
-/// Times every command in turn and gives the medians of load and swap.
-fn commands(rounds: usize) -> [f64; 2] {
-    let [mut load, mut tune, mut swap, mut unload, mut list, mut version] = [(); 6].map(|()| Sample::default());
-    for round in 0..rounds {
-        let with = ["reno", "cubic"][round % 2];
-        load.add_ms(time(&["load", "cubic"]));
-        tune.add_ms(time(&["tune", "bpf_cubic", "beta=0.8"]));
-        swap.add_ms(time(&["swap", "bpf_cubic", "--with", with]));
-        list.add_ms(time(&["list"]));
-        unload.add_ms(time(&["unload", "bpf_cubic"]));
-        version.add_ms(time(&["--version"]));
-    }
-    let rows = [
-        ("ccctl load cubic", &load),
-        ("ccctl tune bpf_cubic beta=0.8", &tune),
-        ("ccctl swap bpf_cubic --with ...", &swap),
-        ("ccctl unload bpf_cubic", &unload),
-        ("ccctl list", &list),
-        ("ccctl --version: the process alone", &version),
+/// Every command in turn.
+fn commands(rounds: usize, sockets: usize) -> Vec<(&'static str, f64)> {
+    let commands: [(&str, &[&str]); 9] = [
+        ("load", &["load", "cubic"]),
+        ("tune", &["tune", "bpf_cubic", "beta=0.8"]),
+        ("swap", &["swap", "bpf_cubic", "--with", "reno"]),
+        ("list", &["list"]),
+        ("show", &["show", "bpf_cubic"]),
+        ("default", &["default"]),
+        ("sockets", &["sockets"]),
+        ("unload", &["unload", "bpf_cubic"]),
+        ("the process alone", &["--version"]),
     ];
-    for (what, sample) in rows {
-        row(what, sample);
+    let mut times: Vec<Times> = commands.iter().map(|_| Times::default()).collect();
+    for _ in 0..rounds {
+        for ((_, words), times) in commands.iter().zip(&mut times) {
+            times.add(words);
+        }
     }
-    [load.median(), swap.median()]
+    for ((_, words), times) in commands.iter().zip(&times) {
+        times.row(&format!("ccctl {}, {sockets} sockets", words.join(" ")));
+    }
+    commands.iter().zip(&times).map(|((what, _), times)| (*what, times.processor_ms.median())).collect()
 }
 
 fn comparisons(rounds: usize) {
@@ -95,29 +147,29 @@ fn comparisons(rounds: usize) {
     row("one RCU grace period (membarrier): swap waits for at least one inside the kernel", &sample);
 }
 
-/// Moves the sockets to and fro and gives the median.
-fn migrations(plan: &Plan) -> f64 {
+/// Moves the sockets to and fro.
+fn migrations(plan: &Plan, network: &Network, connections: &Connections) -> [(&'static str, f64); 2] {
     support::succeeds(&["load", "cubic"]);
     support::succeeds(&["load", "reno"]);
-    let network = Network::new().unwrap();
-    // Both ends count, so that one process can hold them all: what the server accepts has its namespace's default.
-    network.server.set_sysctl("net/ipv4/tcp_congestion_control", "bpf_cubic").unwrap();
-    let connections = Connections::open(&network, SERVER_V4, Some("bpf_cubic"), plan.sockets / 2).unwrap();
-    let [mut moving, mut counting, mut listing] = [(); 3].map(|()| Sample::default());
-    for round in 0..plan.migrations {
-        let (from, to) = if round % 2 == 0 { ("bpf_cubic", "bpf_reno") } else { ("bpf_reno", "bpf_cubic") };
-        counting.add_ms(time(&["migrate", "--instance", from, "--to", to, "--dry-run"]));
-        moving.add_ms(time(&["migrate", "--instance", from, "--to", to, "--json"]));
+    let (mut moving, mut counting, mut listing) = (Times::default(), Times::default(), Sample::default());
+    let sockets = 2 * connections.count();
+    for round in 0..=plan.migrations {
+        let (from, to) = match round {
+            0 => ("reno", "bpf_cubic"),
+            odd if odd % 2 == 1 => ("bpf_cubic", "bpf_reno"),
+            _ => ("bpf_reno", "bpf_cubic"),
+        };
+        counting.add(&["migrate", "--instance", from, "--to", to, "--dry-run"]);
+        moving.add(&["migrate", "--instance", from, "--to", to, "--json"]);
         let used = connections.algorithms().unwrap();
-        assert_eq!(used.get(to), Some(&connections.count()), "{used:?}");
+        assert_eq!(used.get(to).copied().unwrap_or(0), connections.count(), "{used:?}");
         assert_eq!(support::established(&network.server, to), connections.count(), "{to} at the server");
         let ends = [&network.client, &network.server];
         listing.add_ms(ends.iter().map(|end| end.run(Command::new("ss").arg("-tin"), LIMIT).unwrap().elapsed).sum());
     }
-    row(&format!("ccctl migrate, {} sockets", plan.sockets), &moving);
-    row("ccctl migrate --dry-run, the same sockets", &counting);
-    row("ss -tin, the same sockets", &listing);
-    drop((connections, network));
+    moving.row(&format!("ccctl migrate, {sockets} sockets"));
+    counting.row(&format!("ccctl migrate --dry-run, {sockets} sockets"));
+    row(&format!("ss -tin, {sockets} sockets"), &listing);
     support::succeeds(&["unload", "bpf_cubic", "bpf_reno", "--force"]);
-    moving.median()
+    [("migrate", &moving), ("migrate --dry-run", &counting)].map(|(what, times)| (what, times.processor_ms.median()))
 }

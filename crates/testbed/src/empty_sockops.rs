@@ -23,7 +23,8 @@ impl EmptySockops {
         let step = || TestbedError::bpf("attach a sockops program that does nothing".to_owned());
         let root = mount()?;
         let root = File::open(&root).map_err(TestbedError::io(format!("open {}", root.display())))?;
-        let object = ObjectBuilder::default().open_memory(OBJECT).and_then(|open| open.load()).map_err(step())?;
+        let object =
+            ObjectBuilder::default().open_memory(OBJECT).and_then(libbpf_rs::OpenObject::load).map_err(step())?;
         let program = object.progs_mut().next();
         let program = program.ok_or_else(|| TestbedError::Unexpected("no sockops program".to_owned()))?;
         Ok(EmptySockops { _link: program.attach_cgroup(root.as_raw_fd()).map_err(step())? })

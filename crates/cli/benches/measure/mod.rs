@@ -134,9 +134,9 @@ pub fn is_smoke() -> bool {
     form() == Form::Smoke
 }
 
-/// How a benchmark was called. (`traces` is that of telemetry, `--figure FILE.svg` that of the storm.)
+/// How a benchmark was called. (`hooks` is that of ack, `traces` that of telemetry, `--figure FILE.svg` that of the storm.)
 pub fn form() -> Form {
-    let others = ["--bench", "traces", "--figure"];
+    let others = ["--bench", "hooks", "traces", "--figure"];
     let is_figure = |word: &str| Path::new(word).extension().is_some_and(|extension| extension == "svg");
     let is_ours = |word: &String| !others.contains(&word.as_str()) && !is_figure(word);
     let words: Vec<String> = std::env::args().skip(1).filter(is_ours).collect();
