@@ -9,4 +9,7 @@
  */
 #define CC_CWND_MAX_PKTS (1U << 20)
 
+/* Name of an algorithm, with the closing zero: longer than a kernel name */
+#define CC_ALGORITHM_NAME_MAX 32
+
 #endif

@@ -6,6 +6,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
+#include "limits.h"
 
 #define CC_SECTION(name) __attribute__((section(name), used))
 #define CC_TAG(text) __attribute__((btf_decl_tag(text)))
@@ -82,7 +83,7 @@
 
 /* What an instance says of itself; filled by ccctl */
 struct cc_identity {
-	char algorithm[32];
+	char algorithm[CC_ALGORITHM_NAME_MAX];
 	char profile[32];
 	char ccctl_version[16];
 	u8 object_sha256[32];

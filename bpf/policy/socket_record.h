@@ -3,14 +3,13 @@
 #ifndef CCCTL_SOCKET_RECORD_H
 #define CCCTL_SOCKET_RECORD_H
 
+#include "limits.h"
 #include "socket_stats.h"
-
-#define ALGORITHM_NAME_MAX 32 /* as in struct cc_identity: longer than a kernel name */
 
 /* The question: written before the program is loaded. Zero or empty means any. */
 struct socket_query {
 	char from[TCP_CA_NAME_MAX]; /* sockets of this kernel name */
-	char algorithm[ALGORITHM_NAME_MAX]; /* sockets of all instances of this algorithm, and of the built-in one */
+	char algorithm[CC_ALGORITHM_NAME_MAX]; /* sockets of all instances of this algorithm, and of the built-in one */
 	char to[TCP_CA_NAME_MAX]; /* move them to this one; empty: only report */
 	unsigned char source[16]; /* network order; IPv4 as ::ffff:a.b.c.d */
 	unsigned char destination[16];

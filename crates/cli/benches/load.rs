@@ -23,6 +23,8 @@ const LIMIT: Duration = Duration::from_secs(60);
 const SMALL_AIM_MS: f64 = 5.0;
 const SWAP_AIM_MS: f64 = 15.0;
 const SMALL: [&str; 4] = ["tune", "list", "show", "default"];
+/// Of whole commands, from start to end.
+const ELAPSED_AIMS_MS: [(&str, f64); 3] = [("load", 100.0), ("swap", 10.0), ("migrate", 100.0)];
 
 struct Plan {
     rounds: usize,
@@ -55,7 +57,10 @@ fn main() {
         comparisons(plan.rounds);
         aims();
         for (sockets, commands) in costs {
-            for (what, processor_ms) in commands {
+            for Cost { what, elapsed_ms, processor_ms } in commands {
+                if let Some((_, limit_ms)) = ELAPSED_AIMS_MS.iter().find(|(command, _)| *command == what) {
+                    aim(&format!("{what}, {sockets} sockets"), elapsed_ms, *limit_ms, " ms");
+                }
                 let row = format!("processor time, {what}, {sockets} sockets");
                 if what == "swap" {
                     aim(&row, processor_ms, SWAP_AIM_MS, " ms");
@@ -69,6 +74,13 @@ fn main() {
     });
 }
 
+/// Medians of one command.
+struct Cost {
+    what: &'static str,
+    elapsed_ms: f64,
+    processor_ms: f64,
+}
+
 impl Times {
     /// Runs `ccctl`, which must succeed.
     fn add(&mut self, words: &[&str]) {
@@ -77,6 +89,10 @@ impl Times {
         self.processor_ms.add((processor_us() - before_us) as f64 / 1e3);
         self.elapsed_ms.add_ms(output.elapsed);
         assert!(output.success(), "{words:?}: {}", output.stderr);
+    }
+
+    fn cost(&self, what: &'static str) -> Cost {
+        Cost { what, elapsed_ms: self.elapsed_ms.median(), processor_ms: self.processor_ms.median() }
     }
 
     fn row(&self, what: &str) {
@@ -94,8 +110,8 @@ fn row(what: &str, sample: &Sample) {
     println!("| {what} | {} | |", sample.cell(1));
 }
 
-/// Each command beside so many sockets: processor time in ms.
-fn beside(plan: &Plan, sockets: usize) -> Vec<(&'static str, f64)> {
+/// Each command beside so many sockets.
+fn beside(plan: &Plan, sockets: usize) -> Vec<Cost> {
     let network = Network::new().unwrap();
     // Both ends count, so that one process can hold them all: what the server accepts has its namespace's default.
     network.server.set_sysctl("net/ipv4/tcp_congestion_control", "reno").unwrap();
@@ -106,7 +122,7 @@ fn beside(plan: &Plan, sockets: usize) -> Vec<(&'static str, f64)> {
 }
 
 /// Every command in turn.
-fn commands(rounds: usize, sockets: usize) -> Vec<(&'static str, f64)> {
+fn commands(rounds: usize, sockets: usize) -> Vec<Cost> {
     let commands: [(&str, &[&str]); 9] = [
         ("load", &["load", "cubic"]),
         ("tune", &["tune", "bpf_cubic", "beta=0.8"]),
@@ -127,7 +143,7 @@ fn commands(rounds: usize, sockets: usize) -> Vec<(&'static str, f64)> {
     for ((_, words), times) in commands.iter().zip(&times) {
         times.row(&format!("ccctl {}, {sockets} sockets", words.join(" ")));
     }
-    commands.iter().zip(&times).map(|((what, _), times)| (*what, times.processor_ms.median())).collect()
+    commands.iter().zip(&times).map(|((what, _), times)| times.cost(what)).collect()
 }
 
 fn comparisons(rounds: usize) {
@@ -148,7 +164,7 @@ fn comparisons(rounds: usize) {
 }
 
 /// Moves the sockets to and fro.
-fn migrations(plan: &Plan, network: &Network, connections: &Connections) -> [(&'static str, f64); 2] {
+fn migrations(plan: &Plan, network: &Network, connections: &Connections) -> [Cost; 2] {
     support::succeeds(&["load", "cubic"]);
     support::succeeds(&["load", "reno"]);
     let (mut moving, mut counting, mut listing) = (Times::default(), Times::default(), Sample::default());
@@ -171,5 +187,5 @@ fn migrations(plan: &Plan, network: &Network, connections: &Connections) -> [(&'
     counting.row(&format!("ccctl migrate --dry-run, {sockets} sockets"));
     row(&format!("ss -tin, {sockets} sockets"), &listing);
     support::succeeds(&["unload", "bpf_cubic", "bpf_reno", "--force"]);
-    [("migrate", &moving), ("migrate --dry-run", &counting)].map(|(what, times)| (what, times.processor_ms.median()))
+    [moving.cost("migrate"), counting.cost("migrate --dry-run")]
 }

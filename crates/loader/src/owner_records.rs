@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_is_read_back_from_its_key() {
+    fn an_owner_record_is_read_back_from_its_key() {
         for owner in [
             OwnerRecord::Instance("fifteen_letters".to_owned()),
             OwnerRecord::Rule(7),

@@ -21,8 +21,7 @@ pub struct HookCost {
     pub gross_ns: Sample,
     /// Without what as many calls of an empty hook read, beside it in the same round.
     pub net_ns: Sample,
-    /// Of one call of each hook that at least every tenth ACK calls, without what an empty one reads. Which hooks are called
-    /// how often depends on how packets happen to meet; what a call takes does much less.
+    /// Of one call of each hook that at least every tenth ACK calls, without what an empty one reads.
     pub net_ns_per_call: BTreeMap<String, Sample>,
 }
 

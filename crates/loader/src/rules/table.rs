@@ -10,7 +10,7 @@ use super::record::{RULE_CHOICES, RULE_FALLBACKS};
 use super::MOST_WEIGHT;
 use crate::error::{Error, Result};
 
-/// So many rules there can be: each takes some 800 bytes in the kernel, and a mark if a file has asked for it.
+/// So many rules there can be: each takes some 800 bytes in the kernel, and an owner record if a file has asked for it.
 pub const MOST_RULES: usize = 16_000;
 
 /// Which sockets a rule is for.
