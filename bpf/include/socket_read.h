@@ -77,6 +77,7 @@ static __always_inline void read_measures(struct socket_stats *stats, const stru
 	stats->data_segs_out = tp->data_segs_out;
 	stats->total_rto = timeouts_of(tp);
 	stats->delivered = tp->delivered;
+	stats->delivered_ce = tp->delivered_ce;
 	stats->lost = tp->lost;
 	stats->bytes_acked = tp->bytes_acked;
 }

@@ -26,6 +26,7 @@ struct socket_stats {
 	unsigned int data_segs_out;
 	unsigned int total_rto; /* since 6.7; before, 0 */
 	unsigned int delivered; /* packets */
+	unsigned int delivered_ce; /* of those, with an ECN mark, as the receiver told */
 	unsigned int lost; /* packets ever marked lost */
 	unsigned int packets_out; /* sent and not acknowledged */
 	unsigned int snd_una; /* sequence numbers: first byte not acknowledged, next to be sent, next to be written */
@@ -34,7 +35,7 @@ struct socket_stats {
 	unsigned char icsk_ca_state; /* enum tcp_ca_state */
 	unsigned char icsk_backoff; /* doublings of the retransmission timeout in a row */
 	unsigned char rate_app_limited;
-	unsigned char unused;
+	unsigned char unused[5];
 };
 
 #endif

@@ -102,6 +102,7 @@ definitions! {
     PIPE_PKTS "pipe_pkts" "packets" Integer "in the network by the sender's estimate, without what is lost or has arrived: pipe of RFC 6675 (`tcp_packets_in_flight()`)";
     UNSENT_BYTES "unsent_bytes" "bytes" Integer "written by the application and not sent (`tcpi_notsent_bytes`)";
     DELIVERED_PKTS "delivered_pkts" "packets" Integer "delivered since the connection began, selective acknowledgements included (`delivered`)";
+    DELIVERED_CE_PKTS "delivered_ce_pkts" "packets" Integer "of these, with an ECN mark, as the receiver told (`delivered_ce`)";
     LOST_PKTS "lost_pkts" "packets" Integer "marked lost since then (`lost`)";
     RETRANSMITS_PKTS "retransmits_pkts" "packets" Integer "retransmissions since then (`total_retrans`)";
     RETRANSMITS_IN_FLIGHT_PKTS "retransmits_in_flight_pkts" "packets" Integer "retransmissions in flight (`retrans_out`)";

@@ -64,6 +64,8 @@ pub struct FlowSample {
     pub acked_bytes: u64,
     /// Packets delivered, those of selective acknowledgements included.
     pub delivered_pkts: u64,
+    /// Of those, with an ECN mark, as the receiver told.
+    pub delivered_ce_pkts: u64,
     /// Data packets sent, retransmissions included.
     pub data_segments_sent_pkts: u64,
     /// Retransmissions.

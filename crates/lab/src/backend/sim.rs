@@ -243,6 +243,7 @@ fn flow_sample(view: &FlowView<'_>) -> FlowSample {
         received_bytes: view.received_bytes(),
         acked_bytes: view.acked_bytes(),
         delivered_pkts: counters.delivered_pkts,
+        delivered_ce_pkts: counters.delivered_ce_pkts,
         data_segments_sent_pkts: counters.sent_pkts,
         retransmits_pkts: counters.retransmitted_pkts,
         recoveries: counters.recoveries,

@@ -14,7 +14,7 @@ type OfFlow = fn(&FlowSample) -> Option<i64>;
 /// Likewise of a link.
 type OfLink = fn(&LinkSample) -> u64;
 
-const OF_FLOW: [(Definition, OfFlow); 12] = [
+const OF_FLOW: [(Definition, OfFlow); 13] = [
     (columns::CWND_PKTS, |it| Some(it.cwnd_pkts.into())),
     (columns::SSTHRESH_PKTS, |it| it.ssthresh_pkts.map(i64::from)),
     (columns::SRTT_US, |it| (it.srtt_us > 0).then_some(it.srtt_us.into())),
@@ -23,6 +23,7 @@ const OF_FLOW: [(Definition, OfFlow); 12] = [
     (columns::ACKED_BYTES, |it| Some(it.acked_bytes as i64)),
     (columns::RECEIVED_BYTES, |it| Some(it.received_bytes as i64)),
     (columns::DELIVERED_PKTS, |it| Some(it.delivered_pkts as i64)),
+    (columns::DELIVERED_CE_PKTS, |it| Some(it.delivered_ce_pkts as i64)),
     (columns::DATA_SEGMENTS_SENT_PKTS, |it| Some(it.data_segments_sent_pkts as i64)),
     (columns::RETRANSMITS_PKTS, |it| Some(it.retransmits_pkts as i64)),
     (columns::TIMEOUTS, |it| Some(it.timeouts as i64)),

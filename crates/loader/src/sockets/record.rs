@@ -69,6 +69,8 @@ pub struct Transport {
     pub timeouts: u32,
     /// Packets delivered so far.
     pub delivered_pkts: u32,
+    /// Of these, with an ECN mark, as the receiver told.
+    pub delivered_ce_pkts: u32,
     /// Packets ever marked lost.
     pub lost_pkts: u32,
     /// State of loss recovery.
@@ -152,6 +154,7 @@ impl SocketRecord {
             data_segments: stats.data_segs_out,
             timeouts: stats.total_rto,
             delivered_pkts: stats.delivered,
+            delivered_ce_pkts: stats.delivered_ce,
             lost_pkts: stats.lost,
             ca_state: CaState::of_kernel(stats.icsk_ca_state),
             rto_backoffs: stats.icsk_backoff,

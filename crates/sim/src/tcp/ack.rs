@@ -252,6 +252,7 @@ impl Sender {
         let tp = &mut self.flow.socket;
         tp.delivered = tp.delivered.wrapping_add(pkts);
         if marked {
+            self.counters.delivered_ce_pkts += u64::from(pkts);
             tp.delivered_ce = tp.delivered_ce.wrapping_add(pkts);
         }
     }

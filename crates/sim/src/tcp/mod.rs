@@ -45,6 +45,8 @@ pub struct FlowCounters {
     pub acked_pkts: u64,
     /// Packets delivered, those of selective acknowledgements included.
     pub delivered_pkts: u64,
+    /// Of those, with an ECN mark, as the receiver told.
+    pub delivered_ce_pkts: u64,
     /// Times that Recovery was entered.
     pub recoveries: u64,
     /// Times that CWR was entered.

@@ -6,19 +6,26 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ccctl_catalog::kernel::TCP_INFINITE_SSTHRESH;
-use ccctl_testbed::{eventually, Amount, Flows, Network, Receiver, Sending, TcpState, TcpStates, SERVER_V4, SERVER_V6};
-use support::{default_name, succeeds};
+use ccctl_testbed::{
+    cookie_of, eventually, Amount, Flows, Network, Receiver, Sending, TcpState, TcpStates, SERVER_V4, SERVER_V6,
+};
+use serde_json::Value;
+use support::connection::{carry, open};
+use support::trace::Tracing;
+use support::{default_name, succeeds, Folder};
 
 const LIMIT: Duration = Duration::from_secs(20);
 /// Slower than the sender, so that it is the window that limits what is in flight; the queue never fills.
 const RATE_MBIT_PER_S: u32 = 200;
 const QUEUE_BYTES: u32 = 2_000_000;
-/// Enough for alpha to forget where it began: at g = 1/16, (15/16)^100 = 0.002 of it is left.
+/// Enough for a window to forget where it began.
 const SETTLED_WINDOWS: u32 = 100;
 const SAMPLES: usize = 20;
-/// alpha is kept in 1/1024 and each step of its average may round by one: 16 of these in all, with g = 1/16. As much
-/// again for windows that do not hold a whole number of marks.
-const ALPHA_TOLERANCE: f64 = 2.0 * 16.0 / 1024.0;
+/// g of RFC 8257, as the RFC recommends it.
+const GAIN: f64 = 1.0 / 16.0;
+/// alpha is kept in units of this: each step may round by one.
+const ALPHA_UNIT: f64 = 1.0 / 1024.0;
+const TRACED_BYTES: usize = 10_000_000;
 
 /// Several times what path and queue hold: where marks arrive all the time no window gets there.
 const IMPOSSIBLE_CWND_PKTS: u32 = 5_000;
@@ -32,8 +39,8 @@ fn path() -> Network {
 /// A flow from a path on which every `every`-th packet is marked, seen several times once it has settled. Thresholds are of two
 /// packets at least (RFC 5681 section 3.1). A mark is no loss: where the order is kept nothing is retransmitted.
 fn observe(network: fn() -> Network, algorithm: &str, address: &str, every: u32) -> Vec<TcpState> {
-    let network = network();
-    let seen = states_of(&network, algorithm, address, every);
+    let network = marking(network(), every);
+    let seen = states_of(&network, algorithm, address);
     for state in &seen {
         assert!((2..=TCP_INFINITE_SSTHRESH).contains(&state.ssthresh_pkts), "{state:?}");
         assert!(state.cwnd_pkts <= IMPOSSIBLE_CWND_PKTS, "{state:?}");
@@ -42,13 +49,18 @@ fn observe(network: fn() -> Network, algorithm: &str, address: &str, every: u32)
     seen
 }
 
-fn states_of(network: &Network, algorithm: &str, address: &str, every: u32) -> Vec<TcpState> {
-    let name = default_name(algorithm);
+/// Both ends speak ECN, and every `every`-th packet to the server is marked.
+fn marking(network: Network, every: u32) -> Network {
     for end in [&network.client, &network.server] {
         end.set_sysctl("net/ipv4/tcp_ecn", "1").unwrap();
         end.set_sysctl("net/ipv4/tcp_early_retrans", "0").unwrap(); // no probes when the machine is late
     }
     network.mark_every(every).unwrap();
+    network
+}
+
+fn states_of(network: &Network, algorithm: &str, address: &str) -> Vec<TcpState> {
+    let name = default_name(algorithm);
     let receiver = Receiver::start(&network.server, "::").unwrap();
     receiver.set_algorithm(&name).unwrap();
     let to = receiver.at(address);
@@ -75,11 +87,6 @@ fn is_settled(state: &TcpState) -> bool {
     state.delivered_ce_pkts > 0 && state.delivered_pkts >= SETTLED_WINDOWS.saturating_mul(window_pkts)
 }
 
-fn mean(values: impl Iterator<Item = f64>) -> f64 {
-    let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
-    sum / count
-}
-
 /// RFC 8257 section 3.2: the receiver tells of exactly the packets that were marked; section 3.3 step 9: a reduction leaves
 /// (1 - alpha / 2) of the window, and alpha is 1 where every packet is marked.
 #[test]
@@ -100,29 +107,121 @@ fn dctcp_tells_of_every_mark() {
     });
 }
 
-/// RFC 8257 section 3.3 step 7: alpha is the average of the marked share F; step 9: a reduction leaves (1 - alpha / 2).
+/// RFC 8257 section 3.3: with each window (step 4) alpha takes a sixteenth of the share of packets that were marked in it (steps
+/// 5 to 7); step 9: a reduction leaves (1 - alpha / 2) of the window. Computed again from what each ACK met.
 #[test]
-fn dctcp_alpha_settles_at_the_share_of_marks_and_cuts_by_half_of_it() {
-    support::exact("DCTCP's alpha", 120, || {
+fn dctcp_alpha_is_the_average_of_marked_shares_and_a_reduction_leaves_1_less_half_of_it() {
+    support::exact("DCTCP's alpha", 180, || {
         succeeds(&["load", "dctcp"]);
-        let layout = ccctl_catalog::algorithm("dctcp").unwrap().layout();
-        let alpha = layout.state.iter().find(|field| field.name == "alpha_q10").unwrap();
         for (address, every) in [(SERVER_V4, 16), (SERVER_V6, 16), (SERVER_V4, 4), (SERVER_V6, 1)] {
+            let acks = acks_of_dctcp(address, every);
             let what = format!("every {every}-th packet to {address}");
-            let share = 1.0 / f64::from(every);
-            let seen = observe(path, "dctcp", address, every);
-            let mean_alpha = mean(seen.iter().map(|state| alpha.read(&state.private).unwrap() as f64 / 1024.0));
-            println!("{what}: alpha {mean_alpha:.4}");
-            assert!((mean_alpha - share).abs() <= ALPHA_TOLERANCE, "{what}: alpha is {mean_alpha}");
-            for state in &seen {
-                let kept_pkts = f64::from(state.prior_cwnd_pkts) * (1.0 - share / 2.0);
-                let rounding_pkts = 1.0 + f64::from(state.prior_cwnd_pkts) * ALPHA_TOLERANCE;
-                let off_pkts = (f64::from(state.ssthresh_pkts) - kept_pkts.max(2.0)).abs();
-                assert!(off_pkts <= rounding_pkts, "{what}: {kept_pkts} packets were to be kept: {state:?}");
+            let (mut window, mut windows, mut reductions) = (acks[0].window, 0, 0);
+            for [ack, next] in acks.windows(2).map(|pair| [&pair[0], &pair[1]]) {
+                let expected = match window.share_at(ack, next) {
+                    Some(share) => {
+                        windows += 1;
+                        ack.alpha * (1.0 - GAIN) + share * GAIN
+                    }
+                    None => ack.alpha,
+                };
+                // A sixteenth of less than 16 units rounds to nothing: without marks alpha goes to zero from there.
+                let is_zero = next.alpha == 0.0 && expected < ALPHA_UNIT / GAIN;
+                assert!(
+                    (next.alpha - expected).abs() <= ALPHA_UNIT || is_zero,
+                    "{what}: {expected} of {ack:?}: {next:?}"
+                );
+                if let Some(ssthresh_pkts) = next.ssthresh_pkts.filter(|_| next.ssthresh_pkts != ack.ssthresh_pkts) {
+                    let kept_pkts = (ack.cwnd_pkts * (1.0 - next.alpha / 2.0)).max(2.0);
+                    let off_pkts = (f64::from(ssthresh_pkts) - kept_pkts).abs();
+                    assert!(off_pkts <= 1.0, "{what}: {kept_pkts} of {ack:?}: {next:?}");
+                    reductions += 1;
+                }
             }
+            println!("{what}: {} ACKs, {windows} windows, {reductions} other thresholds", acks.len());
+            assert!(windows >= 50, "{what}: {windows} windows only");
+            assert!(reductions >= 10 || every == 1, "{what}: {reductions} reductions only");
         }
         succeeds(&["unload", "bpf_dctcp", "--force"]);
     });
+}
+
+/// What an ACK met.
+#[derive(Debug)]
+struct Ack {
+    una: u32,
+    nxt: u32,
+    delivered_pkts: u32,
+    delivered_ce_pkts: u32,
+    cwnd_pkts: f64,
+    /// None before the first reduction.
+    ssthresh_pkts: Option<u32>,
+    alpha: f64,
+    /// Where the algorithm's own window ends, and what was delivered when it began.
+    window: Window,
+}
+
+/// `WindowEnd` of the RFC, and the counts at its start.
+#[derive(Debug, Clone, Copy)]
+struct Window {
+    end: u32,
+    delivered_pkts: u32,
+    delivered_ce_pkts: u32,
+}
+
+impl Ack {
+    fn of_row(row: &Value) -> Self {
+        let whole = |key: &str| row[key].as_u64().unwrap_or_else(|| panic!("{key} of {row}")) as u32;
+        let una = whole("snd_una");
+        Self {
+            una,
+            nxt: una.wrapping_add(whole("in_flight_bytes")),
+            delivered_pkts: whole("delivered_pkts"),
+            delivered_ce_pkts: whole("delivered_ce_pkts"),
+            cwnd_pkts: whole("cwnd_pkts").into(),
+            ssthresh_pkts: row["ssthresh_pkts"].as_u64().map(|pkts| pkts as u32),
+            alpha: f64::from(whole("state.alpha_q10")) * ALPHA_UNIT,
+            window: Window {
+                end: whole("state.window_end_seq"),
+                delivered_pkts: whole("state.window_delivered"),
+                delivered_ce_pkts: whole("state.window_delivered_ce"),
+            },
+        }
+    }
+}
+
+impl Window {
+    /// The share of marks if `ack` is the first for data behind the window's end, which begins another one. The window has the
+    /// packets of this ACK (steps 1 to 4); Linux before 6.15 counts them for the next one.
+    fn share_at(&mut self, ack: &Ack, next: &Ack) -> Option<f64> {
+        let is_over = (next.una.wrapping_sub(self.end) as i32) > 0;
+        let share = is_over.then(|| {
+            let delivered_pkts = next.delivered_pkts.wrapping_sub(self.delivered_pkts).max(1);
+            f64::from(next.delivered_ce_pkts.wrapping_sub(self.delivered_ce_pkts)) / f64::from(delivered_pkts)
+        });
+        let is_idle = next.una == ack.nxt; // the kernel begins anew with the next packet: CA_EVENT_TX_START
+        if is_over || is_idle {
+            let Ack { delivered_pkts, delivered_ce_pkts, .. } = *next;
+            *self = Self { end: ack.nxt, delivered_pkts, delivered_ce_pkts };
+        }
+        share
+    }
+}
+
+/// A flow from end to end, on a path where every `every`-th packet is marked.
+fn acks_of_dctcp(address: &str, every: u32) -> Vec<Ack> {
+    let folder = Folder::new("dctcp-acks");
+    let network = marking(path(), every);
+    network.server.set_sysctl("net/ipv4/tcp_congestion_control", "bpf_dctcp").unwrap();
+    let mut connection = open(&network, address, "bpf_dctcp");
+    let cookie = cookie_of(&connection.0).unwrap();
+    let tracing = Tracing::start(&folder, &network.client, &["--each-ack", "--ring", "16777216"]);
+    carry(&mut connection, TRACED_BYTES);
+    let traced = tracing.stop();
+    assert_eq!(traced.summary["lost_events"], 0, "{}", traced.summary);
+    let rows = traced.of_socket("ack", cookie);
+    assert_eq!(rows[rows.len() - 1]["retransmits_pkts"], 0, "the path was to lose nothing");
+    rows.into_iter().map(Ack::of_row).collect()
 }
 
 /// RFC 3168 section 6.1.2: a mark halves the window as a loss does (RFC 5681: to no less than two packets).

@@ -95,6 +95,9 @@ pub struct Transport {
     pub timeouts: u32,
     /// Packets delivered since then.
     pub delivered_pkts: u32,
+    /// Of these, with an ECN mark, as the receiver told.
+    #[serde(default)]
+    pub delivered_ce_pkts: u32,
     /// Packets marked lost since then.
     pub lost_pkts: u32,
     /// `open`, `disorder`, `cwr`, `recovery` or `loss`.
@@ -184,6 +187,7 @@ fn transport(transport: &ccctl_loader::Transport) -> Transport {
         data_segments_sent_pkts: transport.data_segments,
         timeouts: transport.timeouts,
         delivered_pkts: transport.delivered_pkts,
+        delivered_ce_pkts: transport.delivered_ce_pkts,
         lost_pkts: transport.lost_pkts,
         ca_state: transport.ca_state.name().to_owned(),
         rto_backoffs: transport.rto_backoffs,

@@ -32,7 +32,7 @@ const IDENTITY: [Definition; 11] = [
     columns::CA_STATE,
 ];
 /// What TCP knows, in the order of [`values`].
-const VALUES: [Definition; 17] = [
+const VALUES: [Definition; 18] = [
     columns::CWND_PKTS,
     columns::SSTHRESH_PKTS,
     columns::SRTT_US,
@@ -41,6 +41,7 @@ const VALUES: [Definition; 17] = [
     columns::IN_FLIGHT_PKTS,
     columns::IN_FLIGHT_BYTES,
     columns::DELIVERED_PKTS,
+    columns::DELIVERED_CE_PKTS,
     columns::LOST_PKTS,
     columns::RETRANSMITS_PKTS,
     columns::RETRANSMITS_IN_FLIGHT_PKTS,
@@ -220,6 +221,7 @@ fn values(sample: &Sample) -> [Option<i64>; VALUES.len()] {
         Some(values.in_flight_pkts.into()),
         Some(values.in_flight_bytes.into()),
         Some(values.delivered_pkts.into()),
+        Some(values.delivered_ce_pkts.into()),
         Some(values.lost_pkts.into()),
         Some(values.retransmits_pkts.into()),
         Some(values.retransmits_in_flight_pkts.into()),

@@ -124,6 +124,7 @@ impl RunningFlow {
             received_bytes: self.last.received_bytes,
             acked_bytes: sender.acked_bytes,
             delivered_pkts: u64::from(sender.delivered_pkts),
+            delivered_ce_pkts: u64::from(sender.delivered_ce_pkts),
             data_segments_sent_pkts: u64::from(sender.data_segments_sent_pkts),
             retransmits_pkts: u64::from(sender.retransmits_pkts),
             recoveries: self.last.recoveries + enters(TCP_CA_Recovery),

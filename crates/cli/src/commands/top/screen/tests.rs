@@ -114,6 +114,7 @@ fn with_one_socket() -> Model {
         data_segments_sent_pkts: 59,
         timeouts: 0,
         delivered_pkts: 50,
+        delivered_ce_pkts: 0,
         lost_pkts: 3,
         ca_state: "open".to_owned(),
         rto_backoffs: 0,
