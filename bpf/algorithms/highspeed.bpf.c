@@ -47,7 +47,7 @@ void CC_HOOK(highspeed_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 		return;
 	if (p->per_ack)
 		acked_pkts = 1;
-	ca->row = hstcp_row_of(highspeed_table(p), tp->snd_cwnd);
+	ca->row = hstcp_row_from(highspeed_table(p), ca->row, tp->snd_cwnd);
 	cc_additive_increase_q10(tp, &ca->credit_q10, (ca->row + 1ULL) << 10, acked_pkts);
 }
 

@@ -14,7 +14,7 @@
  *          not serve, nothing of delayed ACKs, nothing of less than two own packets in the queue. The decrease at an
  *          indication is Reno's half; yield=hstcp makes it b(W). The response function is the table of RFC 3649.
  *          Indications count outside recovery only, and drop the credit of growth. Linux has no HSTCP-LP.
- * State    56 bytes of 104.
+ * State    64 bytes of 104.
  * Range    windows up to 2^20 packets, delays up to 268 s.
  */
 #include "hstcp.h"
@@ -29,6 +29,7 @@ CC_PARAMS(highspeed_lp, HIGHSPEED_LP_PARAMS);
 struct highspeed_lp_state {
 	u64 credit_q10;
 	struct lowprio_delay delay;
+	u8 row; /* of the window at the last ACK; a(W) = row + 1 */
 };
 CC_STATE_STRUCT(highspeed_lp);
 
@@ -53,15 +54,14 @@ void CC_HOOK(highspeed_lp_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 {
 	struct highspeed_lp_state *ca = CC_STATE(highspeed_lp, sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	u64 increase_pkts;
 
 	if (lowprio_is_inferring(&ca->delay, sk))
 		return;
 	acked_pkts = cc_begin_growth(sk, acked_pkts);
 	if (!acked_pkts)
 		return;
-	increase_pkts = hstcp_row_of(&hstcp_rfc3649, tp->snd_cwnd) + 1;
-	cc_additive_increase_q10(tp, &ca->credit_q10, increase_pkts << 10, acked_pkts);
+	ca->row = hstcp_row_from(&hstcp_rfc3649, ca->row, tp->snd_cwnd);
+	cc_additive_increase_q10(tp, &ca->credit_q10, (ca->row + 1ULL) << 10, acked_pkts);
 }
 
 u32 CC_HOOK(highspeed_lp_ssthresh, struct sock *sk)

@@ -63,7 +63,11 @@ CC_WRAPS CC_INLINE u32 cc_since_us(const struct sock *sk, u32 then_us)
 /* Time as in Linux code that counts jiffies: the clock rounded down to tick_us, and an RTT rounded up to it */
 CC_INLINE u64 cc_tick_now_us(const struct sock *sk, u32 tick_us)
 {
-	return cc_now_us(sk) - (tick_us > 1 ? cc_now_us(sk) % tick_us : 0);
+	u64 now_us = cc_now_us(sk);
+
+	if (tick_us > 1)
+		now_us -= now_us % tick_us;
+	return now_us;
 }
 
 CC_INLINE u32 cc_ticks_up_us(u32 rtt_us, u32 tick_us)

@@ -86,6 +86,17 @@ CC_INLINE u32 hstcp_row_of(const struct hstcp_table *table, u32 cwnd_pkts)
 	return row;
 }
 
+/* The same, begun at the row of an earlier window: mostly the window is still in it. */
+CC_INLINE u32 hstcp_row_from(const struct hstcp_table *table, u32 earlier_row, u32 cwnd_pkts)
+{
+	u32 row = earlier_row & (HSTCP_ROWS - 1);
+	u32 below = (row + HSTCP_ROWS - 1) & (HSTCP_ROWS - 1); /* of the first row: the last one, which is empty */
+
+	if (cwnd_pkts <= table->row[row].cwnd_pkts && cwnd_pkts > table->row[below].cwnd_pkts)
+		return row;
+	return hstcp_row_of(table, cwnd_pkts);
+}
+
 /* (1 - b(W)) W */
 CC_INLINE u64 hstcp_kept_pkts(const struct hstcp_table *table, u64 cwnd_pkts)
 {

@@ -63,9 +63,10 @@ CC_INLINE void lowprio_average(struct lowprio_delay *d, u32 delay_us)
 	d->smooth_q3us = d->smooth_q3us ? cc_ewma8(d->smooth_q3us, delay_us) : delay_us << 3;
 }
 
-CC_INLINE u64 lowprio_margin_us(const struct lowprio_delay *d, const struct lowprio_params *p)
+/* Is a delay beyond d_min larger than the margin? For whole numbers x > floor(a / b) is the same as b x > a. */
+CC_INLINE bool lowprio_exceeds_margin(const struct lowprio_delay *d, const struct lowprio_params *p, u64 beyond_us)
 {
-	return (u64)(d->max_us - d->min_us) * p->delta_pct / 100;
+	return 100 * beyond_us > (u64)(d->max_us - d->min_us) * p->delta_pct;
 }
 
 CC_INLINE bool lowprio_is_inferring(const struct lowprio_delay *d, const struct sock *sk)
@@ -104,13 +105,15 @@ CC_INLINE bool lowprio_may_be_delayed(struct lowprio_delay *d, const struct tcp_
 }
 
 /* own: the delay of a queue that only this flow fills. tick: half a tick of the peer's clock is no queue. */
-CC_INLINE u64 lowprio_repaired_margin_us(const struct lowprio_delay *d, const struct sock *sk,
-					 const struct lowprio_params *p)
+CC_INLINE bool lowprio_exceeds_repaired_margin(const struct lowprio_delay *d, const struct sock *sk,
+					       const struct lowprio_params *p)
 {
-	u64 own_us = cc_div((u64)p->own_queue_pkts * cc_srtt_us(sk), cc_max(tcp_sk(sk)->snd_cwnd, 1));
 	u64 tick_us = p->own_queue_pkts && d->is_one_way ? d->peer_tick_us : 0;
+	u64 beyond_us = cc_beyond(d->smooth_q3us >> 3, d->min_us + tick_us);
 
-	return cc_max(lowprio_margin_us(d, p), own_us) + tick_us;
+	if (!lowprio_exceeds_margin(d, p, beyond_us))
+		return false;
+	return beyond_us * cc_max(tcp_sk(sk)->snd_cwnd, 1) > (u64)p->own_queue_pkts * cc_srtt_us(sk);
 }
 
 /* ---- The delay: the peer's time stamp minus the time of sending, up to a constant; else the RTT ---- */
@@ -158,9 +161,13 @@ CC_INLINE void lowprio_measure_tick(struct lowprio_delay *d, const struct tcp_so
 	d->first_peer_stamp = tp->rx_opt.rcv_tsval;
 }
 
+CC_INLINE u32 lowprio_own_tick_us(const struct tcp_sock *tp)
+{
+	return CC_FIELD_EXISTS(tp, tcp_usec_ts) && CC_BITFIELD(tp, tcp_usec_ts) ? 1 : 1000;
+}
+
 /* The peer's tick, if it is fine enough for one-way delays; else 0 */
-CC_INLINE u32 lowprio_usable_tick_us(struct lowprio_delay *d, const struct sock *sk, const struct lowprio_params *p,
-				     u32 own_tick_us)
+CC_INLINE u32 lowprio_usable_tick_us(struct lowprio_delay *d, const struct sock *sk, const struct lowprio_params *p)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 
@@ -170,16 +177,16 @@ CC_INLINE u32 lowprio_usable_tick_us(struct lowprio_delay *d, const struct sock 
 		d->peer_tick_us = p->peer_tick_us;
 	else if (!d->peer_tick_us)
 		lowprio_measure_tick(d, tp);
-	if (!d->is_one_way && cc_max(d->peer_tick_us, own_tick_us) * LOWPRIO_TICKS_PER_RTT > cc_srtt_us(sk))
+	if (!d->is_one_way && cc_max(d->peer_tick_us, lowprio_own_tick_us(tp)) * LOWPRIO_TICKS_PER_RTT > cc_srtt_us(sk))
 		return 0;
 	return d->peer_tick_us;
 }
 
 /* Modulo 2^32 us; of the newest packet, or with delayed_acks of the echoed, oldest one. Negative: learn all anew. */
 CC_WRAPS CC_INLINE u32 lowprio_one_way_us(struct lowprio_delay *d, const struct tcp_sock *tp,
-					  const struct lowprio_params *p, u32 peer_tick_us, u32 own_tick_us, u32 rtt_us)
+					  const struct lowprio_params *p, u32 peer_tick_us, u32 rtt_us)
 {
-	u32 sent_us = p->delayed_acks ? tp->rx_opt.rcv_tsecr * own_tick_us : (u32)tp->tcp_mstamp - rtt_us;
+	u32 sent_us = p->delayed_acks ? tp->rx_opt.rcv_tsecr * lowprio_own_tick_us(tp) : (u32)tp->tcp_mstamp - rtt_us;
 	u32 difference_us = tp->rx_opt.rcv_tsval * peer_tick_us - sent_us;
 
 	if (d->has_offset && (difference_us - d->clock_offset_us) >> 31)
@@ -196,19 +203,18 @@ CC_INLINE u32 lowprio_delay_us(struct lowprio_delay *d, const struct sock *sk, c
 			       s32 rtt_us)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 own_tick_us = CC_FIELD_EXISTS(tp, tcp_usec_ts) && CC_BITFIELD(tp, tcp_usec_ts) ? 1 : 1000;
 	u32 peer_tick_us;
 
 	if (rtt_us < 0)
 		return LOWPRIO_NO_DELAY;
-	peer_tick_us = lowprio_usable_tick_us(d, sk, p, own_tick_us);
+	peer_tick_us = lowprio_usable_tick_us(d, sk, p);
 	if (!peer_tick_us && p->delay_source == LOWPRIO_TIME_STAMPS)
 		return LOWPRIO_NO_DELAY;
 	if (d->is_one_way != (peer_tick_us != 0)) {
 		d->is_one_way = peer_tick_us != 0;
 		lowprio_forget(d);
 	}
-	return peer_tick_us ? lowprio_one_way_us(d, tp, p, peer_tick_us, own_tick_us, rtt_us) : (u32)rtt_us;
+	return peer_tick_us ? lowprio_one_way_us(d, tp, p, peer_tick_us, rtt_us) : (u32)rtt_us;
 }
 
 /* Takes the delay of an ACK into account: does it indicate congestion? */
@@ -230,7 +236,7 @@ CC_INLINE bool lowprio_indicates(struct lowprio_delay *d, const struct sock *sk,
 	lowprio_average(d, delay_us);
 	if (cc_now_us(sk) < d->reaction_end_us || d->max_us - d->min_us < p->min_range_us)
 		return false;
-	return d->smooth_q3us >> 3 > d->min_us + lowprio_repaired_margin_us(d, sk, p);
+	return lowprio_exceeds_repaired_margin(d, sk, p);
 }
 
 #endif

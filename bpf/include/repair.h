@@ -47,12 +47,12 @@ CC_WRAPS CC_INLINE void cc_repair_window(struct tcp_sock *tp)
 
 	if (((cwnd - 1) | (ssthresh - 2)) < CC_CWND_MAX_PKTS)
 		return; /* both are possible */
+	if (ssthresh == TCP_INFINITE_SSTHRESH && cc_cwnd_possible(cwnd))
+		return; /* before the first reduction */
 	if (ssthresh - 2 >= CC_CWND_MAX_PKTS && ssthresh != TCP_INFINITE_SSTHRESH) {
 		ssthresh = cc_repaired_ssthresh_pkts(tp);
 		tp->snd_ssthresh = ssthresh;
 		cwnd = cwnd ? cc_min(cwnd, ssthresh) : ssthresh;
-	} else if (cc_cwnd_possible(cwnd)) {
-		return; /* before the first reduction */
 	}
 	tp->snd_cwnd = cc_cwnd_possible(cwnd) ? cwnd : cc_repaired_cwnd_pkts(tp);
 }

@@ -12,7 +12,28 @@
 #define CC_TAG(text) __attribute__((btf_decl_tag(text)))
 
 /* The kernel's side of a socket */
-#define CC_BITFIELD(ptr, field) BPF_CORE_READ_BITFIELD(ptr, field)
+/* libbpf's BPF_CORE_READ_BITFIELD without what only signed fields need */
+#define CC_BITFIELD(ptr, field)                                                                                        \
+	({                                                                                                             \
+		const void *cc_at = (const void *)(ptr) + __CORE_RELO(ptr, field, BYTE_OFFSET);                        \
+		u64 cc_bits;                                                                                           \
+                                                                                                                       \
+		__asm__("" : "+r"(cc_at));                                                                             \
+		switch (__CORE_RELO(ptr, field, BYTE_SIZE)) {                                                          \
+		case 1:                                                                                                \
+			cc_bits = *(const u8 *)cc_at;                                                                  \
+			break;                                                                                         \
+		case 2:                                                                                                \
+			cc_bits = *(const u16 *)cc_at;                                                                 \
+			break;                                                                                         \
+		case 4:                                                                                                \
+			cc_bits = *(const u32 *)cc_at;                                                                 \
+			break;                                                                                         \
+		default:                                                                                               \
+			cc_bits = *(const u64 *)cc_at;                                                                 \
+		}                                                                                                      \
+		cc_bits << __CORE_RELO(ptr, field, LSHIFT_U64) >> __CORE_RELO(ptr, field, RSHIFT_U64);                 \
+	})
 #define CC_FIELD_EXISTS(ptr, field) bpf_core_field_exists((ptr)->field)
 #define CC_RANDOM_U32(sk) ((void)(sk), bpf_get_prandom_u32())
 #define CC_SEND_ACK(sk, rcv_nxt) bpf_tcp_send_ack(sk, rcv_nxt)
@@ -66,7 +87,10 @@
 /* In CC_CONG_CONTROL: kernels with four arguments allow writes to app_limited (since 6.4). */
 #define CC_MAY_WRITE_APP_LIMITED (cc_cong_control_arguments == 4)
 
-/* The two sets of parameters: one map, ".data.params" */
+/*
+ * The two sets of parameters: one map, ".data.params". The empty assembly keeps the set's address in a register; clang would
+ * form it anew for each parameter read.
+ */
 #define CC_PARAMS_STORE(algorithm, ...)                                                                                \
 	struct algorithm##_params_store {                                                                              \
 		u32 active;                                                                                            \
@@ -75,7 +99,10 @@
 	struct algorithm##_params_store params CC_SECTION(".data.params") = { .set = { __VA_ARGS__, __VA_ARGS__ } };   \
 	CC_INLINE const struct algorithm##_params *algorithm##_params(void)                                            \
 	{                                                                                                              \
-		return &params.set[*(volatile u32 *)&params.active & 1];                                               \
+		const struct algorithm##_params *set = &params.set[*(volatile u32 *)&params.active & 1];               \
+                                                                                                                       \
+		__asm__("" : "+r"(set));                                                                               \
+		return set;                                                                                            \
 	}
 
 /* clang writes into BTF only those types that a function or a variable refers to. */

@@ -128,7 +128,7 @@ pub const MUTANTS: &[Mutant] = planted! {
     "hybla": "0xebd7c5b5a6988c80ULL" => "0xebd7c5b5a6988d81ULL";
     "lp": "tcp_sk(sk)->snd_cwnd >> 1);" => "tcp_sk(sk)->snd_cwnd - 1);";
     "lp" "lp.h": "lowprio_is_inferring(d, sk) ? 1 : cwnd_pkts" => "cwnd_pkts";
-    "lp" "lp.h": "* p->delta_pct / 100" => "* p->delta_pct / 90";
+    "lp" "lp.h": "100 * beyond_us >" => "90 * beyond_us >";
     "lp" "lp.h": "d->max_us = d->smooth_q3us >> 2;" => "d->max_us = d->smooth_q3us >> 1;";
     "lp" "lp.h": "!p->delayed_acks && lowprio_may" => "p->delayed_acks || lowprio_may";
     "lp" "lp.h": "(u64)p->own_queue_pkts * cc" => "(u64)(p->own_queue_pkts + 1) * cc";

@@ -6,8 +6,8 @@
 //! curve or at most 0.002 above it; `pow075` is at most 2 units below its floor; `bdp_pkts` misses no 2^-24 packets.
 
 use ccctl_sim::native::arithmetic::{
-    after, cc_at_least, cc_bdp_pkts, cc_cbrt, cc_clamp, cc_distance, cc_div, cc_ewma8, cc_exp2_q32, cc_exp_neg_q16,
-    cc_log2_floor, cc_log2_q40, cc_max, cc_min, cc_mul_high, cc_pow075_q10, cc_sqrt,
+    after, cc_at_least, cc_bdp_pkts, cc_beyond, cc_cbrt, cc_clamp, cc_distance, cc_div, cc_ewma8, cc_exp2_q32,
+    cc_exp_neg_q16, cc_log2_floor, cc_log2_q40, cc_max, cc_min, cc_mul_high, cc_pow075_q10, cc_sqrt,
 };
 use proptest::prelude::*;
 
@@ -85,6 +85,7 @@ fn check_products(a: u64, b: u64) {
 fn check_comparisons(a: u64, b: u64) {
     assert_eq!(cc_min(a, b), a.min(b));
     assert_eq!(cc_max(a, b), a.max(b));
+    assert_eq!(cc_beyond(a, b), a.saturating_sub(b));
     assert_eq!(cc_distance(a, b), a.abs_diff(b));
     assert_eq!(cc_div(a, b), a.checked_div(b).unwrap_or(0));
     let (low, high) = (a.min(b), a.max(b));

@@ -3,7 +3,7 @@
 
 mod hstcp_response;
 
-use ccctl_sim::native::arithmetic::{hstcp_even2006, hstcp_rfc3649, hstcp_row_of, HstcpTable};
+use ccctl_sim::native::arithmetic::{hstcp_even2006, hstcp_rfc3649, hstcp_row_from, hstcp_row_of, HstcpTable};
 use hstcp_response::Response;
 
 /// Rows of the C code: largest window, decrease in 1/256.
@@ -67,5 +67,19 @@ fn a_window_takes_the_first_row_that_is_not_below_it() {
     for window in 0..100_000 {
         let first = rows(table).iter().position(|(end, _)| window <= *end);
         assert_eq!(hstcp_row_of(table, window), first.map_or(table.rows - 1, |row| row as u32), "window {window}");
+    }
+}
+
+#[test]
+fn the_row_does_not_depend_on_where_the_search_begins() {
+    for table in [hstcp_rfc3649(), hstcp_even2006()] {
+        let ends = rows(table).iter().map(|(end, _)| *end).collect::<Vec<_>>();
+        let windows = ends.iter().flat_map(|end| [end - 1, *end, end + 1]).chain([0, 1 << 20]);
+        for window in windows {
+            let row = ends.iter().position(|end| window <= *end).unwrap_or(ends.len() - 1);
+            for earlier in 0..=255 {
+                assert_eq!(hstcp_row_from(table, earlier, window), row as u32, "window {window} from {earlier}");
+            }
+        }
     }
 }

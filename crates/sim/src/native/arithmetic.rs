@@ -25,6 +25,8 @@ functions_of_numbers! {
     cc_clamp(value: u64, low: u64, high: u64) -> u64;
     /// floor(a / b); 0 where b = 0.
     cc_div(a: u64, b: u64) -> u64;
+    /// a - b; 0 where b > a.
+    cc_beyond(a: u64, b: u64) -> u64;
     /// |a - b|
     cc_distance(a: u64, b: u64) -> u64;
     /// floor(a b / 2^64)
@@ -74,4 +76,11 @@ pub fn hstcp_even2006() -> &'static HstcpTable {
 pub fn hstcp_row_of(table: &HstcpTable, cwnd_pkts: u32) -> u32 {
     // SAFETY: reads the table, at indices below HSTCP_ROWS.
     unsafe { bindings::hstcp_row_of(table, cwnd_pkts) }
+}
+
+/// The row of a window, begun at the row of an earlier one.
+#[must_use]
+pub fn hstcp_row_from(table: &HstcpTable, earlier_row: u32, cwnd_pkts: u32) -> u32 {
+    // SAFETY: as above.
+    unsafe { bindings::hstcp_row_from(table, earlier_row, cwnd_pkts) }
 }
