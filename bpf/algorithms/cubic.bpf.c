@@ -64,23 +64,22 @@ struct cubic_state {
 };
 CC_STATE_STRUCT(cubic);
 
-CC_INLINE u64 cubic_now_us(const struct sock *sk)
+CC_INLINE u64 cubic_now_us(const struct sock *sk, const struct cubic_params *p)
 {
-	return cc_tick_now_us(sk, cubic_params()->tick_us);
+	return cc_tick_now_us(sk, p->tick_us);
 }
 
 void CC_HOOK(cubic_init, struct sock *sk)
 {
 	struct cubic_state *ca = CC_NEW_STATE(cubic, sk);
 
-	ca->last_active_us = (u32)cubic_now_us(sk);
+	ca->last_active_us = (u32)cubic_now_us(sk, cubic_params());
 	hystart_init(&ca->hystart, tcp_sk(sk));
 }
 
 /* Time that was not used for sending moves the whole curve, by no more than to now. */
-CC_INLINE void cubic_skip_idle_time(struct cubic_state *ca, const struct sock *sk)
+CC_INLINE void cubic_skip_idle_time(struct cubic_state *ca, u64 now_us)
 {
-	u64 now_us = cubic_now_us(sk);
 	u32 idle_us = cc_minus((u32)now_us, ca->last_active_us);
 
 	ca->last_active_us = (u32)now_us;
@@ -88,11 +87,9 @@ CC_INLINE void cubic_skip_idle_time(struct cubic_state *ca, const struct sock *s
 		ca->epoch_us = cc_min(ca->epoch_us + idle_us, now_us);
 }
 
-CC_INLINE void cubic_start_epoch(struct cubic_state *ca, const struct cubic_params *p, const struct sock *sk)
+CC_INLINE void cubic_start_epoch(struct cubic_state *ca, const struct cubic_params *p, u32 cwnd, u64 now_us)
 {
-	u32 cwnd = tcp_sk(sk)->snd_cwnd;
-
-	ca->epoch_us = cc_max(cubic_now_us(sk), 1);
+	ca->epoch_us = cc_max(now_us, 1);
 	ca->reno_credit_q10 = 0;
 	ca->reno_cwnd_pkts = cwnd;
 	if (ca->w_max_pkts <= cwnd) {
@@ -105,20 +102,18 @@ CC_INLINE void cubic_start_epoch(struct cubic_state *ca, const struct cubic_para
 }
 
 /* t + RTT: the smoothed one, or in Linux the smallest */
-CC_INLINE u64 cubic_time_q10s(const struct cubic_state *ca, const struct cubic_params *p, const struct sock *sk)
+CC_INLINE u64 cubic_time_q10s(const struct cubic_state *ca, const struct cubic_params *p, const struct sock *sk,
+			      u64 now_us)
 {
-	u64 now_us = cubic_now_us(sk);
-	u64 elapsed_us = cc_min(now_us - cc_min(ca->epoch_us, now_us), 1ULL << 40);
+	u64 elapsed_us = cc_min(cc_beyond(now_us, ca->epoch_us), 1ULL << 40);
 	u64 ahead_us = p->linux_counting ? cc_ticks_up_us(ca->hystart.base_rtt_us, p->tick_us) : cc_srtt_us(sk);
 
 	return ((elapsed_us + ahead_us) << 10) / 1000000;
 }
 
 /* W(t + RTT), at most half as large again as the window (RFC 9438, section 4.2; not in Linux) */
-CC_INLINE u32 cubic_target_pkts(const struct cubic_state *ca, const struct cubic_params *p, const struct sock *sk)
+CC_INLINE u32 cubic_target_pkts(const struct cubic_state *ca, const struct cubic_params *p, u32 cwnd, u64 t_q10s)
 {
-	u32 cwnd = tcp_sk(sk)->snd_cwnd;
-	u64 t_q10s = cubic_time_q10s(ca, p, sk);
 	u64 offset_q10s = cc_min(cc_distance(t_q10s, ca->k_q10s), CUBIC_MAX_OFFSET_Q10);
 	u64 limit = cwnd + (cwnd >> 1);
 	u64 delta;
@@ -133,13 +128,14 @@ CC_INLINE u32 cubic_target_pkts(const struct cubic_state *ca, const struct cubic
 }
 
 /* 2005: where the curve is beyond W_max, no more than max_step_pkts in 100 ms; in packets acked for one more */
-CC_INLINE u32 cubic_least_divisor(const struct cubic_state *ca, const struct cubic_params *p, const struct sock *sk)
+CC_INLINE u32 cubic_least_divisor(const struct cubic_state *ca, const struct cubic_params *p, const struct sock *sk,
+				  u32 cwnd, u64 t_q10s)
 {
 	u64 step = (u64)p->max_step_pkts * cc_srtt_us(sk); /* packets in a round trip, times 10^5 */
 
-	if (!step || cubic_time_q10s(ca, p, sk) < ca->k_q10s)
+	if (!step || t_q10s < ca->k_q10s)
 		return 0;
-	return cc_min(cc_div((u64)tcp_sk(sk)->snd_cwnd * 100000, step), 0xffffffffU);
+	return cc_min(cc_div((u64)cwnd * 100000, step), 0xffffffffU);
 }
 
 /* alpha = 3 (1 - beta) / (1 + beta), rounded; 1 once W_est has reached the window before the loss (RFC 9438, 4.3) */
@@ -185,15 +181,15 @@ CC_INLINE u32 cubic_linux_reno_divisor(struct cubic_state *ca, const struct cubi
 	return cubic_reno_divisor(ca, cwnd, ca->reno_credit_q10 ? ca->reno_credit_q10 - 1 : 0, cost_q10);
 }
 
-/* Packets acked for one more packet of window, by the curve */
-CC_INLINE u32 cubic_curve_divisor(const struct cubic_state *ca, const struct cubic_params *p, const struct sock *sk)
+/* Packets acked for one more packet of window, by the curve at t */
+CC_INLINE u32 cubic_curve_divisor(const struct cubic_state *ca, const struct cubic_params *p, const struct sock *sk,
+				  u32 cwnd, u64 t_q10s)
 {
-	u32 cwnd = tcp_sk(sk)->snd_cwnd;
-	u32 target = cubic_target_pkts(ca, p, sk);
+	u32 target = cubic_target_pkts(ca, p, cwnd, t_q10s);
 	u32 divisor = 100 * cwnd; /* on the plateau: next to nothing */
 
 	if (target > cwnd)
-		divisor = cc_max(cwnd / (target - cwnd), cubic_least_divisor(ca, p, sk));
+		divisor = cc_max(cwnd / (target - cwnd), cubic_least_divisor(ca, p, sk, cwnd, t_q10s));
 	if (!ca->w_max_pkts)
 		divisor = cc_min(divisor, 20); /* no loss yet: at least 5 % in a round trip */
 	return divisor;
@@ -209,10 +205,10 @@ CC_INLINE u32 cubic_faster_divisor(u32 divisor, u32 reno)
 
 /* bictcp_update(): all packets count for Reno, but the step is not looked at while it stands; the curve once a tick. */
 CC_INLINE u32 cubic_linux_step(struct cubic_state *ca, const struct cubic_params *p, const struct sock *sk,
-			       u32 acked_pkts)
+			       u32 acked_pkts, u64 now_us)
 {
 	u32 cwnd = tcp_sk(sk)->snd_cwnd;
-	u32 age_us = cc_minus((u32)cubic_now_us(sk), ca->step_since_us);
+	u32 age_us = cc_minus((u32)now_us, ca->step_since_us);
 	u32 divisor = ca->step_pkts;
 	u32 reno;
 
@@ -221,12 +217,12 @@ CC_INLINE u32 cubic_linux_step(struct cubic_state *ca, const struct cubic_params
 		return divisor;
 	if (!divisor || !ca->epoch_us || age_us) {
 		ca->step_cwnd_pkts = cwnd;
-		ca->step_since_us = (u32)cubic_now_us(sk);
+		ca->step_since_us = (u32)now_us;
 		if (!ca->epoch_us) {
-			cubic_start_epoch(ca, p, sk);
+			cubic_start_epoch(ca, p, cwnd, now_us);
 			cubic_earn_reno(ca, (u64)acked_pkts << 10);
 		}
-		divisor = cubic_curve_divisor(ca, p, sk);
+		divisor = cubic_curve_divisor(ca, p, sk, cwnd, cubic_time_q10s(ca, p, sk, now_us));
 	}
 	reno = p->reno_friendly ? cubic_linux_reno_divisor(ca, p, cwnd) : 0;
 	ca->step_pkts = cubic_faster_divisor(divisor, reno);
@@ -234,14 +230,16 @@ CC_INLINE u32 cubic_linux_step(struct cubic_state *ca, const struct cubic_params
 }
 
 CC_INLINE u32 cubic_rfc_step(struct cubic_state *ca, const struct cubic_params *p, const struct sock *sk,
-			     u32 acked_pkts)
+			     u32 acked_pkts, u64 now_us)
 {
-	u32 reno;
+	u32 cwnd = tcp_sk(sk)->snd_cwnd;
+	u32 divisor, reno;
 
 	if (!ca->epoch_us)
-		cubic_start_epoch(ca, p, sk);
-	reno = p->reno_friendly ? cubic_rfc_reno_divisor(ca, p, tcp_sk(sk)->snd_cwnd, acked_pkts) : 0;
-	return cubic_faster_divisor(cubic_curve_divisor(ca, p, sk), reno);
+		cubic_start_epoch(ca, p, cwnd, now_us);
+	divisor = cubic_curve_divisor(ca, p, sk, cwnd, cubic_time_q10s(ca, p, sk, now_us));
+	reno = p->reno_friendly ? cubic_rfc_reno_divisor(ca, p, cwnd, acked_pkts) : 0;
+	return cubic_faster_divisor(divisor, reno);
 }
 
 void CC_HOOK(cubic_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
@@ -249,15 +247,16 @@ void CC_HOOK(cubic_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 	const struct cubic_params *p = cubic_params();
 	struct cubic_state *ca = CC_STATE(cubic, sk);
 	struct tcp_sock *tp = tcp_sk(sk);
+	u64 now_us = cubic_now_us(sk, p);
 
 	if (!tcp_is_cwnd_limited(sk)) {
 		if (p->linux_counting)
-			ca->last_active_us = (u32)cubic_now_us(sk);
+			ca->last_active_us = (u32)now_us;
 		else
-			cubic_skip_idle_time(ca, sk);
+			cubic_skip_idle_time(ca, now_us);
 		return;
 	}
-	ca->last_active_us = (u32)cubic_now_us(sk);
+	ca->last_active_us = (u32)now_us;
 	if (tcp_in_slow_start(tp)) {
 		u32 counted = hystart_growth_pkts(&ca->hystart, sk, acked_pkts, p->slow_start_exit);
 		u32 left = tcp_slow_start(tp, counted);
@@ -267,9 +266,9 @@ void CC_HOOK(cubic_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 		acked_pkts = left;
 	}
 	if (p->linux_counting)
-		tcp_cong_avoid_ai(tp, cubic_linux_step(ca, p, sk, acked_pkts), acked_pkts);
+		tcp_cong_avoid_ai(tp, cubic_linux_step(ca, p, sk, acked_pkts, now_us), acked_pkts);
 	else
-		tcp_cong_avoid_ai(tp, cubic_rfc_step(ca, p, sk, acked_pkts), acked_pkts);
+		tcp_cong_avoid_ai(tp, cubic_rfc_step(ca, p, sk, acked_pkts, now_us), acked_pkts);
 }
 
 CC_INLINE void cubic_save_curve(struct cubic_state *ca, u64 now_us)
@@ -279,7 +278,7 @@ CC_INLINE void cubic_save_curve(struct cubic_state *ca, u64 now_us)
 	ca->undo.k_q10s = ca->k_q10s;
 	ca->undo.reno_cwnd_pkts = ca->reno_cwnd_pkts;
 	ca->undo.prior_cwnd_pkts = ca->prior_cwnd_pkts;
-	ca->undo.epoch_age_us = ca->epoch_us ? cc_clamp(now_us - cc_min(ca->epoch_us, now_us), 1, 0xffffffffU) : 0;
+	ca->undo.epoch_age_us = ca->epoch_us ? cc_clamp(cc_beyond(now_us, ca->epoch_us), 1, 0xffffffffU) : 0;
 }
 
 /* The old curve goes on as if no time had passed since. */
@@ -300,7 +299,7 @@ u32 CC_HOOK(cubic_ssthresh, struct sock *sk)
 	struct cubic_state *ca = CC_STATE(cubic, sk);
 	u32 cwnd = tcp_sk(sk)->snd_cwnd;
 
-	cubic_save_curve(ca, cubic_now_us(sk));
+	cubic_save_curve(ca, cubic_now_us(sk, p));
 	ca->epoch_us = 0;
 	ca->prior_cwnd_pkts = cwnd;
 	if (cwnd < ca->w_max_pkts && p->fast_convergence)
@@ -329,10 +328,11 @@ void CC_HOOK(cubic_set_state, struct sock *sk, u8 new_state)
 u32 CC_HOOK(cubic_undo_cwnd, struct sock *sk)
 {
 	struct cubic_state *ca = CC_STATE(cubic, sk);
+	const struct cubic_params *p = cubic_params();
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	if (tp->snd_cwnd <= ca->prior_cwnd_pkts && !cubic_params()->linux_counting)
-		cubic_restore_curve(ca, cubic_now_us(sk));
+	if (tp->snd_cwnd <= ca->prior_cwnd_pkts && !p->linux_counting)
+		cubic_restore_curve(ca, cubic_now_us(sk, p));
 	return cc_restored_cwnd_pkts(tp);
 }
 
@@ -341,7 +341,7 @@ void CC_HOOK(cubic_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 	const struct cubic_params *p = cubic_params();
 	enum cc_slow_start_exit exit = p->slow_start_exit;
 	struct cubic_state *ca = CC_STATE(cubic, sk);
-	u64 now_us = cubic_now_us(sk);
+	u64 now_us = cubic_now_us(sk, p);
 
 	if (sample->rtt_us < 0)
 		return;
@@ -352,7 +352,7 @@ void CC_HOOK(cubic_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 
 CC_INLINE void cubic_restart(struct sock *sk)
 {
-	cubic_skip_idle_time(CC_STATE(cubic, sk), sk);
+	cubic_skip_idle_time(CC_STATE(cubic, sk), cubic_now_us(sk, cubic_params()));
 }
 CC_DEFINE_TX_START(cubic, cubic_restart)
 

@@ -66,13 +66,13 @@ struct htcp_state {
 CC_STATE_STRUCT(htcp);
 
 /* alpha before RTT scaling, Q10 */
-CC_INLINE u64 htcp_increase_q10(u64 since_congestion_us, u32 delta_l_us)
+CC_INLINE u64 htcp_increase_q10(u64 now_us, u64 last_congestion_us, u32 delta_l_us)
 {
-	u64 excess_ms;
+	u64 reno_until_us = last_congestion_us + delta_l_us, excess_ms;
 
-	if (since_congestion_us <= delta_l_us)
+	if (now_us <= reno_until_us)
 		return 1024;
-	excess_ms = cc_min((since_congestion_us - delta_l_us) / 1000, 1U << 20);
+	excess_ms = cc_min((now_us - reno_until_us) / 1000, 1U << 20);
 	return 1024 + 10240 * excess_ms / 1000 + 1024 * excess_ms * excess_ms / 4000000;
 }
 
@@ -91,9 +91,7 @@ CC_INLINE u64 htcp_scaled_q10(const struct htcp_state *ca, const struct htcp_par
 
 CC_INLINE void htcp_update_alpha(struct htcp_state *ca, const struct htcp_params *p, const struct sock *sk)
 {
-	u64 now_us = cc_tick_now_us(sk, p->tick_us);
-	u64 since_us = now_us - cc_min(ca->last_congestion_us, now_us);
-	u64 increase_q10 = htcp_increase_q10(since_us, p->delta_l_us);
+	u64 increase_q10 = htcp_increase_q10(cc_tick_now_us(sk, p->tick_us), ca->last_congestion_us, p->delta_l_us);
 
 	if (p->linux_counting)
 		increase_q10 &= ~1023ULL;
@@ -117,7 +115,7 @@ CC_INLINE void htcp_sample_rtt(struct htcp_state *ca, const struct htcp_params *
 {
 	if (!ca->min_rtt_us || rtt_us < ca->min_rtt_us)
 		ca->min_rtt_us = rtt_us;
-	if (state > (p->linux_counting ? TCP_CA_Open : TCP_CA_Disorder))
+	if (state != TCP_CA_Open && (p->linux_counting || state != TCP_CA_Disorder))
 		return;
 	if (ca->max_rtt_us < ca->min_rtt_us)
 		ca->max_rtt_us = ca->min_rtt_us;
@@ -132,7 +130,7 @@ CC_INLINE void htcp_sample_rtt(struct htcp_state *ca, const struct htcp_params *
 CC_INLINE void htcp_end_rate_window(struct htcp_state *ca, u64 now_us, bool linux_counting)
 {
 	u64 rate_pps = (u64)ca->window_pkts * 1000000 / cc_max(now_us - ca->window_start_us, 1);
-	u64 since_us = now_us - cc_min(ca->last_congestion_us, now_us);
+	u64 since_us = cc_beyond(now_us, ca->last_congestion_us);
 
 	rate_pps = cc_min(rate_pps, 1U << 30);
 	if (since_us <= 3ULL * ca->min_rtt_us || (linux_counting && since_us < 4ULL * ca->min_rtt_us)) {
@@ -148,11 +146,9 @@ CC_INLINE void htcp_end_rate_window(struct htcp_state *ca, u64 now_us, bool linu
 /* Throughput is measured over an RTT_min; by Linux over a window, or nearly, too. */
 CC_INLINE bool htcp_window_is_over(const struct htcp_state *ca, u32 cwnd, u64 now_us, bool linux_counting)
 {
-	u32 increase = cc_max(ca->alpha_q10 >> 10, 1);
-
-	if (linux_counting && (u64)ca->window_pkts + increase < cwnd)
+	if (linux_counting && (u64)ca->window_pkts + cc_max(ca->alpha_q10 >> 10, 1) < cwnd)
 		return false;
-	return ca->min_rtt_us && now_us - cc_min(ca->window_start_us, now_us) >= ca->min_rtt_us;
+	return ca->min_rtt_us && now_us >= ca->window_start_us + ca->min_rtt_us;
 }
 
 void CC_HOOK(htcp_pkts_acked, struct sock *sk, const struct ack_sample *sample)
