@@ -269,9 +269,10 @@ CC_INLINE void bbr_init_pacing_rate(struct bbr_state *ca, const struct bbr_param
 }
 
 /* In STARTUP the rate only rises: a low sample there is of an application that is slow to begin. */
-CC_INLINE void bbr_set_pacing_rate(struct bbr_state *ca, const struct bbr_params *p, struct sock *sk, u32 gain_q8)
+CC_INLINE void bbr_set_pacing_rate(struct bbr_state *ca, const struct bbr_params *p, struct sock *sk, u32 bw_q24,
+				   u32 gain_q8)
 {
-	u64 rate = bbr_pacing_rate(sk, p, bbr_bw_q24(ca), gain_q8);
+	u64 rate = bbr_pacing_rate(sk, p, bw_q24, gain_q8);
 
 	if (!ca->has_seen_rtt && tcp_sk(sk)->srtt_us)
 		bbr_init_pacing_rate(ca, p, sk);
@@ -318,13 +319,13 @@ CC_INLINE u32 bbr_inflight_at_departure_pkts(const struct bbr_state *ca, const s
 					     const struct sock *sk, u32 inflight_pkts)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
-	u64 wait_us = cc_min((cc_max(tp->tcp_wstamp_ns, tp->tcp_clock_cache) - tp->tcp_clock_cache) / 1000, 1 << 30);
+	u64 wait_us = cc_min(cc_beyond(tp->tcp_wstamp_ns, tp->tcp_clock_cache) / 1000, 1 << 30);
 	u64 delivered_pkts = bbr_bw_q24(ca) * wait_us >> 24;
 	u64 pkts = inflight_pkts;
 
 	if (bbr_pacing_gain_q8(ca, p) > BBR_ONE_Q8)
 		pkts += bbr_burst_goal_pkts(sk);
-	return pkts > delivered_pkts ? pkts - delivered_pkts : 0;
+	return cc_beyond(pkts, delivered_pkts);
 }
 
 /* The window to come back to */
@@ -458,9 +459,6 @@ CC_INLINE void bbr_update_bw(struct bbr_state *ca, const struct bbr_params *p, c
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 bw_q24;
 
-	ca->round_began = false;
-	if (!bbr_is_sample(sample))
-		return;
 	if (!after(ca->next_round_delivered, sample->prior_delivered)) {
 		ca->next_round_delivered = tp->delivered;
 		ca->rounds++;
@@ -468,59 +466,61 @@ CC_INLINE void bbr_update_bw(struct bbr_state *ca, const struct bbr_params *p, c
 		ca->conserves = false;
 	}
 	bbr_watch_policer(ca, p, sk, sample->losses > 0, limited);
-	bw_q24 = cc_min(((u64)(u32)sample->delivered << 24) / cc_max(sample->interval_us, 1), 0xffffffffU);
+	bw_q24 = cc_min(((u64)(u32)sample->delivered << 24) / (u64)sample->interval_us, 0xffffffffU);
 	if (!limited || bw_q24 >= ca->best.bw_q24)
 		bbr_note_bw(ca, p->bw_window_rounds, bw_q24);
 }
 
 /* ACKs that came faster than bw: what is acknowledged at once has to be in flight at once. */
 CC_INLINE void bbr_update_bursts(struct bbr_state *ca, const struct bbr_params *p, const struct tcp_sock *tp,
-				 const struct rate_sample *sample)
+				 u32 acked_pkts, u32 bw_q24)
 {
-	u64 expected_pkts, burst_pkts;
+	u64 expected_pkts, epoch_pkts, burst_pkts;
 
-	if (!p->aggregation_gain_q8 || !sample->acked_sacked || !bbr_is_sample(sample))
+	if (!p->aggregation_gain_q8 || !acked_pkts)
 		return;
 	if (ca->round_began && ++ca->burst_rounds >= p->aggregation_rounds) {
 		ca->burst_rounds = 0;
 		ca->older_burst_pkts = ca->burst_pkts;
 		ca->burst_pkts = 0;
 	}
-	expected_pkts = (u64)bbr_bw_q24(ca) * cc_minus((u32)tp->delivered_mstamp, ca->epoch_start_us) >> 24;
-	if (ca->epoch_acked_pkts <= expected_pkts || ca->epoch_acked_pkts + sample->acked_sacked >= BBR_EPOCH_PKTS) {
-		ca->epoch_acked_pkts = 0;
+	expected_pkts = (u64)bw_q24 * cc_minus((u32)tp->delivered_mstamp, ca->epoch_start_us) >> 24;
+	epoch_pkts = (u64)ca->epoch_acked_pkts + acked_pkts;
+	if (ca->epoch_acked_pkts <= expected_pkts || epoch_pkts >= BBR_EPOCH_PKTS) {
 		ca->epoch_start_us = (u32)tp->delivered_mstamp;
+		epoch_pkts = cc_min(acked_pkts, BBR_EPOCH_PKTS - 1);
 		expected_pkts = 0;
 	}
-	ca->epoch_acked_pkts = cc_min((u64)ca->epoch_acked_pkts + sample->acked_sacked, BBR_EPOCH_PKTS - 1);
-	burst_pkts = ca->epoch_acked_pkts > expected_pkts ? ca->epoch_acked_pkts - expected_pkts : 0;
-	burst_pkts = cc_min(cc_min(burst_pkts, tp->snd_cwnd), 0xffff);
-	ca->burst_pkts = cc_max(ca->burst_pkts, burst_pkts);
+	ca->epoch_acked_pkts = epoch_pkts;
+	burst_pkts = cc_min(cc_min(cc_beyond(epoch_pkts, expected_pkts), tp->snd_cwnd), 0xffff);
+	if (burst_pkts > ca->burst_pkts)
+		ca->burst_pkts = burst_pkts;
 }
 
-CC_INLINE u64 bbr_burst_window_pkts(const struct bbr_state *ca, const struct bbr_params *p)
+CC_INLINE u64 bbr_burst_window_pkts(const struct bbr_state *ca, const struct bbr_params *p, u32 bw_q24)
 {
-	u64 limit_pkts = (u64)bbr_bw_q24(ca) * p->aggregation_max_us >> 24;
-	u64 burst_pkts = p->aggregation_gain_q8 * cc_max(ca->burst_pkts, ca->older_burst_pkts) >> 8;
+	u64 limit_pkts, burst_pkts;
 
-	return ca->full_bw_reached ? cc_min(burst_pkts, limit_pkts) : 0;
+	if (!ca->full_bw_reached)
+		return 0;
+	limit_pkts = (u64)bw_q24 * p->aggregation_max_us >> 24;
+	burst_pkts = p->aggregation_gain_q8 * cc_max(ca->burst_pkts, ca->older_burst_pkts) >> 8;
+	return cc_min(burst_pkts, limit_pkts);
 }
 
-/* Probing lasts until it has filled its share, or met losses; draining until it has drained. */
+/* PROBE_BW: probing lasts until it has filled its share, or met losses; draining until it has drained. */
 CC_INLINE void bbr_update_cycle(struct bbr_state *ca, const struct bbr_params *p, const struct sock *sk,
 				const struct rate_sample *sample)
 {
-	bool full_length = cc_minus((u32)tcp_sk(sk)->delivered_mstamp, ca->cycle_start_us) > ca->min_rtt_us;
+	bool next = cc_minus((u32)tcp_sk(sk)->delivered_mstamp, ca->cycle_start_us) > ca->min_rtt_us;
 	u32 gain_q8 = bbr_pacing_gain_q8(ca, p);
-	u32 inflight_pkts = bbr_inflight_at_departure_pkts(ca, p, sk, sample->prior_in_flight);
-	bool next = full_length;
 
-	if (ca->mode != BBR_PROBE_BW)
-		return;
-	if (gain_q8 > BBR_ONE_Q8)
-		next = full_length && (sample->losses > 0 || inflight_pkts >= bbr_inflight_pkts(ca, sk, gain_q8));
-	else if (gain_q8 < BBR_ONE_Q8)
-		next = full_length || inflight_pkts <= bbr_inflight_pkts(ca, sk, BBR_ONE_Q8);
+	if (next && gain_q8 > BBR_ONE_Q8 && sample->losses <= 0)
+		next = bbr_inflight_at_departure_pkts(ca, p, sk, sample->prior_in_flight) >=
+		       bbr_inflight_pkts(ca, sk, gain_q8);
+	else if (!next && gain_q8 < BBR_ONE_Q8)
+		next = bbr_inflight_at_departure_pkts(ca, p, sk, sample->prior_in_flight) <=
+		       bbr_inflight_pkts(ca, sk, BBR_ONE_Q8);
 	if (next)
 		bbr_next_phase(ca, tcp_sk(sk));
 }
@@ -589,13 +589,16 @@ CC_INLINE bool bbr_update_min_rtt(struct bbr_state *ca, const struct bbr_params 
 {
 	bool probes;
 	bool expired = (u64)cc_since_us(sk, ca->min_rtt_stamp_us) > p->min_rtt_window_s * 1000000ULL;
-	u32 rtt_us = cc_clamp(sample->rtt_us, 1, 1U << 30);
 
-	if (sample->rtt_us >= 0 && (rtt_us < ca->min_rtt_us || (expired && !sample->is_ack_delayed))) {
-		ca->min_rtt_us = rtt_us;
-		ca->min_rtt_stamp_us = bbr_now_us(sk);
+	if (sample->rtt_us >= 0) {
+		u32 rtt_us = cc_clamp(sample->rtt_us, 1, 1U << 30);
+
+		if (rtt_us < ca->min_rtt_us || (expired && !sample->is_ack_delayed)) {
+			ca->min_rtt_us = rtt_us;
+			ca->min_rtt_stamp_us = bbr_now_us(sk);
+		}
 	}
-	if (p->probe_rtt_ms && expired && !ca->idle_restart && ca->mode != BBR_PROBE_RTT) {
+	if (expired && p->probe_rtt_ms && !ca->idle_restart && ca->mode != BBR_PROBE_RTT) {
 		ca->mode = BBR_PROBE_RTT;
 		bbr_save_cwnd(ca, tcp_sk(sk));
 		ca->probe_rtt_done_us = 0;
@@ -608,6 +611,11 @@ CC_INLINE bool bbr_update_min_rtt(struct bbr_state *ca, const struct bbr_params 
 	return probes;
 }
 
+CC_INLINE u64 bbr_conserved_pkts(const struct tcp_sock *tp, const struct rate_sample *sample)
+{
+	return (u64)tcp_packets_in_flight(tp) + sample->acked_sacked;
+}
+
 /*
  * Recovery begins with a packet sent for each one delivered, for a round, and ends with the window before it. True: the
  * window is that of conservation.
@@ -616,27 +624,28 @@ CC_INLINE bool bbr_recovers(struct bbr_state *ca, const struct sock *sk, const s
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u8 state = CC_BITFIELD(inet_csk(sk), icsk_ca_state);
-	u64 conserved_pkts = (u64)tcp_packets_in_flight(tp) + sample->acked_sacked;
 
 	*cwnd = tp->snd_cwnd;
 	if (sample->losses > 0)
-		*cwnd = cc_max(*cwnd - cc_min(*cwnd, (u32)sample->losses), 1);
-	if (state == TCP_CA_Recovery && ca->prior_ca_state != TCP_CA_Recovery) {
-		ca->conserves = true;
-		ca->next_round_delivered = tp->delivered;
-		*cwnd = conserved_pkts;
-	} else if (state < TCP_CA_Recovery && ca->prior_ca_state >= TCP_CA_Recovery) {
-		*cwnd = cc_max(*cwnd, ca->prior_cwnd_pkts);
-		ca->conserves = false;
+		*cwnd = cc_max(cc_beyond(*cwnd, (u32)sample->losses), 1);
+	if (state != ca->prior_ca_state) {
+		if (state == TCP_CA_Recovery) {
+			ca->conserves = true;
+			ca->next_round_delivered = tp->delivered;
+			*cwnd = bbr_conserved_pkts(tp, sample);
+		} else if (state < TCP_CA_Recovery && ca->prior_ca_state >= TCP_CA_Recovery) {
+			*cwnd = cc_max(*cwnd, ca->prior_cwnd_pkts);
+			ca->conserves = false;
+		}
+		ca->prior_ca_state = state;
 	}
-	ca->prior_ca_state = state;
 	if (ca->conserves)
-		*cwnd = cc_max(*cwnd, conserved_pkts);
+		*cwnd = cc_max(*cwnd, bbr_conserved_pkts(tp, sample));
 	return ca->conserves;
 }
 
 CC_INLINE u64 bbr_next_cwnd_pkts(struct bbr_state *ca, const struct bbr_params *p, const struct sock *sk,
-				 const struct rate_sample *sample)
+				 const struct rate_sample *sample, u32 bw_q24)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u64 target, cwnd;
@@ -645,7 +654,7 @@ CC_INLINE u64 bbr_next_cwnd_pkts(struct bbr_state *ca, const struct bbr_params *
 		return tp->snd_cwnd;
 	if (bbr_recovers(ca, sk, sample, &cwnd))
 		return cwnd;
-	target = bbr_bdp_pkts(ca, bbr_bw_q24(ca), bbr_cwnd_gain_q8(ca, p)) + bbr_burst_window_pkts(ca, p);
+	target = bbr_bdp_pkts(ca, bw_q24, bbr_cwnd_gain_q8(ca, p)) + bbr_burst_window_pkts(ca, p, bw_q24);
 	target = bbr_room_for_bursts_pkts(ca, sk, target);
 	if (ca->full_bw_reached)
 		cwnd = cc_min(cwnd + sample->acked_sacked, target);
@@ -659,11 +668,17 @@ CC_CONG_CONTROL(bbr_cong_control, sk, sample)
 	const struct bbr_params *p = bbr_params();
 	struct bbr_state *ca = CC_STATE(bbr, sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	bool limited = bbr_is_limited(ca, sample);
+	bool limited = CC_MAY_WRITE_APP_LIMITED ? sample->is_app_limited : bbr_is_limited(ca, sample);
+	u32 bw_q24;
 
-	bbr_update_bw(ca, p, sk, sample, limited);
-	bbr_update_bursts(ca, p, tp, sample);
-	bbr_update_cycle(ca, p, sk, sample);
+	ca->round_began = false;
+	if (bbr_is_sample(sample)) {
+		bbr_update_bw(ca, p, sk, sample, limited);
+		bbr_update_bursts(ca, p, tp, sample->acked_sacked, bbr_bw_q24(ca));
+	}
+	bw_q24 = bbr_bw_q24(ca);
+	if (ca->mode == BBR_PROBE_BW)
+		bbr_update_cycle(ca, p, sk, sample);
 	bbr_check_full_pipe(ca, p, limited);
 	bbr_check_drain(ca, p, sk);
 	if (bbr_update_min_rtt(ca, p, sk, sample)) {
@@ -675,8 +690,8 @@ CC_CONG_CONTROL(bbr_cong_control, sk, sample)
 			ca->limited_delivered = limited_delivered;
 	}
 	bbr_set_pace(ca);
-	bbr_set_pacing_rate(ca, p, sk, bbr_pacing_gain_q8(ca, p));
-	cc_set_cwnd(tp, bbr_next_cwnd_pkts(ca, p, sk, sample));
+	bbr_set_pacing_rate(ca, p, sk, bw_q24, bbr_pacing_gain_q8(ca, p));
+	cc_set_cwnd(tp, bbr_next_cwnd_pkts(ca, p, sk, sample, bw_q24));
 	if (ca->mode == BBR_PROBE_RTT)
 		cc_set_cwnd(tp, cc_min(tp->snd_cwnd, p->min_cwnd_pkts));
 }
@@ -707,7 +722,7 @@ CC_INLINE void bbr_restart(struct sock *sk)
 	ca->epoch_start_us = bbr_now_us(sk);
 	ca->epoch_acked_pkts = 0;
 	if (ca->mode == BBR_PROBE_BW)
-		bbr_set_pacing_rate(ca, bbr_params(), sk, BBR_ONE_Q8);
+		bbr_set_pacing_rate(ca, bbr_params(), sk, bbr_bw_q24(ca), BBR_ONE_Q8);
 	else if (ca->mode == BBR_PROBE_RTT)
 		bbr_check_probe_rtt_done(ca, sk);
 }
