@@ -219,10 +219,17 @@ fn verifier_cost(algorithm: &Algorithm) -> Vec<String> {
     let object = fitted.open.load();
     libbpf_rs::set_print(before);
     let log = std::mem::take(&mut *LOG.lock().expect("nobody panics with it"));
-    match object {
-        Ok(_) => log.split("prog '").skip(1).filter_map(cost_line).collect(),
-        Err(_) => Vec::new(), // `load` says why
+    if let Err(error) = object {
+        panic!("{}: {error}; the log ends with\n{}", algorithm.name(), last_lines(&log));
     }
+    log.split("prog '").skip(1).filter_map(cost_line).collect()
+}
+
+/// Those that say what the verifier refused, and where.
+fn last_lines(log: &str) -> String {
+    const MOST: usize = 30;
+    let lines: Vec<&str> = log.lines().collect();
+    lines[lines.len().saturating_sub(MOST)..].join("\n")
 }
 
 /// `NAME INSTRUCTIONS STATES STACK_BYTES` out of a program's part of the log; subprograms have a stack each.
