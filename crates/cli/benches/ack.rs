@@ -32,7 +32,7 @@ struct Plan {
 }
 
 const FULL: Plan = Plan { connections: 12, turns: 5, turn_bytes: 20_000_000, hook_rounds: 9 };
-const SMOKE: Plan = Plan { connections: 2, turns: 1, turn_bytes: 4_000_000, hook_rounds: 2 };
+const SMOKE: Plan = Plan { connections: 2, turns: 1, turn_bytes: 4_000_000, hook_rounds: 1 };
 /// Of several connections, since the windows of some algorithms differ from one to the next.
 const EXACT: Plan = Plan { connections: 3, turns: 2, turn_bytes: 10_000_000, hook_rounds: 3 };
 
@@ -48,22 +48,21 @@ fn main() {
             support::succeeds(&["load", algorithm]);
         }
         let before = CpuTime::now().unwrap();
-        println!(
-            "{}; load average at the start {}. One connection in one thread, window held at {WINDOW_PKTS} packets, \
-             {} pairs of connections with {} turns of 2 x {} MB each; 95 % intervals of the median by bootstrap.\n",
-            machine(),
-            load_average(),
-            plan.connections,
-            plan.turns,
-            plan.turn_bytes / 1_000_000
-        );
+        println!("{}; load average at the start {}.", machine(), load_average());
         if is_smoke() {
-            println!("Short form: too few pairs for its verdicts to mean anything.\n");
+            println!("Short form: too few connections for its verdicts to mean anything.");
         }
         let path = HandPath::new(WINDOW_PKTS).unwrap();
         if only_hooks() {
             hooks_alone(&path, &algorithms, &plan);
         } else {
+            println!(
+                "One connection in one thread, window held at {WINDOW_PKTS} packets, {} pairs of connections with {} \
+                 turns of 2 x {} MB each; 95 % intervals of the median by bootstrap.\n",
+                plan.connections,
+                plan.turns,
+                plan.turn_bytes / 1_000_000
+            );
             same_names(&path, &algorithms, &plan);
             every_algorithm(&path, &algorithms, &plan);
         }
@@ -91,14 +90,15 @@ fn open(path: &HandPath, name: &str) -> Lockstep {
 
 /// What hooks take is time in the kernel: it does not depend on how this program was compiled.
 fn hooks_alone(path: &HandPath, algorithms: &[String], plan: &Plan) {
-    let costs = HookCosts::measure(path, algorithms, plan.hook_rounds, plan.turn_bytes);
-    println!("An empty hook reads {} ns.\n", costs.empty_ns);
+    let costs = HookCosts::measure(path, algorithms, plan.hook_rounds);
+    println!(
+        "Median of {} connections, smallest and largest. An empty hook reads {} ns.\n",
+        plan.hook_rounds, costs.empty_ns
+    );
     println!("| algorithm | calls per ACK | ns per ACK, gross | net of empty hooks | aim: {ACK_AIM_NS} net |\n| --- | --- | --- | --- | --- |");
     for algorithm in algorithms {
         let cost = &costs.of[algorithm];
-        for (hook, ns) in &cost.net_ns_per_call {
-            note(&format!("{algorithm}: a call of {hook}, net"), ns.median(), "ns");
-        }
+        note(&format!("{algorithm}: per ACK, net"), cost.net_ns.median(), "ns");
         let cells = [format!("{:.1}", cost.calls.median()), cost.gross_ns.cell(0), cost.net_ns.cell(0)];
         println!("| {algorithm} | {} | {} |", cells.join(" | "), aim_of_ack(cost.net_ns.median()));
     }
@@ -129,7 +129,7 @@ fn same_names(path: &HandPath, algorithms: &[String], plan: &Plan) {
 }
 
 fn every_algorithm(path: &HandPath, algorithms: &[String], plan: &Plan) {
-    let costs = HookCosts::measure(path, algorithms, plan.hook_rounds, plan.turn_bytes);
+    let costs = HookCosts::measure(path, algorithms, plan.hook_rounds);
     println!("\nEvery algorithm beside the kernel's cubic. An empty hook reads {} ns.\n", costs.empty_ns);
     println!("| algorithm | calls per ACK | ns per ACK, gross | net of empty hooks | aim: {ACK_AIM_NS} net | window, pkts | CPU per GB, BPF / kernel's cubic | aim: {CUBIC_AIM} |");
     println!("| --- | --- | --- | --- | --- | --- | --- | --- |");

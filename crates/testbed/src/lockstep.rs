@@ -20,12 +20,12 @@ use nix::unistd::Pid;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::namespace::ip;
-use super::socket::algorithm_of;
+use super::socket::{algorithm_of, close_with_reset};
 use super::tun::tun;
 use super::{Namespace, TestbedError, CLIENT_V4, SERVER_V4};
 
 const BUFFER_BYTES: usize = 256 * 1024;
-const PACKET_BYTES: usize = 2048;
+pub(crate) const PACKET_BYTES: usize = 2048;
 const SILENCE: Duration = Duration::from_secs(10);
 
 /// A client and a server with a path between them that carries packets only inside of its functions.
@@ -34,8 +34,8 @@ pub struct HandPath {
     /// Where connections come from.
     pub client: Namespace,
     server: Namespace,
-    at_client: File,
-    at_server: File,
+    pub(crate) at_client: File,
+    pub(crate) at_server: File,
 }
 
 impl HandPath {
@@ -61,8 +61,13 @@ impl HandPath {
     /// Carries what waits at either end to the other; true if there was anything.
     fn forward(&self) -> io::Result<bool> {
         let there = forward(&self.at_client, &self.at_server)?;
-        let back = forward(&self.at_server, &self.at_client)?;
+        let back = self.forward_acks()?;
         Ok(there || back)
+    }
+
+    /// Carries what waits at the server.
+    pub(crate) fn forward_acks(&self) -> io::Result<bool> {
+        forward(&self.at_server, &self.at_client)
     }
 
     fn forward_until<T>(&self, mut done: impl FnMut() -> io::Result<Option<T>>) -> io::Result<T> {
@@ -91,10 +96,10 @@ fn forward(mut from: &File, mut to: &File) -> io::Result<bool> {
 /// One connection, both ends held here.
 #[derive(Debug)]
 pub struct Lockstep {
-    sender: TcpStream,
-    receiver: TcpStream,
+    pub(crate) sender: TcpStream,
+    pub(crate) receiver: TcpStream,
     port: u16,
-    buffer: Vec<u8>,
+    pub(crate) buffer: Vec<u8>,
 }
 
 impl Lockstep {
@@ -129,11 +134,15 @@ impl Lockstep {
 
     /// Sends `bytes` and receives them; gives the processor time that this took.
     pub fn carry(&mut self, path: &HandPath, bytes: u64) -> Result<Duration, TestbedError> {
-        let carrying = || {
-            keep_to_one_processor();
-            self.take_turns(path, bytes).map_err(TestbedError::io(format!("carry {bytes} bytes by hand")))
-        };
-        thread::scope(|scope| scope.spawn(carrying).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        on_own_thread(|| self.take_turns(path, bytes).map_err(TestbedError::io(format!("carry {bytes} bytes by hand"))))
+    }
+
+    /// Ends the connection without a word of what is under way.
+    pub(crate) fn reset(self, path: &HandPath) -> io::Result<()> {
+        close_with_reset(&self.sender)?;
+        drop(self.sender);
+        path.forward()?;
+        Ok(())
     }
 
     /// Endpoints the connection in order, so that the kernel keeps what it learned of the peer.
@@ -179,7 +188,16 @@ fn wait(path: &HandPath) -> io::Result<()> {
     Ok(())
 }
 
-fn unless_busy<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+/// Runs on one processor, in a thread that has done nothing else.
+pub(crate) fn on_own_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    let work = || {
+        keep_to_one_processor();
+        work()
+    };
+    thread::scope(|scope| scope.spawn(work).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+}
+
+pub(crate) fn unless_busy<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
         result => result.map(Some),

@@ -2,8 +2,10 @@
 //! Time in an algorithm's hooks for each ACK, as the kernel's BPF statistics count it, and what of that is their own clock.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use ccctl_testbed::{HandPath, Lockstep, EMPTY_HOOKS_OBJECT};
+use ccctl_testbed::{HandPath, Stretch, EMPTY_HOOKS_OBJECT};
+use nix::time::{clock_gettime, ClockId};
 
 use crate::measure::Sample;
 use crate::open;
@@ -14,15 +16,29 @@ const EMPTY: &str = "bpf_empty";
 /// Hooks of which each ACK calls each one that there is, once at the most.
 const EACH_ACK: [&str; 4] = ["_pkts_acked", "_cong_avoid", "_in_ack_event", "_cong_control"];
 
+/// The window is at its limit, recovers from a loss, grows again, meets two queues, and loses in the longer one.
+const COURSE: [Stretch; 5] = [
+    stretch(100, 10, false),
+    stretch(300, 10, true),
+    stretch(200, 12, false),
+    stretch(100, 16, false),
+    stretch(200, 10, true),
+];
+
+/// Connections begin at multiples of this: a tick of the kernel's and of the time stamps' clock falls on the same moments of each.
+const BEAT: Duration = Duration::from_millis(100);
+
+const fn stretch(lasts_ms: u64, delay_ms: u64, begins_with_loss: bool) -> Stretch {
+    Stretch { lasts: Duration::from_millis(lasts_ms), delay: Duration::from_millis(delay_ms), begins_with_loss }
+}
+
 /// Per ACK.
 #[derive(Default)]
 pub struct HookCost {
     pub calls: Sample,
     pub gross_ns: Sample,
-    /// Without what as many calls of an empty hook read, beside it in the same round.
+    /// Without what as many calls of an empty hook read, on the same course.
     pub net_ns: Sample,
-    /// Of one call of each hook that at least every tenth ACK calls, without what an empty one reads.
-    pub net_ns_per_call: BTreeMap<String, Sample>,
 }
 
 pub struct HookCosts {
@@ -32,48 +48,44 @@ pub struct HookCosts {
 }
 
 impl HookCosts {
-    /// Rounds over all algorithms; before each one the empty hooks.
-    pub fn measure(path: &HandPath, algorithms: &[String], rounds: usize, bytes: u64) -> Self {
+    /// Rounds over all algorithms, each with a connection of its own, after the empty hooks.
+    pub fn measure(path: &HandPath, algorithms: &[String], rounds: usize) -> Self {
         let folder = Folder::new("empty-hooks");
         succeeds(&["load", &folder.file("empty.o", EMPTY_HOOKS_OBJECT), "--as", EMPTY]);
         let statistics = Statistics::on();
-        let mut empty = open(path, EMPTY);
-        let mut ends: Vec<Lockstep> = algorithms.iter().map(|algorithm| open(path, &default_name(algorithm))).collect();
         let (mut of, mut empty_ns) = (BTreeMap::<String, HookCost>::new(), Sample::default());
-        for round in 0..=rounds {
-            for (algorithm, end) in algorithms.iter().zip(&mut ends) {
-                let nothing_ns = Calls::during(path, &mut empty, EMPTY, bytes).ns_per_call();
-                let calls = Calls::during(path, end, &default_name(algorithm), bytes);
-                if round == 0 {
-                    // it warms up
-                    continue;
-                }
-                empty_ns.add(nothing_ns);
+        for _ in 0..rounds {
+            let nothing_ns = Calls::on_course(path, EMPTY).ns_per_call();
+            empty_ns.add(nothing_ns);
+            for algorithm in algorithms {
+                let calls = Calls::on_course(path, &default_name(algorithm));
                 let cost = of.entry(algorithm.clone()).or_default();
                 cost.calls.add(calls.per_ack());
                 cost.gross_ns.add(calls.ns_per_ack());
                 cost.net_ns.add(calls.ns_per_ack() - calls.per_ack() * nothing_ns);
-                for (hook, ns) in calls.ns_per_call_of_each() {
-                    cost.net_ns_per_call.entry(hook).or_default().add(ns - nothing_ns);
-                }
             }
         }
         drop(statistics);
-        for end in ends.into_iter().chain([empty]) {
-            end.close(path).unwrap();
-        }
         succeeds(&["unload", EMPTY, "--force"]);
         HookCosts { of, empty_ns: empty_ns.cell(0) }
     }
+}
+
+fn wait_for_beat() {
+    let now = Duration::from(clock_gettime(ClockId::CLOCK_MONOTONIC).unwrap());
+    let beats = now.as_millis() / BEAT.as_millis() + 1;
+    std::thread::sleep((BEAT * u32::try_from(beats).unwrap()).saturating_sub(now));
 }
 
 /// How often each hook was called, and for how long.
 struct Calls(BTreeMap<String, (u64, u64)>);
 
 impl Calls {
-    fn during(path: &HandPath, end: &mut Lockstep, name: &str, bytes: u64) -> Self {
+    /// Of a new connection.
+    fn on_course(path: &HandPath, name: &str) -> Self {
         let before = Calls::so_far(name).0;
-        end.carry(path, bytes).unwrap();
+        wait_for_beat();
+        open(path, name).follow(path, &COURSE).unwrap();
         let mut calls = Calls::so_far(name);
         for (hook, (count, ns)) in &mut calls.0 {
             *count -= before[hook].0;
@@ -107,11 +119,6 @@ impl Calls {
 
     fn ns_per_ack(&self) -> f64 {
         self.0.values().map(|(_, ns)| *ns).sum::<u64>() as f64 / self.acks()
-    }
-
-    fn ns_per_call_of_each(&self) -> Vec<(String, f64)> {
-        let often = self.0.iter().filter(|(_, (count, _))| *count as f64 >= self.acks() / 10.0);
-        often.map(|(hook, (count, ns))| (hook.clone(), *ns as f64 / *count as f64)).collect()
     }
 
     /// Of one call, where no hook does anything.
