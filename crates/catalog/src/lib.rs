@@ -9,6 +9,7 @@
 mod btf;
 mod description;
 pub mod kernel;
+pub mod kernel_btf;
 mod layout;
 mod notation;
 mod parameter_set;

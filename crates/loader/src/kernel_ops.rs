@@ -3,15 +3,18 @@
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
+use std::fs;
 use std::sync::OnceLock;
 
 use ccctl_catalog::kernel::text;
+use ccctl_catalog::kernel_btf::{kind, Header, KernelBtf, KERNEL_BTF};
 use ccctl_catalog::resolved;
-use libbpf_rs::btf::types::{Composite, FuncProto, MemberAttr, Ptr};
-use libbpf_rs::btf::{BtfKind, BtfType, HasSize as _, ReferencesType as _};
+use libbpf_rs::btf::types::{Composite, MemberAttr};
+use libbpf_rs::btf::{BtfKind, BtfType, HasSize as _};
 use libbpf_rs::Btf;
 
 use crate::error::{Error, Result};
+use crate::sys::MappedFile;
 
 /// One member: where it lies, and whether it is a hook.
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +40,9 @@ pub(crate) struct KernelOps {
 }
 
 const OPS: &str = "tcp_congestion_ops";
+const VALUE: &str = "bpf_struct_ops_tcp_congestion_ops";
+/// Of the registrations that are links (`kernel/bpf/bpf_struct_ops.c`).
+const LINK: &str = "bpf_struct_ops_link";
 
 impl KernelOps {
     /// That of the running kernel; its BTF is read once per process.
@@ -63,33 +69,49 @@ impl KernelOps {
     }
 
     fn read() -> std::result::Result<Self, String> {
-        let btf = Btf::from_vmlinux().map_err(|error| format!("the kernel has no BTF ({error})"))?;
-        let value: Composite<'_> = btf
-            .type_by_name(&format!("bpf_struct_ops_{OPS}"))
-            .ok_or("the kernel has no struct_ops for TCP congestion control")?;
-        let data = member_offset(&value, "data").ok_or("the kernel's struct_ops value has no data")?;
-        let ops: Composite<'_> = btf.type_by_name(OPS).ok_or("the kernel has no struct tcp_congestion_ops")?;
+        let of = |bytes: &[u8]| {
+            let btf = KernelBtf::of(bytes).ok_or_else(|| format!("{KERNEL_BTF} is not readable"))?;
+            Self::of(&btf)
+        };
+        if let Ok(mapped) = MappedFile::open(KERNEL_BTF) {
+            return of(&mapped);
+        }
+        of(&fs::read(KERNEL_BTF).map_err(|error| format!("the kernel has no BTF ({error})"))?)
+    }
+
+    fn of(btf: &KernelBtf<'_>) -> std::result::Result<Self, String> {
+        let found = btf.find(&[VALUE, OPS, LINK].map(|name| (kind::STRUCT, name)));
+        let (value_type, value) = found[0].ok_or("the kernel has no struct_ops for TCP congestion control")?;
+        let data = btf.members(value).find(|member| member.name == "data");
+        let data = data.ok_or("the kernel's struct_ops value has no data")?.bit_offset as usize / 8;
+        let (_, ops) = found[1].ok_or("the kernel has no struct tcp_congestion_ops")?;
+        let control = btf.members(ops).find(|member| member.name == "cong_control");
         Ok(Self {
-            value_bytes: value.size(),
-            value_type: value.type_id().into(),
-            members: members(&btf, &ops, data),
-            cong_control_arguments: arguments(&btf, &ops, "cong_control").unwrap_or(CONG_CONTROL_ARGUMENTS),
-            has_links: btf.type_by_name::<BtfType<'_>>("bpf_struct_ops_map_link_dealloc").is_some(),
+            value_bytes: value.size_or_type as usize,
+            value_type,
+            members: kernel_members(btf, ops, data),
+            cong_control_arguments: control
+                .and_then(|control| btf.arguments(control.type_id))
+                .unwrap_or(CONG_CONTROL_ARGUMENTS),
+            has_links: found[2].is_some(),
         })
     }
 }
 
+/// The members of the kernel's `struct tcp_congestion_ops`, which begins at `base`.
+fn kernel_members(btf: &KernelBtf<'_>, ops: Header, base: usize) -> HashMap<String, Member> {
+    let all: Vec<_> = btf.members(ops).collect();
+    let ends = all.iter().skip(1).map(|next| next.bit_offset as usize / 8).chain([ops.size_or_type as usize]);
+    let placed = all.iter().zip(ends).map(|(member, end)| {
+        let offset = member.bit_offset as usize / 8;
+        let is_hook = btf.resolved(member.type_id).is_some_and(|header| header.kind == kind::POINTER);
+        (member.name.to_owned(), Member { offset: base + offset, bytes: end.saturating_sub(offset), is_hook })
+    });
+    placed.collect()
+}
+
 /// What `cong_control` has in kernels of today.
 const CONG_CONTROL_ARGUMENTS: u32 = 4;
-
-/// How many arguments a hook has.
-fn arguments(btf: &Btf<'_>, ops: &Composite<'_>, hook: &str) -> Option<u32> {
-    let member =
-        (0..ops.len()).filter_map(|index| ops.get(index)).find(|member| member.name == Some(OsStr::new(hook)))?;
-    let pointer: Ptr<'_> = btf.type_by_id(member.ty)?;
-    let function = FuncProto::try_from(resolved(pointer.referenced_type())?).ok()?;
-    u32::try_from(function.len()).ok()
-}
 
 /// Offset of a member in bytes.
 pub(crate) fn member_offset(composite: &Composite<'_>, name: &str) -> Option<usize> {
@@ -99,8 +121,8 @@ pub(crate) fn member_offset(composite: &Composite<'_>, name: &str) -> Option<usi
     })
 }
 
-/// All members of a `struct tcp_congestion_ops`, the kernel's or an object's; offsets are moved by `base`.
-pub(crate) fn members(btf: &Btf<'_>, ops: &Composite<'_>, base: usize) -> HashMap<String, Member> {
+/// All members of an object's `struct tcp_congestion_ops`.
+pub(crate) fn members(btf: &Btf<'_>, ops: &Composite<'_>) -> HashMap<String, Member> {
     let all: Vec<_> = (0..ops.len()).filter_map(|index| ops.get(index)).collect();
     let offset_of = |index: usize| match all.get(index).map(|member| member.attr) {
         Some(MemberAttr::Normal { offset }) => offset as usize / 8,
@@ -111,7 +133,7 @@ pub(crate) fn members(btf: &Btf<'_>, ops: &Composite<'_>, base: usize) -> HashMa
         let Some(ty) = btf.type_by_id::<BtfType<'_>>(member.ty) else { continue };
         let (offset, next) = (offset_of(index), offset_of(index + 1));
         let is_hook = resolved(ty).is_some_and(|ty| ty.kind() == BtfKind::Ptr);
-        let entry = Member { offset: base + offset, bytes: next.saturating_sub(offset), is_hook };
+        let entry = Member { offset, bytes: next.saturating_sub(offset), is_hook };
         found.insert(member.name.unwrap_or_default().to_string_lossy().into_owned(), entry);
     }
     found

@@ -115,7 +115,7 @@ impl Program {
         let btf = btf_of(&self.object).ok_or_else(|| missing("BTF"))?;
         let ops: Composite<'_> =
             btf.type_by_name("tcp_congestion_ops").ok_or_else(|| missing("struct tcp_congestion_ops"))?;
-        Ok(members(&btf, &ops, 0).into_iter().collect())
+        Ok(members(&btf, &ops).into_iter().collect())
     }
 }
 

@@ -339,6 +339,43 @@ pub(crate) fn load_hook(program: &[libbpf_sys::bpf_insn], ops: u32, member: u32)
     })
 }
 
+/// A file of the kernel's that never changes, in memory without a copy.
+pub(crate) struct MappedFile {
+    start: *mut c_void,
+    bytes: usize,
+}
+
+impl MappedFile {
+    /// Fails where the kernel does not map it, as its BTF before 6.16.
+    pub(crate) fn open(path: &str) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let bytes = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
+        // SAFETY: a new mapping, at an address of the kernel's choice; it outlives the file.
+        let start =
+            unsafe { libc::mmap(ptr::null_mut(), bytes, libc::PROT_READ, libc::MAP_PRIVATE, file.as_raw_fd(), 0) };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self { start, bytes })
+    }
+}
+
+impl std::ops::Deref for MappedFile {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: mapped for reading until it is dropped, and as many bytes as the file has.
+        unsafe { std::slice::from_raw_parts(self.start.cast(), self.bytes) }
+    }
+}
+
+impl Drop for MappedFile {
+    fn drop(&mut self) {
+        // SAFETY: what mmap gave, of which no slice is left.
+        unsafe { libc::munmap(self.start, self.bytes) };
+    }
+}
+
 /// `SO_NETNS_COOKIE` of the calling thread's network namespace.
 pub(crate) fn netns_cookie() -> io::Result<u64> {
     let socket = std::net::UdpSocket::bind("0.0.0.0:0").or_else(|_| std::net::UdpSocket::bind("[::]:0"))?;
