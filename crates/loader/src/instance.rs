@@ -138,9 +138,10 @@ impl Instance {
         let (anchor, map, map_id) = open_anchor(name)?;
         let value = ops_value(map.as_fd()).map_err(failed("read the map"))?;
         let ids = ids_of_hooks(&value).map_err(failed("read the map"))?;
-        let (programs, load_time_ns, map_ids) = read_programs(&ids).map_err(failed("read the programs"))?;
+        let btf = read_btf(name, &ids)?;
+        let (programs, load_time_ns, map_ids) = read_programs(&ids, &btf).map_err(failed("read the programs"))?;
         let maps = open_maps(&map_ids).map_err(failed("open the maps"))?;
-        let (identity, layout, parameters) = read_contents(name, &ids, &maps)?;
+        let (identity, layout, parameters) = read_contents(name, &btf, &maps)?;
         let loaded_at = wall_clock(load_time_ns);
         Ok(Self { name: name.to_owned(), identity, layout, parameters, map_id, programs, loaded_at, anchor, maps })
     }
@@ -152,6 +153,11 @@ impl Instance {
             Anchor::Link(_, id) => Some(*id),
             Anchor::Map(_) => None,
         }
+    }
+
+    /// Parameters of its program as the kernel shows them now.
+    pub(crate) fn parameters_now(&self) -> Result<ParameterSet> {
+        read_parameters(&self.name, &self.identity, &self.layout, &self.maps)
     }
 
     pub(crate) fn map(&self, name: &str) -> Result<&OwnedFd> {
@@ -231,21 +237,28 @@ fn ids_of_hooks(value: &[u8]) -> std::io::Result<Vec<u32>> {
     Ok(ids)
 }
 
-fn read_programs(ids: &[u32]) -> std::io::Result<(Vec<ProgramInfo>, u64, Vec<u32>)> {
+/// The BTF that the kernel keeps for the instance's programs: they share one, and reading it is most of the work.
+fn read_btf(name: &str, program_ids: &[u32]) -> Result<Btf<'static>> {
+    let first = program_ids.first().ok_or_else(|| unreadable(name, "programs"))?;
+    Btf::from_prog_id(*first).map_err(|error| Error::libbpf(format!("read BTF of {name}"), &error))
+}
+
+fn unreadable(name: &str, what: &str) -> Error {
+    let cause = std::io::Error::other(format!("it has no {what}: not loaded by this ccctl"));
+    Error::kernel(format!("read instance {name}"), cause)
+}
+
+fn read_programs(ids: &[u32], btf: &Btf<'_>) -> std::io::Result<(Vec<ProgramInfo>, u64, Vec<u32>)> {
     let mut programs = Vec::new();
     let mut maps = Vec::new();
     let mut load_time_ns = u64::MAX;
-    let mut btf: Option<(u32, Btf<'_>)> = None; // an object's programs share one, and reading it is most of the work
     for id in ids {
         let Ok(fd) = sys::program_by_id(*id) else { continue };
         let details = sys::program_details(fd.as_fd())?;
         let info = &details.info;
         load_time_ns = load_time_ns.min(info.load_time);
         maps.extend(&details.map_ids);
-        if btf.as_ref().is_none_or(|(btf_id, _)| *btf_id != info.btf_id) {
-            btf = Btf::from_prog_id(*id).ok().map(|read| (info.btf_id, read));
-        }
-        let name = btf.as_ref().and_then(|(_, btf)| function_name(btf, details.function_type));
+        let name = function_name(btf, details.function_type);
         programs.push(ProgramInfo {
             name: name.unwrap_or_else(|| c_text(&info.name)),
             id: *id,
@@ -278,28 +291,28 @@ pub(crate) fn open_maps(ids: &[u32]) -> std::io::Result<Vec<(String, OwnedFd)>> 
         .collect()
 }
 
-/// Identity, layout and parameters, through the BTF that the kernel keeps for the instance's programs.
-fn read_contents(
-    name: &str,
-    program_ids: &[u32],
-    maps: &[(String, OwnedFd)],
-) -> Result<(Identity, Layout, ParameterSet)> {
-    let unreadable = |what: &str| {
-        let cause = std::io::Error::other(format!("it has no {what}: not loaded by this ccctl"));
-        Error::kernel(format!("read instance {name}"), cause)
-    };
-    let first = program_ids.first().ok_or_else(|| unreadable("programs"))?;
-    let btf = Btf::from_prog_id(*first).map_err(|error| Error::libbpf(format!("read BTF of {name}"), &error))?;
+/// Identity, layout and parameters, through the BTF of the instance's programs.
+fn read_contents(name: &str, btf: &Btf<'_>, maps: &[(String, OwnedFd)]) -> Result<(Identity, Layout, ParameterSet)> {
     let rodata = find_map(maps, IDENTITY_MAP, name)?;
     let bytes = sys::read_value(rodata.as_fd());
     let bytes = bytes.map_err(|error| Error::kernel(format!("read identity of {name}"), error))?;
-    let identity = Identity::read(&btf, &bytes).ok_or_else(|| unreadable("identity"))?;
+    let identity = Identity::read(btf, &bytes).ok_or_else(|| unreadable(name, "identity"))?;
     let layout =
-        Layout::of_btf(&identity.algorithm, &btf).map_err(|error| Error::Object { object: name.to_owned(), error })?;
-    let set = read_active(find_map(maps, PARAMS_MAP, name)?.as_fd())?;
-    let parameters = ParameterSet::of_bytes(&identity.algorithm, &layout.parameters, &set)
-        .ok_or_else(|| unreadable("readable parameters"))?;
+        Layout::of_btf(&identity.algorithm, btf).map_err(|error| Error::Object { object: name.to_owned(), error })?;
+    let parameters = read_parameters(name, &identity, &layout, maps)?;
     Ok((identity, layout, parameters))
+}
+
+/// The parameters in force.
+fn read_parameters(
+    name: &str,
+    identity: &Identity,
+    layout: &Layout,
+    maps: &[(String, OwnedFd)],
+) -> Result<ParameterSet> {
+    let set = read_active(find_map(maps, PARAMS_MAP, name)?.as_fd())?;
+    ParameterSet::of_bytes(&identity.algorithm, &layout.parameters, &set)
+        .ok_or_else(|| unreadable(name, "readable parameters"))
 }
 
 /// The kernel counts from boot, including suspend.

@@ -27,6 +27,10 @@ pub(crate) fn require_lasting() -> Result<()> {
 /// The name of the network namespace, where `ip netns exec` has led there: `/sys` is not that of process 1, nor is the BPF
 /// file system.
 fn hidden_by() -> Option<String> {
+    let own_view = identity("/proc/self/ns/mnt");
+    if own_view.is_some() && own_view == identity("/proc/1/ns/mnt") {
+        return None;
+    }
     let (ours, first) =
         (fs::read_to_string("/proc/self/mountinfo").ok()?, fs::read_to_string("/proc/1/mountinfo").ok()?);
     let is_shared = |point: &str, kind: &str| mounted(&ours, point, kind) == mounted(&first, point, kind);

@@ -27,7 +27,7 @@ pub fn tune(_lock: &Lock, name: &str, changes: &[(String, String)]) -> Result<Tu
     }
     let map = instance.map(PARAMS_MAP)?;
     publish(map.as_fd(), &wanted.to_bytes())?;
-    Ok(Tuned { before: instance.parameters, after: Instance::named(name)?.parameters })
+    Ok(Tuned { after: instance.parameters_now()?, before: instance.parameters })
 }
 
 /// What [`tune`] would do.
