@@ -44,6 +44,8 @@ pub(crate) fn require() -> Result<()> {
 
 /// Folder of the instances, in [`PIN_ROOT`].
 const INSTANCES: &str = "instances";
+/// How the names of programs that count sockets begin.
+const COUNTER: &str = "counter-";
 
 /// Our folder, looked at a moment ago: nobody else can make, move or remove what is in it. There is no other way to the
 /// path of a pin.
@@ -100,6 +102,21 @@ impl PinFolder {
     /// Pin of the table of marks.
     pub(crate) fn marks(&self) -> PathBuf {
         self.root.join("marks")
+    }
+
+    /// Pin of the program that counts sockets, of the build with this number.
+    pub(crate) fn counter(&self, build: u64) -> PathBuf {
+        self.root.join(format!("{COUNTER}{build:016x}"))
+    }
+
+    /// Removes those programs, of all builds.
+    fn remove_counters(&self) {
+        for entry in fs::read_dir(self.root).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(COUNTER) {
+                // Where it stays, the folder is not empty, and stays too.
+                let _ = fs::remove_file(entry.path());
+            }
+        }
     }
 
     /// Pin of the link that holds the rules.
@@ -166,10 +183,11 @@ pub(crate) fn require_instance_pin(name: &str) -> Result<PathBuf> {
     PinFolder::find()?.ok_or_else(missing)?.instance(name)
 }
 
-/// Removes the folders where they are empty, so that the host is as it was found.
+/// Removes the folders where they are empty, so that the host is as it was found, and before them what serves instances.
 pub(crate) fn remove_empty_folders() {
-    if !matches!(PinFolder::find(), Ok(Some(_))) {
-        return;
+    let Ok(Some(folder)) = PinFolder::find() else { return };
+    if folder.instances().is_ok_and(|names| names.is_empty()) {
+        folder.remove_counters();
     }
     for folder in [Path::new(PIN_ROOT).join(INSTANCES), PathBuf::from(PIN_ROOT)] {
         // A folder with something in it stays: that is what an error means here.

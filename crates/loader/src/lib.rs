@@ -2,7 +2,8 @@
 //! Algorithms as instances in the running kernel.
 //!
 //! An [`Instance`] is an algorithm that the kernel knows under a name. Its only trace on the host is one pin below
-//! [`PIN_ROOT`]; all that is told of it is read from the kernel: link -> `struct_ops` map -> programs -> their maps.
+//! [`PIN_ROOT`], beside which the program that counts sockets is pinned as long as there are instances; all that is told
+//! of it is read from the kernel: link -> `struct_ops` map -> programs -> their maps.
 //! Nothing here remembers anything, so that a killed process leaves nothing half-done.
 //!
 //! Commands that change something take a [`Lock`] first: [`recover`] gives it.

@@ -12,7 +12,7 @@ use crate::kernel::{available_algorithms, check_name};
 use crate::kernel_ops::KernelOps;
 use crate::lock::Lock;
 use crate::object::{load_object, LoadedObject, Program};
-use crate::{kernel_ops, sys};
+use crate::{kernel_ops, sockets, sys};
 
 /// What to load.
 #[derive(Debug)]
@@ -50,8 +50,10 @@ pub fn load(lock: &Lock, request: &LoadRequest<'_>) -> Result<Loaded> {
     PinFolder::make()?;
     bpffs::remove_leftover(lock, request.name)?;
     let result = load_checked(request);
-    if result.is_err() {
-        bpffs::remove_empty_folders();
+    match result {
+        // Who counts sockets without it loads it for himself.
+        Ok(_) => drop(sockets::keep_counter(lock)),
+        Err(_) => bpffs::remove_empty_folders(),
     }
     result
 }

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::io::Read as _;
 use std::marker::PhantomData;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, BorrowedFd};
 
 use bytemuck::{bytes_of, Pod};
 use libbpf_rs::{Iter, Link, Map, MapCore as _, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject};
@@ -148,6 +148,10 @@ impl<T: Pod + Send> SocketIterator<T> {
         Ok(records)
     }
 
+    pub(super) fn link(&self) -> BorrowedFd<'_> {
+        self.link.as_fd()
+    }
+
     pub(crate) fn map(&self, name: &str) -> Result<Map<'_>> {
         let map = self.object.maps().find(|map| map.name() == name);
         map.ok_or_else(|| Error::kernel(format!("find the map {name}"), std::io::Error::other("no such map")))
@@ -229,7 +233,7 @@ fn no_program() -> std::io::Error {
     std::io::Error::other("the object has no such program")
 }
 
-fn read_all(link: &Link, tell: impl FnMut(&[u8])) -> Result<()> {
+pub(super) fn read_all(link: &Link, tell: impl FnMut(&[u8])) -> Result<()> {
     read_into(link, &mut vec![0; READ_BYTES], tell)
 }
 

@@ -6,6 +6,7 @@
 
 mod cgroup;
 mod count;
+mod counter;
 mod filter;
 mod follower;
 mod iterator;
@@ -29,6 +30,7 @@ pub use reader::SocketReader;
 pub use record::{delivery_rate, CaState, SocketRecord, Transport};
 pub use totals::{totals, AlgorithmTotals};
 
+pub(crate) use counter::keep as keep_counter;
 pub(crate) use iterator::{SocketIterator, SocketProgramName};
 pub(crate) use moving::{reason, MOST_PASSES};
 

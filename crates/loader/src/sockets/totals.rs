@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sums over sockets, added up inside the kernel: nothing is copied for each socket.
 
-use libbpf_rs::{MapCore as _, MapFlags};
+use libbpf_rs::{MapCore, MapFlags};
 
+use super::counter::Counter;
 use super::filter::SocketFilter;
 use super::iterator::{SocketIterator, SocketProgramName};
 use super::raw::{socket_record, socket_totals, socket_totals_key};
 use crate::error::{Error, Result};
+use crate::netns::Namespace;
 use crate::pod::first_of;
 use ccctl_catalog::kernel::c_text;
 
-const TOTALS: SocketProgramName<socket_record> = SocketProgramName::new("totals");
+pub(super) const TOTALS: SocketProgramName<socket_record> = SocketProgramName::new("totals");
+/// Its map.
+pub(super) const SUMS: &str = "sums";
 
 /// Sums over the sockets of one program. Counters belong to sockets that live: a socket that closes takes its share away.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,17 +41,34 @@ pub struct AlgorithmTotals {
 
 /// Sums by program, and the namespaces that could not be looked into, with the reason.
 pub fn totals(filter: &SocketFilter) -> Result<(Vec<AlgorithmTotals>, Vec<String>)> {
+    let of_name = filter.kernel_name.as_deref();
+    match Counter::take() {
+        Some(counter) if *filter == SocketFilter::of_kernel_name(of_name.unwrap_or_default()) => {
+            let (mut sums, unreadable) = add_up(filter, |namespace| counter.add(namespace), &counter.sums)?;
+            sums.retain(|sums| of_name.is_none_or(|name| name == sums.algorithm));
+            Ok((sums, unreadable))
+        }
+        _ => {
+            let iterator = SocketIterator::of(&TOTALS, filter, "")?;
+            add_up(filter, |namespace| iterator.each(namespace, |_| {}), &iterator.map(SUMS)?)
+        }
+    }
+}
+
+fn add_up(
+    filter: &SocketFilter,
+    add: impl Fn(&Namespace) -> Result<()>,
+    map: &impl MapCore,
+) -> Result<(Vec<AlgorithmTotals>, Vec<String>)> {
     let mut scan = filter.scan()?;
-    let iterator = SocketIterator::of(&TOTALS, filter, "")?;
     for namespace in &scan.found {
-        match iterator.each(namespace, |_| {}) {
+        match add(namespace) {
             Ok(()) => {}
             Err(Error::Gone { .. }) if filter.namespace.is_none() => {}
             Err(error) if filter.namespace.is_some() => return Err(error),
             Err(error) => scan.unreadable.push(error.to_string()),
         }
     }
-    let map = iterator.map("sums")?;
     let mut found = Vec::new();
     for key in map.keys() {
         let value = map.lookup(&key, MapFlags::ANY).map_err(|error| Error::libbpf("read the sums", &error))?;
