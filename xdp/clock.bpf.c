@@ -2,12 +2,14 @@
 /*
  * The ACK clock's second hand: how long an ACK waited before TCP saw it, how long TCP worked on it, and what was dropped.
  *
- * Start  tp_btf/tcp_probe fires at the beginning of tcp_rcv_established().
- * End    one of two, the same CPU and task as at the start:
- *        ack_returns  fexit of tcp_ack(), where the kernel lets programs trace functions;
- *        ack_freed    the ACK's sk_buff goes back to its cache. tcp_rcv_established() frees a segment without payload right
- *                     after tcp_ack(), before it sends what the ACK has made room for. Needs no permission beyond
- *                     tracepoints, and serves all algorithms; costs a comparison at every object freed on the machine.
+ * There are two pairs of start and end, which are of the same CPU and task:
+ *
+ * ack_enters, ack_returns   fentry and fexit of tcp_ack(), where the kernel lets programs trace functions. Of the data that
+ *                           a receiver gets, only what leaves the fast path comes there.
+ * input_starts, ack_freed   tp_btf/tcp_probe fires at the beginning of tcp_rcv_established(), for data too; the ACK's
+ *                           sk_buff goes back to its cache. tcp_rcv_established() frees a segment without payload right
+ *                           after tcp_ack(), before it sends what the ACK has made room for. Needs no permission beyond
+ *                           tracepoints; costs a comparison at every object freed on the machine.
  *
  * ACKs wait in a socket's backlog while an application holds the socket. The kernel merges them there and counts in
  * gso_segs how many one sk_buff stands for.
@@ -20,6 +22,7 @@
 #define TCP_HEADER_MAX_BYTES 60
 #define STAMP_AGE_MAX_NS 60000000000ULL
 #define SLOT_PROBES 8
+#define FLAG_DATA 0x01 /* of tcp_ack(): a payload, which skb->data points to by then */
 #define SHARED_INFO_BYTES 32 /* where meta_len and gso_segs are */
 
 char _license[] SEC("license") = "GPL";
@@ -188,8 +191,7 @@ static __always_inline void count_arrival(struct algorithm_counts *counts, const
 		add_time(&counts->waiting, now - stamp.arrived_ns);
 }
 
-SEC("tp_btf/tcp_probe")
-int BPF_PROG(input_starts, struct sock *sk, struct sk_buff *skb)
+static __always_inline void start(struct sock *sk, struct sk_buff *skb)
 {
 	u8 header[16] __attribute__((aligned(8)));
 	struct algorithm_counts *counts;
@@ -199,17 +201,17 @@ int BPF_PROG(input_starts, struct sock *sk, struct sk_buff *skb)
 	u64 now;
 
 	if (skb->len > TCP_HEADER_MAX_BYTES || sk->__sk_common.skc_net.net->ns.inum != settings.netns_inum)
-		return 0;
+		return;
 	now = bpf_ktime_get_ns();
 	tp = bpf_skc_to_tcp_sock(sk);
 	if (!tp || bpf_probe_read_kernel(header, sizeof(header), skb->data))
-		return 0;
+		return;
 	if ((header[12] >> 4) * 4 != skb->len || header[13] & 7) /* a payload; SYN, FIN or RST */
-		return 0;
+		return;
 	counts = counts_of(tp->inet_conn.icsk_ca_ops, &slot);
 	ack = here(&current_acks);
 	if (!counts || !ack)
-		return 0;
+		return;
 	counts->acks++;
 	if (is_duplicate(tp, header))
 		counts->duplicate_acks++;
@@ -218,6 +220,21 @@ int BPF_PROG(input_starts, struct sock *sk, struct sk_buff *skb)
 	ack->task = bpf_get_current_task();
 	ack->slot = slot;
 	ack->started_ns = now;
+}
+
+SEC("tp_btf/tcp_probe")
+int BPF_PROG(input_starts, struct sock *sk, struct sk_buff *skb)
+{
+	start(sk, skb);
+	return 0;
+}
+
+/* tcp_rcv_established() is for this state alone. */
+SEC("fentry/tcp_ack")
+int BPF_PROG(ack_enters, struct sock *sk, struct sk_buff *skb, int flag)
+{
+	if (!(flag & FLAG_DATA) && sk->__sk_common.skc_state == TCP_ESTABLISHED)
+		start(sk, skb);
 	return 0;
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use aya::maps::{PerCpuArray, PerCpuHashMap};
 use aya::programs::tp_btf::BtfTracePointLinkId;
-use aya::programs::{BtfTracePoint, FExit, ProgramError};
+use aya::programs::{BtfTracePoint, FEntry, FExit, ProgramError};
 use aya::{Btf, Ebpf, EbpfLoader};
 
 use ccctl_catalog::kernel::c_text;
@@ -26,8 +26,11 @@ use crate::softnet::{Backlog, Softnet};
 
 static CLOCK_OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/clock.bpf.o"));
 
-const START: &str = "input_starts";
+const START_BY_CALL: &str = "ack_enters";
+const START_BY_INPUT: &str = "input_starts";
 const END_BY_RETURN: &str = "ack_returns";
+/// What the two of them trace.
+const FUNCTION: &str = "tcp_ack";
 const END_BY_FREE: &str = "ack_freed";
 const DROP: &str = "packet_dropped";
 /// One in so many turns listens for ends.
@@ -49,7 +52,7 @@ pub struct Settings {
 /// What ends the processing of an ACK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// `tcp_ack()` returns (fexit): exact.
+    /// `tcp_ack()` returns (fexit): exact. The start is then its entry.
     AckReturns,
     /// The ACK's buffer is freed, right after `tcp_ack()`.
     AckFreed,
@@ -138,8 +141,7 @@ impl Clock {
         let btf = Btf::from_sys_fs().map_err(|_| Error::Kernel("BTF"))?;
         let types = KernelTypes::read()?;
         let mut object = load(&btf, settings, &types)?;
-        let end = load_end(&mut object, &btf)?;
-        load_trace_point(&mut object, START, "tcp_probe", &btf)?;
+        let end = load_ends(&mut object, &btf)?;
         load_trace_point(&mut object, DROP, "kfree_skb", &btf)?;
         let arrivals = interfaces
             .iter()
@@ -147,7 +149,7 @@ impl Clock {
             .collect::<Result<_>>()?;
         // All that takes time is done: what arrives between these lines is what the sums cannot agree on.
         let before = Softnet::read()?;
-        attach_trace_point(&mut object, START)?;
+        attach_start(&mut object, end)?;
         attach_trace_point(&mut object, DROP)?;
         let (started, backlogs) = (Instant::now(), BTreeMap::new());
         let mut clock = Self { arrivals, object, end, types, started, before, backlogs, window: Window::default() };
@@ -288,18 +290,36 @@ fn program_error(step: &'static str, program: &str, source: ProgramError) -> Err
     Error::Program { step, program: program.to_owned(), source: Box::new(source) }
 }
 
-/// fexit where the kernel lets it, which only trying tells; the other end is attached by turns.
-fn load_end(object: &mut Ebpf, btf: &Btf) -> Result<End> {
+/// `tcp_ack()` itself where the kernel lets it be traced, which only trying tells; the other end is attached by turns.
+fn load_ends(object: &mut Ebpf, btf: &Btf) -> Result<End> {
     if attach_fexit(object, btf).is_ok() {
+        fentry(object).and_then(|program| program.load(FUNCTION, btf)).map_err(start_error("load"))?;
         return Ok(End::AckReturns);
     }
+    load_trace_point(object, START_BY_INPUT, "tcp_probe", btf)?;
     load_trace_point(object, END_BY_FREE, "kmem_cache_free", btf)?;
     Ok(End::AckFreed)
+}
+
+fn attach_start(object: &mut Ebpf, end: End) -> Result<()> {
+    match end {
+        End::AckReturns => fentry(object).and_then(FEntry::attach).map(drop).map_err(start_error("attach")),
+        End::AckFreed => attach_trace_point(object, START_BY_INPUT),
+    }
+}
+
+fn start_error(step: &'static str) -> impl Fn(ProgramError) -> Error {
+    move |source| program_error(step, START_BY_CALL, source)
+}
+
+fn fentry(object: &mut Ebpf) -> std::result::Result<&mut FEntry, ProgramError> {
+    let program = object.program_mut(START_BY_CALL);
+    program.ok_or(ProgramError::NotLoaded)?.try_into()
 }
 
 fn attach_fexit(object: &mut Ebpf, btf: &Btf) -> std::result::Result<(), ProgramError> {
     let Some(program) = object.program_mut(END_BY_RETURN) else { return Ok(()) };
     let program: &mut FExit = program.try_into()?;
-    program.load("tcp_ack", btf)?;
+    program.load(FUNCTION, btf)?;
     program.attach().map(drop)
 }

@@ -42,17 +42,14 @@ pub struct AlgorithmTotals {
 /// Sums by program, and the namespaces that could not be looked into, with the reason.
 pub fn totals(filter: &SocketFilter) -> Result<(Vec<AlgorithmTotals>, Vec<String>)> {
     let of_name = filter.kernel_name.as_deref();
-    match Counter::take() {
-        Some(counter) if *filter == SocketFilter::of_kernel_name(of_name.unwrap_or_default()) => {
-            let (mut sums, unreadable) = add_up(filter, |namespace| counter.add(namespace), &counter.sums)?;
-            sums.retain(|sums| of_name.is_none_or(|name| name == sums.algorithm));
-            Ok((sums, unreadable))
-        }
-        _ => {
-            let iterator = SocketIterator::of(&TOTALS, filter, "")?;
-            add_up(filter, |namespace| iterator.each(namespace, |_| {}), &iterator.map(SUMS)?)
-        }
-    }
+    let is_by_name = *filter == SocketFilter::of_kernel_name(of_name.unwrap_or_default());
+    let Some(counter) = is_by_name.then(Counter::take).flatten() else {
+        let iterator = SocketIterator::of(&TOTALS, filter, "")?;
+        return add_up(filter, |namespace| iterator.each(namespace, |_| {}), &iterator.map(SUMS)?);
+    };
+    let (mut sums, unreadable) = add_up(filter, |namespace| counter.add(namespace), &counter.sums)?;
+    sums.retain(|sums| of_name.is_none_or(|name| name == sums.algorithm));
+    Ok((sums, unreadable))
 }
 
 fn add_up(
