@@ -5,7 +5,8 @@
  * For      production: background transfers that yield to other traffic
  * Use      when backups, updates or replication share a path with traffic that must not notice them.
  * Not      when the transfer has a deadline: on a busy path it nearly stops. Delays that vary without congestion, as on
- *          radio links, also make it yield.
+ *          radio links, also make it yield. Not on long paths: it takes its own queue for others', and a lone flow had 30
+ *          of 250 Mbit/s at an RTT of 162 ms in the simulator.
  * Source   A. Kuzmanovic, E. Knightly, "TCP-LP: low-priority service via end-point congestion control", IEEE/ACM ToN
  *          14(4), 2006 (INFOCOM 2003); lp.h has the indication.
  * Law      Reno, and at an early indication W = W / 2 and no growth for 3 RTT; at one within these W = 1
