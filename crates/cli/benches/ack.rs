@@ -13,8 +13,8 @@ mod measure;
 mod support;
 
 use ccctl_testbed::{CpuTime, HandPath, Lockstep, TcpStates};
-use hooks::HookCosts;
-use measure::{form, is_smoke, machine, note, verdict, Form, Interval, Ratios};
+use hooks::{HookCost, HookCosts};
+use measure::{form, is_smoke, machine, note, note_estimate, verdict, Form, Interval, Ratios};
 
 /// What is accepted of an algorithm beside the kernel's own of the same name, and beside the kernel's cubic.
 const SAME_AIM: f64 = 1.01;
@@ -34,7 +34,7 @@ struct Plan {
 const FULL: Plan = Plan { connections: 12, turns: 5, turn_bytes: 20_000_000, hook_rounds: 9 };
 const SMOKE: Plan = Plan { connections: 2, turns: 1, turn_bytes: 4_000_000, hook_rounds: 1 };
 /// Of several connections, since the windows of some algorithms differ from one to the next.
-const EXACT: Plan = Plan { connections: 3, turns: 2, turn_bytes: 10_000_000, hook_rounds: 3 };
+const EXACT: Plan = Plan { connections: 3, turns: 2, turn_bytes: 10_000_000, hook_rounds: 6 };
 
 fn main() {
     let plan = match form() {
@@ -92,15 +92,22 @@ fn open(path: &HandPath, name: &str) -> Lockstep {
 fn hooks_alone(path: &HandPath, algorithms: &[String], plan: &Plan) {
     let costs = HookCosts::measure(path, algorithms, plan.hook_rounds);
     println!(
-        "Median of {} connections, smallest and largest. An empty hook reads {} ns.\n",
+        "Mean of {} connections or more, smallest and largest. An empty hook reads {} ns.\n",
         plan.hook_rounds, costs.empty_ns
     );
-    println!("| algorithm | calls per ACK | ns per ACK, gross | net of empty hooks | aim: {ACK_AIM_NS} net |\n| --- | --- | --- | --- | --- |");
+    println!("| algorithm | connections | calls per ACK | ns per ACK, gross | net of empty hooks | aim: {ACK_AIM_NS} net |");
+    println!("| --- | --- | --- | --- | --- | --- |");
     for algorithm in algorithms {
-        let cost = &costs.of[algorithm];
-        note(&format!("{algorithm}: per ACK, net"), cost.net_ns.median(), "ns");
-        let cells = [format!("{:.1}", cost.calls.median()), cost.gross_ns.cell(0), cost.net_ns.cell(0)];
-        println!("| {algorithm} | {} | {} |", cells.join(" | "), aim_of_ack(cost.net_ns.median()));
+        let HookCost { calls, gross_ns, net_ns } = &costs.of[algorithm];
+        note_estimate(&format!("{algorithm}: per ACK, net"), net_ns.mean(), net_ns.standard_error(), "ns");
+        println!(
+            "| {algorithm} | {} | {:.1} | {} | {} | {} |",
+            net_ns.count(),
+            calls.mean(),
+            gross_ns.mean_cell(0),
+            net_ns.mean_cell(0),
+            aim_of_ack(net_ns.mean())
+        );
     }
 }
 

@@ -25,6 +25,11 @@ const COURSE: [Stretch; 5] = [
     stretch(200, 10, true),
 ];
 
+/// Of an algorithm whose connections differ (it draws random numbers, or small differences grow) so many are measured that the
+/// mean is known this well, as a share of it; but no more than so many.
+const MEAN_ERROR: f64 = 0.007;
+const MOST_CONNECTIONS: usize = 60;
+
 /// Connections begin at multiples of this: a tick of the kernel's and of the time stamps' clock falls on the same moments of each.
 const BEAT: Duration = Duration::from_millis(100);
 
@@ -41,6 +46,20 @@ pub struct HookCost {
     pub net_ns: Sample,
 }
 
+impl HookCost {
+    /// Another connection of it, beside what a call of an empty hook reads.
+    fn add_connection(&mut self, path: &HandPath, algorithm: &str, empty_ns: f64) {
+        let calls = Calls::on_course(path, &default_name(algorithm));
+        self.calls.add(calls.per_ack());
+        self.gross_ns.add(calls.ns_per_ack());
+        self.net_ns.add(calls.ns_per_ack() - calls.per_ack() * empty_ns);
+    }
+
+    fn is_uncertain(&self) -> bool {
+        self.net_ns.count() < MOST_CONNECTIONS && self.net_ns.standard_error() > MEAN_ERROR * self.net_ns.mean()
+    }
+}
+
 pub struct HookCosts {
     pub of: BTreeMap<String, HookCost>,
     /// What the statistics read for one call of a hook that does nothing.
@@ -48,7 +67,8 @@ pub struct HookCosts {
 }
 
 impl HookCosts {
-    /// Rounds over all algorithms, each with a connection of its own, after the empty hooks.
+    /// Rounds over all algorithms, each with a connection of its own, after the empty hooks; then more connections of those
+    /// whose mean is uncertain.
     pub fn measure(path: &HandPath, algorithms: &[String], rounds: usize) -> Self {
         let folder = Folder::new("empty-hooks");
         succeeds(&["load", &folder.file("empty.o", EMPTY_HOOKS_OBJECT), "--as", EMPTY]);
@@ -58,11 +78,14 @@ impl HookCosts {
             let nothing_ns = Calls::on_course(path, EMPTY).ns_per_call();
             empty_ns.add(nothing_ns);
             for algorithm in algorithms {
-                let calls = Calls::on_course(path, &default_name(algorithm));
-                let cost = of.entry(algorithm.clone()).or_default();
-                cost.calls.add(calls.per_ack());
-                cost.gross_ns.add(calls.ns_per_ack());
-                cost.net_ns.add(calls.ns_per_ack() - calls.per_ack() * nothing_ns);
+                of.entry(algorithm.clone()).or_default().add_connection(path, algorithm, nothing_ns);
+            }
+        }
+        if rounds > 1 {
+            for (algorithm, cost) in &mut of {
+                while cost.is_uncertain() {
+                    cost.add_connection(path, algorithm, empty_ns.median());
+                }
             }
         }
         drop(statistics);

@@ -27,6 +27,27 @@ impl Sample {
         self.0.len()
     }
 
+    /// Their mean.
+    pub fn mean(&self) -> f64 {
+        self.0.iter().sum::<f64>() / self.0.len() as f64
+    }
+
+    /// Standard error of the mean; of fewer than two it is not known, and infinite.
+    pub fn standard_error(&self) -> f64 {
+        let (count, mean) = (self.0.len() as f64, self.mean());
+        let squares: f64 = self.0.iter().map(|value| (value - mean).powi(2)).sum();
+        if self.0.len() < 2 {
+            return f64::INFINITY;
+        }
+        (squares / (count - 1.0) / count).sqrt()
+    }
+
+    /// `mean (min to max)`.
+    pub fn mean_cell(&self, digits: usize) -> String {
+        let (low, high) = (self.0[0], self.0[self.0.len() - 1]);
+        format!("{:.digits$} ({low:.digits$} to {high:.digits$})", self.mean())
+    }
+
     /// The middle one, or the mean of the two in the middle.
     pub fn median(&self) -> f64 {
         median(&mut self.0.clone())
@@ -164,9 +185,14 @@ pub fn aim(what: &str, value: f64, limit: f64, unit: &str) {
 
 /// Writes a number down for the table of exact costs (`scripts/bench-exact`), where that is asked for.
 pub fn note(what: &str, value: f64, unit: &str) {
+    note_estimate(what, value, 0.0, unit);
+}
+
+/// The same of a mean, with its standard error.
+pub fn note_estimate(what: &str, mean: f64, standard_error: f64, unit: &str) {
     let Some(path) = std::env::var_os("CCCTL_COSTS") else { return };
     let mut file = std::fs::OpenOptions::new().append(true).create(true).open(path).expect("it can be written");
-    writeln!(file, "{what}\t{value:.4}\t{unit}").expect("there is room");
+    writeln!(file, "{what}\t{mean:.4}\t{unit}\t{standard_error:.4}").expect("there is room");
 }
 
 /// Head of the table of aims.
