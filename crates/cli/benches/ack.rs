@@ -95,7 +95,9 @@ fn hooks_alone(path: &HandPath, algorithms: &[String], plan: &Plan) {
         "Mean of {} connections or more, smallest and largest. An empty hook reads {} ns.\n",
         plan.hook_rounds, costs.empty_ns
     );
-    println!("| algorithm | connections | calls per ACK | ns per ACK, gross | net of empty hooks | aim: {ACK_AIM_NS} net |");
+    println!(
+        "| algorithm | connections | calls per ACK | ns per ACK, gross | net of empty hooks | aim: {ACK_AIM_NS} net |"
+    );
     println!("| --- | --- | --- | --- | --- | --- |");
     for algorithm in algorithms {
         let HookCost { calls, gross_ns, net_ns } = &costs.of[algorithm];
