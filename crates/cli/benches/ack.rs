@@ -13,7 +13,7 @@ mod measure;
 mod support;
 
 use ccctl_testbed::{CpuTime, HandPath, Lockstep, TcpStates};
-use hooks::{HookCost, HookCosts};
+use hooks::{own_bbr_ns_per_ack, HookCost, HookCosts};
 use measure::{form, is_smoke, machine, note, note_estimate, verdict, Form, Interval, Ratios};
 
 /// What is accepted of an algorithm beside the kernel's own of the same name, and beside the kernel's cubic.
@@ -110,6 +110,14 @@ fn hooks_alone(path: &HandPath, algorithms: &[String], plan: &Plan) {
             net_ns.mean_cell(0),
             aim_of_ack(net_ns.mean())
         );
+    }
+    if form() == Form::Exact {
+        let own = own_bbr_ns_per_ack(path, plan.hook_rounds);
+        println!(
+            "\nThe kernel's own bbr: {} ns in bbr_main() per ACK, beyond what is read for bbr_min_tso_segs().",
+            own.mean_cell(0)
+        );
+        note_estimate("the kernel's own bbr_main(): per ACK, net", own.mean(), own.standard_error(), "ns");
     }
 }
 

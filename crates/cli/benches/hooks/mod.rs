@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ccctl_testbed::{HandPath, Stretch, EMPTY_HOOKS_OBJECT};
+use ccctl_testbed::{FunctionTime, HandPath, Stretch, EMPTY_HOOKS_OBJECT};
 use nix::time::{clock_gettime, ClockId};
 
 use crate::measure::Sample;
@@ -92,6 +92,27 @@ impl HookCosts {
         succeeds(&["unload", EMPTY, "--force"]);
         HookCosts { of, empty_ns: empty_ns.cell(0) }
     }
+}
+
+/// The kernel's own bbr, compiled by gcc, on the same course.
+const OWN: &str = "bbr";
+const OWN_LAW: &str = "bbr_main";
+/// A hook of a comparison and two constants: what is read for a call itself.
+const OWN_SMALL: &str = "bbr_min_tso_segs";
+
+/// ns in one call of the kernel's `bbr_main`, with all that it calls, beyond those read for its smallest hook.
+pub fn own_bbr_ns_per_ack(path: &HandPath, rounds: usize) -> Sample {
+    let mut net_ns = Sample::default();
+    for _ in 0..rounds {
+        let [law, small] = [OWN_LAW, OWN_SMALL].map(|function| {
+            let time = FunctionTime::attach(function).unwrap();
+            wait_for_beat();
+            open(path, OWN).follow(path, &COURSE).unwrap();
+            time.ns_per_call().unwrap()
+        });
+        net_ns.add(law - small);
+    }
+    net_ns
 }
 
 fn wait_for_beat() {
