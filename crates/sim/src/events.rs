@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What happens next: a queue of times.
 //!
-//! An event is a time and the source that is to act then; sources of one time act in the order of their numbers, so that
-//! nothing depends on how the queue is built. What is due soon lies in a heap of four children a node; what is later lies
-//! unsorted in a wheel of 1 ms slots, and beyond the wheel in a heap of its own. Thousands of timers that are moved before
-//! they are due cost one push each and never make the near heap deep.
+//! An event is a time and the source that acts then; sources of one time act in the order of their numbers, so that
+//! nothing depends on how the queue is built. Events lie unsorted in a wheel of 1 ms slots, and beyond the wheel in a heap.
+//! A slot is sorted when its time comes; what is pushed into it after that lies in a small heap. Thousands of timers that
+//! are moved before they are due cost one push each and never make a heap deep, and the next events are known in advance.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,11 +12,26 @@ use std::collections::BinaryHeap;
 const SLOT_SHIFT: u32 = 20; // 2^20 ns a slot
 const SLOTS: u64 = 1024;
 
-/// A time in ns, and a source.
+/// A time in ns and a source, as one number that has their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Event {
-    pub(crate) time_ns: u64,
-    pub(crate) source: Source,
+pub(crate) struct Event(u128);
+
+impl Event {
+    fn new(time_ns: u64, source: Source) -> Self {
+        Self(u128::from(time_ns) << 64 | u128::from(source.0))
+    }
+
+    pub(crate) fn time_ns(self) -> u64 {
+        (self.0 >> 64) as u64
+    }
+
+    pub(crate) fn source(self) -> Source {
+        Source(self.0 as u32)
+    }
+
+    fn slot(self) -> u64 {
+        self.time_ns() >> SLOT_SHIFT
+    }
 }
 
 /// Who acts: a kind and an index, packed.
@@ -41,26 +56,28 @@ pub(crate) enum Kind {
 }
 
 const KINDS: [Kind; 6] = [Kind::Crossing, Kind::Straggler, Kind::Service, Kind::Return, Kind::Sender, Kind::Receiver];
+const KIND_BITS: u32 = 3;
 
 impl Source {
     pub(crate) fn new(kind: Kind, index: u32) -> Self {
-        Self(index * KINDS.len() as u32 + kind as u32)
+        Self(index << KIND_BITS | kind as u32)
     }
 
     pub(crate) fn kind(self) -> Kind {
-        KINDS[self.0 as usize % KINDS.len()]
+        KINDS[self.0 as usize % (1 << KIND_BITS)]
     }
 
     pub(crate) fn index(self) -> usize {
-        self.0 as usize / KINDS.len()
+        (self.0 >> KIND_BITS) as usize
     }
 }
 
 /// The queue.
 #[derive(Debug)]
 pub(crate) struct Events {
-    near: Vec<Event>, // a heap with four children a node
-    slot: u64,        // the first slot that is not in the near heap yet
+    due: Vec<Event>,                  // of the slot that was opened last, the next one at the end
+    late: BinaryHeap<Reverse<Event>>, // pushed into slots after they were opened
+    slot: u64,                        // the first slot that is not open yet
     wheel: Vec<Vec<Event>>,
     in_wheel: usize,
     far: BinaryHeap<Reverse<Event>>,
@@ -68,16 +85,22 @@ pub(crate) struct Events {
 
 impl Events {
     pub(crate) fn new() -> Self {
-        Self { near: Vec::new(), slot: 1, wheel: vec![Vec::new(); SLOTS as usize], in_wheel: 0, far: BinaryHeap::new() }
+        Self {
+            due: Vec::new(),
+            late: BinaryHeap::new(),
+            slot: 1,
+            wheel: vec![Vec::new(); SLOTS as usize],
+            in_wheel: 0,
+            far: BinaryHeap::new(),
+        }
     }
 
     pub(crate) fn push(&mut self, time_ns: u64, source: Source) {
-        let event = Event { time_ns, source };
-        let slot = time_ns >> SLOT_SHIFT;
-        if slot < self.slot {
-            self.push_near(event);
-        } else if slot < self.slot + SLOTS {
-            self.wheel[(slot % SLOTS) as usize].push(event);
+        let event = Event::new(time_ns, source);
+        if event.slot() < self.slot {
+            self.late.push(Reverse(event));
+        } else if event.slot() < self.slot + SLOTS {
+            self.wheel[(event.slot() % SLOTS) as usize].push(event);
             self.in_wheel += 1;
         } else {
             self.far.push(Reverse(event));
@@ -86,85 +109,47 @@ impl Events {
 
     /// The next event, if it is not after this time.
     pub(crate) fn pop_until(&mut self, end_ns: u64) -> Option<Event> {
-        if self.near.is_empty() && !self.refill() {
-            return None;
+        let late = self.late.peek().map(|first| first.0);
+        let due = self.due.last().copied();
+        match (due, late) {
+            (None, None) => {
+                self.open_slot().then_some(())?;
+                self.pop_until(end_ns)
+            }
+            (Some(due), late) if late.is_none_or(|late| due <= late) => {
+                (due.time_ns() <= end_ns).then_some(())?;
+                self.due.pop()
+            }
+            (_, late) => {
+                (late?.time_ns() <= end_ns).then_some(())?;
+                self.late.pop();
+                late
+            }
         }
-        let first = self.near[0];
-        if first.time_ns > end_ns {
-            return None;
-        }
-        let last = self.near.pop()?;
-        if !self.near.is_empty() {
-            self.sift_down(last);
-        }
-        Some(first)
     }
 
-    /// Moves the wheel on to the next slot that holds anything.
-    fn refill(&mut self) -> bool {
-        while self.near.is_empty() {
+    /// Sorts the next slot that holds anything; false where there is none. All open slots are empty.
+    #[cold]
+    fn open_slot(&mut self) -> bool {
+        while self.due.is_empty() {
             if self.in_wheel == 0 {
                 let Some(Reverse(first)) = self.far.peek() else { return false };
-                self.slot = self.slot.max(first.time_ns >> SLOT_SHIFT);
+                self.slot = self.slot.max(first.slot());
             }
-            let slot = (self.slot % SLOTS) as usize;
-            self.slot += 1;
-            let mut due = std::mem::take(&mut self.wheel[slot]);
-            self.in_wheel -= due.len();
-            for event in due.drain(..) {
-                self.push_near(event);
-            }
-            self.wheel[slot] = due; // keeps its room
             self.take_from_far();
+            std::mem::swap(&mut self.due, &mut self.wheel[(self.slot % SLOTS) as usize]);
+            self.in_wheel -= self.due.len();
+            self.slot += 1;
         }
+        self.due.sort_unstable_by_key(|event| Reverse(*event));
         true
     }
 
     fn take_from_far(&mut self) {
-        while let Some(Reverse(first)) = self.far.peek() {
-            if first.time_ns >> SLOT_SHIFT >= self.slot + SLOTS {
-                break;
-            }
+        while self.far.peek().is_some_and(|first| first.0.slot() < self.slot + SLOTS) {
             let Some(Reverse(event)) = self.far.pop() else { break };
-            self.push(event.time_ns, event.source);
+            self.push(event.time_ns(), event.source());
         }
-    }
-
-    fn push_near(&mut self, event: Event) {
-        let mut child = self.near.len();
-        self.near.push(event);
-        while child > 0 {
-            let parent = (child - 1) / 4;
-            if self.near[parent] <= event {
-                break;
-            }
-            self.near[child] = self.near[parent];
-            child = parent;
-        }
-        self.near[child] = event;
-    }
-
-    fn sift_down(&mut self, event: Event) {
-        let heap = &mut self.near[..];
-        let mut parent = 0;
-        loop {
-            let first = 4 * parent + 1;
-            if first >= heap.len() {
-                break;
-            }
-            let mut least = first;
-            for child in first + 1..heap.len().min(first + 4) {
-                if heap[child] < heap[least] {
-                    least = child;
-                }
-            }
-            if event <= heap[least] {
-                break;
-            }
-            heap[parent] = heap[least];
-            parent = least;
-        }
-        heap[parent] = event;
     }
 }
 
@@ -195,29 +180,38 @@ mod tests {
             let magnitude = 3 + random.below(44);
             let time_ns = random.below(1 << magnitude);
             events.push(time_ns, source(index));
-            expected.push(Event { time_ns, source: source(index) });
+            expected.push(Event::new(time_ns, source(index)));
         }
         expected.sort();
         let popped: Vec<Event> = std::iter::from_fn(|| events.pop_until(u64::MAX)).collect();
         assert!(popped == expected);
     }
 
+    /// A heap of all events is the model; time is stopped at places of its own, as at the ends of runs.
     #[test]
-    fn what_is_pushed_while_time_passes_comes_in_order() {
-        let mut events = Events::new();
+    fn what_is_pushed_while_time_passes_comes_as_from_a_heap() {
+        let (mut events, mut model) = (Events::new(), BinaryHeap::new());
         let mut random = Random::new(8, Purpose::Application, 0);
-        let mut now_ns = 0;
-        events.push(0, source(0));
-        for index in 1..100_000 {
-            let event = events.pop_until(u64::MAX).expect("one is always there");
-            assert!(event.time_ns >= now_ns);
-            now_ns = event.time_ns;
-            let magnitude = random.below(34);
-            events.push(now_ns + random.below(1 << magnitude), source(index));
-            if index.is_multiple_of(3) {
-                events.push(now_ns + random.below(1 << 23), source(index));
+        let (mut now_ns, mut popped) = (0, 0);
+        for index in 0..100_000 {
+            for _ in 0..random.below(3) {
+                let magnitude = random.below(34);
+                let time_ns = now_ns + random.below(1 << magnitude);
+                events.push(time_ns, source(index));
+                model.push(Reverse(Event::new(time_ns, source(index))));
+            }
+            let magnitude = random.below(30);
+            let end_ns = now_ns + random.below(1 << magnitude);
+            let expected = model.peek().map(|first| first.0).filter(|first| first.time_ns() <= end_ns);
+            assert_eq!(events.pop_until(end_ns), expected);
+            now_ns = end_ns;
+            if let Some(event) = expected {
+                model.pop();
+                now_ns = event.time_ns();
+                popped += 1;
             }
         }
+        assert!(popped > 10_000, "{popped}");
     }
 
     #[test]
@@ -226,7 +220,7 @@ mod tests {
         events.push(5_000_000_000, source(1));
         assert_eq!(events.pop_until(4_999_999_999), None);
         events.push(4_999_999_999, source(2));
-        assert_eq!(events.pop_until(4_999_999_999).map(|event| event.source), Some(source(2)));
-        assert_eq!(events.pop_until(5_000_000_000).map(|event| event.source), Some(source(1)));
+        assert_eq!(events.pop_until(4_999_999_999).map(Event::source), Some(source(2)));
+        assert_eq!(events.pop_until(5_000_000_000).map(Event::source), Some(source(1)));
     }
 }

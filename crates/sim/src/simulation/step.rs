@@ -18,9 +18,9 @@ const AHEAD_PKTS: usize = 4;
 
 impl Simulation {
     pub(super) fn step(&mut self, event: Event) {
-        self.network.now_ns = event.time_ns;
-        let index = event.source.index();
-        match event.source.kind() {
+        self.network.now_ns = event.time_ns();
+        let index = event.source().index();
+        match event.source().kind() {
             kind @ (Kind::Crossing | Kind::Straggler) => {
                 self.expect_crossings(index);
                 if let Place::Receiver(packet) = self.network.cross(index, kind) {
