@@ -95,6 +95,7 @@ impl Events {
         }
     }
 
+    #[inline]
     pub(crate) fn push(&mut self, time_ns: u64, source: Source) {
         let event = Event::new(time_ns, source);
         if event.slot() < self.slot {
@@ -107,7 +108,14 @@ impl Events {
         }
     }
 
+    /// Who acts after so many others, as far as that is known already.
+    pub(crate) fn ahead(&self, events: usize) -> Option<Source> {
+        let index = self.due.len().checked_sub(events)?;
+        self.due.get(index).map(|event| event.source())
+    }
+
     /// The next event, if it is not after this time.
+    #[inline]
     pub(crate) fn pop_until(&mut self, end_ns: u64) -> Option<Event> {
         let late = self.late.peek().map(|first| first.0);
         let due = self.due.last().copied();

@@ -139,6 +139,7 @@ impl Clock {
         }
     }
 
+    #[inline]
     pub(crate) fn serve(&mut self, now_ns: u64, size_bytes: u16) -> Service {
         match self {
             Self::Constant(clock) => clock.serve(now_ns, size_bytes),
@@ -176,6 +177,7 @@ impl ConstantClock {
         Self { bits_per_s: rate.0, busy_until_ns: 0, carry: 0, usual }
     }
 
+    #[inline]
     fn serve(&mut self, now_ns: u64, size_bytes: u16) -> Service {
         let time = self.time_of(size_bytes);
         if now_ns > self.busy_until_ns {
@@ -193,6 +195,7 @@ impl ConstantClock {
     }
 
     /// Most packets have the size of the one before.
+    #[inline]
     fn time_of(&mut self, size_bytes: u16) -> Time {
         if size_bytes != self.usual.size_bytes {
             let bits_ns = u64::from(size_bytes) * 8 * NS_PER_S;

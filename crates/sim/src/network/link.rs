@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::clock::{Clock, LinkRate};
 use super::loss::{Loss, LossProcess};
 use super::queue::{Admission, Backlog, Discipline, LinkState, Queue};
+use crate::events::Kind;
 use crate::packet::{Packet, MARKED};
 use crate::random::{Probability, Purpose, Random};
 
@@ -79,15 +80,6 @@ impl LinkCounters {
     }
 }
 
-/// When a link has to act, as far as that has changed.
-#[allow(clippy::struct_field_names)] // the unit
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Next {
-    pub(crate) crossing_ns: Option<u64>,
-    pub(crate) straggler_ns: Option<u64>,
-    pub(crate) service_ns: Option<u64>,
-}
-
 /// A link at work.
 #[derive(Debug)]
 pub(crate) struct Link {
@@ -125,18 +117,24 @@ impl Link {
         }
     }
 
-    /// A packet comes. Those for which there is no place are given to `dropped`.
-    pub(crate) fn arrive(&mut self, now_ns: u64, mut packet: Packet, dropped: impl FnMut(Packet)) -> Next {
+    /// A packet comes. Those for which there is no place are given to `dropped`; when the link has to act next, as far as that
+    /// has changed, to `push`.
+    #[inline]
+    pub(crate) fn arrive(
+        &mut self,
+        now_ns: u64,
+        mut packet: Packet,
+        push: impl FnMut(Kind, u64),
+        mut dropped: impl FnMut(Packet),
+    ) {
         self.counters.arrived_pkts += 1;
         if let Discipline::Codel(_) = self.discipline {
-            return self.arrive_to_be_served(now_ns, packet, dropped);
+            return self.arrive_to_be_served(now_ns, packet, push, dropped);
         }
         self.backlog.pass_to(now_ns);
         let state = LinkState { now_ns, busy_until_ns: self.clock.busy_until_ns(), pkt_ns: self.pkt_ns };
         if !self.is_admitted(state, &mut packet) {
-            let mut dropped = dropped;
-            dropped(packet);
-            return Next::default();
+            return dropped(packet);
         }
         let service = self.clock.serve(now_ns, packet.size_bytes);
         if service.start_ns > now_ns {
@@ -145,7 +143,7 @@ impl Link {
         self.counters.max_queue_pkts = self.counters.max_queue_pkts.max(self.backlog.len() as u64);
         self.counters.waited_pkt_ns += u128::from(service.start_ns - now_ns);
         self.pkt_ns = service.end_ns - service.start_ns;
-        self.send(service.end_ns, packet, dropped)
+        self.send(service.end_ns, packet, push, dropped);
     }
 
     fn is_admitted(&mut self, state: LinkState, packet: &mut Packet) -> bool {
@@ -160,12 +158,17 @@ impl Link {
     }
 
     /// The last bit of a packet leaves for the other end.
-    fn send(&mut self, end_ns: u64, mut packet: Packet, mut dropped: impl FnMut(Packet)) -> Next {
-        let mut next = Next::default();
+    #[inline]
+    fn send(
+        &mut self,
+        end_ns: u64,
+        mut packet: Packet,
+        mut push: impl FnMut(Kind, u64),
+        mut dropped: impl FnMut(Packet),
+    ) {
         if self.loss.loses() {
             self.counters.lost_pkts += 1;
-            dropped(packet);
-            return next;
+            return dropped(packet);
         }
         let jitter_ns = if self.jitter_ns == 0 { 0 } else { self.jitter.below(self.jitter_ns + 1) };
         self.last_crossing_ns = self.last_crossing_ns.max(end_ns + self.delay_ns + jitter_ns);
@@ -173,15 +176,18 @@ impl Link {
         match self.reordering {
             Some((probability, held_ns)) if self.jitter.happens(probability) => {
                 packet.time_ns += held_ns;
-                next.straggler_ns = self.stragglers.is_empty().then_some(packet.time_ns);
+                if self.stragglers.is_empty() {
+                    push(Kind::Straggler, packet.time_ns);
+                }
                 self.stragglers.push_back(packet);
             }
             _ => {
-                next.crossing_ns = self.crossing.is_empty().then_some(packet.time_ns);
+                if self.crossing.is_empty() {
+                    push(Kind::Crossing, packet.time_ns);
+                }
                 self.crossing.push_back(packet);
             }
         }
-        next
     }
 
     /// A packet that will have crossed the link after so many others.
@@ -209,28 +215,33 @@ impl Link {
         self.counters.delivered_bytes += u64::from(packet.size_bytes);
     }
 
-    fn arrive_to_be_served(&mut self, now_ns: u64, packet: Packet, mut dropped: impl FnMut(Packet)) -> Next {
+    fn arrive_to_be_served(
+        &mut self,
+        now_ns: u64,
+        packet: Packet,
+        mut push: impl FnMut(Kind, u64),
+        mut dropped: impl FnMut(Packet),
+    ) {
         let busy_until_ns = self.clock.busy_until_ns();
-        let Discipline::Codel(queue) = &mut self.discipline else { return Next::default() };
+        let Discipline::Codel(queue) = &mut self.discipline else { return };
         if queue.len() >= queue.limit_pkts as usize {
             self.counters.dropped_full_pkts += 1;
-            dropped(packet);
-            return Next::default();
+            return dropped(packet);
         }
         queue.push(now_ns, packet);
         self.counters.max_queue_pkts = self.counters.max_queue_pkts.max(queue.len() as u64);
         if queue.len() > 1 {
-            return Next::default(); // its turn is an event already
+            return; // its turn is an event already
         }
         if busy_until_ns > now_ns {
-            return Next { service_ns: Some(busy_until_ns), ..Next::default() };
+            return push(Kind::Service, busy_until_ns);
         }
-        self.serve(now_ns, dropped)
+        self.serve(now_ns, push, dropped);
     }
 
     /// The link is free: the queue gives it a packet.
-    pub(crate) fn serve(&mut self, now_ns: u64, mut dropped: impl FnMut(Packet)) -> Next {
-        let Discipline::Codel(queue) = &mut self.discipline else { return Next::default() };
+    pub(crate) fn serve(&mut self, now_ns: u64, mut push: impl FnMut(Kind, u64), mut dropped: impl FnMut(Packet)) {
+        let Discipline::Codel(queue) = &mut self.discipline else { return };
         let (mut drops, mut waited_ns) = (0, 0);
         let leaving = queue.pop(now_ns, |packet| {
             drops += 1;
@@ -239,13 +250,14 @@ impl Link {
         });
         let waits_more = queue.len() > 0;
         self.counters.dropped_early_pkts += drops;
-        let Some(packet) = leaving.packet else { return Next::default() };
+        let Some(packet) = leaving.packet else { return };
         self.counters.marked_pkts += u64::from(leaving.marked);
         self.counters.waited_pkt_ns += u128::from(waited_ns + (now_ns - packet.time_ns));
         let end_ns = self.clock.serve(now_ns, packet.size_bytes).end_ns;
-        let mut next = self.send(end_ns, packet, dropped);
-        next.service_ns = waits_more.then_some(end_ns);
-        next
+        self.send(end_ns, packet, &mut push, dropped);
+        if waits_more {
+            push(Kind::Service, end_ns);
+        }
     }
 
     pub(crate) fn queue_pkts(&self, now_ns: u64) -> usize {

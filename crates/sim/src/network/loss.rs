@@ -37,6 +37,7 @@ impl LossProcess {
         Self { law, random, is_bad: false }
     }
 
+    #[inline]
     pub(crate) fn loses(&mut self) -> bool {
         match self.law {
             Loss::None => false,

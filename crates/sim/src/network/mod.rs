@@ -12,9 +12,10 @@ pub(crate) mod sending_end;
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::events::{Events, Kind, Source};
-use crate::packet::{Packet, SackOptions, ACK};
+use crate::native::prefetch;
+use crate::packet::{Packet, Sack, SackOptions, ACK};
 use crate::random::{Purpose, Random};
-use link::{Link, Next};
+use link::Link;
 
 /// A flow's path: links there, links back, and the line that stands for all delay that is its own.
 #[derive(Debug, Clone, Copy)]
@@ -25,26 +26,20 @@ pub(crate) struct Route {
     line: u32,
 }
 
-/// Where a packet is, after a link.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Place {
-    /// On its way.
-    Inside,
-    /// Data at the receiver.
-    Receiver(Packet),
-    /// An ACK at the sender.
-    Sender(Packet),
-}
-
 /// A delay without a queue, for the ACKs of all flows that have the same one. Where along a flow's loop its own delay lies
 /// cannot be seen from the links: it shifts the sender's clock. So all of it is here, before the sender.
 #[derive(Debug)]
 struct Line {
     delay_ns: u64,
-    jitter_ns: u64,
-    random: Random,
     last_ns: u64,
     packets: VecDeque<Packet>,
+    jitter: Option<Box<Jitter>>,
+}
+
+#[derive(Debug)]
+struct Jitter {
+    most_ns: u64,
+    random: Random,
 }
 
 /// What has become of all packets.
@@ -111,58 +106,64 @@ impl Network {
             }
         }
         let random = Random::new(seed, Purpose::Access, flow);
-        self.lines.push(Line { delay_ns, jitter_ns, random, last_ns: 0, packets: VecDeque::new() });
+        let jitter = (jitter_ns > 0).then(|| Box::new(Jitter { most_ns: jitter_ns, random }));
+        self.lines.push(Line { delay_ns, last_ns: 0, packets: VecDeque::new(), jitter });
         next
     }
 
-    /// An endpoint sends a packet.
+    /// A sender sends a packet. Its path has at least one link.
+    #[inline]
     pub(crate) fn send(&mut self, packet: Packet) {
         self.balance.sent_pkts += 1;
-        let place = self.forward(packet);
-        debug_assert!(matches!(place, Place::Inside), "a path has at least one link or a line");
+        let first = self.routes[packet.flow as usize].first;
+        self.enter_link(self.hops[first as usize], packet);
     }
 
-    /// To the next link of its path, or to the end of it.
-    fn forward(&mut self, packet: Packet) -> Place {
-        let route = self.routes[packet.flow as usize];
-        let hop = u32::from(packet.hop);
-        if packet.has(ACK) {
-            if packet.hop == route.ack_hops {
-                self.enter_line(route.line, packet);
-            } else {
-                self.enter_link(self.hops[(route.first + u32::from(route.data_hops) + hop) as usize], packet);
-            }
-            return Place::Inside;
+    /// A receiver sends an ACK.
+    pub(crate) fn reply(&mut self, flow: u32, mut ack: Packet, sack: Option<Sack>) {
+        self.balance.sent_pkts += 1;
+        ack.flow = flow;
+        if let Some(sack) = sack {
+            ack.sack = self.sacks.put(sack);
         }
+        self.forward_ack(ack);
+    }
+
+    /// Data goes to the next link of its path; where there is none, it is at the receiver.
+    #[inline]
+    fn forward_data(&mut self, packet: Packet) -> Option<Packet> {
+        let route = self.routes[packet.flow as usize];
         if packet.hop == route.data_hops {
             self.balance.arrived_pkts += 1;
-            return Place::Receiver(packet);
+            return Some(packet);
         }
-        self.enter_link(self.hops[(route.first + hop) as usize], packet);
-        Place::Inside
+        self.enter_link(self.hops[route.first as usize + usize::from(packet.hop)], packet);
+        None
     }
 
+    /// An ACK goes to the next link of its path, and after the last one to the line.
+    #[inline]
+    fn forward_ack(&mut self, packet: Packet) {
+        let route = self.routes[packet.flow as usize];
+        if packet.hop == route.ack_hops {
+            self.enter_line(route.line, packet);
+        } else {
+            let hop = route.first as usize + usize::from(route.data_hops) + usize::from(packet.hop);
+            self.enter_link(self.hops[hop], packet);
+        }
+    }
+
+    #[inline]
     fn enter_link(&mut self, link: u32, packet: Packet) {
-        let Self { links, balance, sacks, dropped_pkts, .. } = self;
-        let next = links[link as usize]
-            .arrive(self.now_ns, packet, |packet| drop_packet(balance, sacks, dropped_pkts, &packet));
-        self.schedule(link, next);
-    }
-
-    fn schedule(&mut self, link: u32, next: Next) {
-        let mut push = |kind, time_ns: Option<u64>| {
-            if let Some(time_ns) = time_ns {
-                self.events.push(time_ns, Source::new(kind, link));
-            }
-        };
-        push(Kind::Crossing, next.crossing_ns);
-        push(Kind::Straggler, next.straggler_ns);
-        push(Kind::Service, next.service_ns);
+        let Self { links, balance, sacks, dropped_pkts, events, .. } = self;
+        let push = |kind, time_ns| events.push(time_ns, Source::new(kind, link));
+        let dropped = |packet| drop_packet(balance, sacks, dropped_pkts, &packet);
+        links[link as usize].arrive(self.now_ns, packet, push, dropped);
     }
 
     fn enter_line(&mut self, line: u32, mut packet: Packet) {
-        let Line { delay_ns, jitter_ns, random, last_ns, packets } = &mut self.lines[line as usize];
-        let jitter_ns = if *jitter_ns == 0 { 0 } else { random.below(*jitter_ns + 1) };
+        let Line { delay_ns, last_ns, packets, jitter } = &mut self.lines[line as usize];
+        let jitter_ns = jitter.as_mut().map_or(0, |jitter| jitter.random.below(jitter.most_ns + 1));
         *last_ns = (*last_ns).max(self.now_ns + *delay_ns + jitter_ns);
         packet.time_ns = *last_ns;
         if packets.is_empty() {
@@ -171,35 +172,57 @@ impl Network {
         packets.push_back(packet);
     }
 
-    /// A packet has crossed a link.
-    pub(crate) fn cross(&mut self, index: usize, kind: Kind) -> Place {
+    /// A packet has crossed a link; it is given back where it is data at its receiver.
+    #[inline]
+    pub(crate) fn cross(&mut self, index: usize, kind: Kind) -> Option<Packet> {
         let link = &mut self.links[index];
         let (packet, next_ns) = if kind == Kind::Crossing { link.cross() } else { link.straggle() };
         if let Some(time_ns) = next_ns {
             self.events.push(time_ns, Source::new(kind, index as u32));
         }
-        let Some(mut packet) = packet else { return Place::Inside };
+        let mut packet = packet?;
         packet.hop += 1;
-        self.forward(packet)
+        if packet.has(ACK) {
+            self.forward_ack(packet);
+            return None;
+        }
+        self.forward_data(packet)
     }
 
     /// A queue's turn.
     pub(crate) fn serve(&mut self, index: usize) {
-        let Self { links, balance, sacks, dropped_pkts, .. } = self;
-        let next = links[index].serve(self.now_ns, |packet| drop_packet(balance, sacks, dropped_pkts, &packet));
-        self.schedule(index as u32, next);
+        let Self { links, balance, sacks, dropped_pkts, events, .. } = self;
+        let push = |kind, time_ns| events.push(time_ns, Source::new(kind, index as u32));
+        let dropped = |packet| drop_packet(balance, sacks, dropped_pkts, &packet);
+        links[index].serve(self.now_ns, push, dropped);
     }
 
     /// An ACK has come back to its sender.
-    pub(crate) fn come_back(&mut self, index: usize) -> Place {
+    #[inline]
+    pub(crate) fn come_back(&mut self, index: usize) -> Option<Packet> {
         let packets = &mut self.lines[index].packets;
         let packet = packets.pop_front();
         if let Some(next) = packets.front() {
             self.events.push(next.time_ns, Source::new(Kind::Return, index as u32));
         }
-        let Some(packet) = packet else { return Place::Inside };
-        self.balance.arrived_pkts += 1;
-        Place::Sender(packet)
+        self.balance.arrived_pkts += u64::from(packet.is_some());
+        packet
+    }
+
+    /// The line that the ACKs of a flow come to will be needed soon.
+    pub(crate) fn prefetch_line_of(&self, flow: u32) {
+        prefetch(&self.lines[self.routes[flow as usize].line as usize]);
+    }
+
+    /// And the end of it.
+    pub(crate) fn prefetch_end_of_line_of(&self, flow: u32) {
+        if let Some(packet) = self.lines[self.routes[flow as usize].line as usize].packets.back() {
+            prefetch(packet);
+        }
+    }
+
+    pub(crate) fn prefetch_line(&self, line: usize) {
+        prefetch(&self.lines[line]);
     }
 
     /// An ACK that will come back after so many others.

@@ -44,6 +44,7 @@ pub(crate) struct Backlog {
 
 impl Backlog {
     /// Forgets those that have left.
+    #[inline]
     pub(crate) fn pass_to(&mut self, now_ns: u64) {
         while let Some((time_ns, bytes)) = self.leaving.front() {
             if *time_ns > now_ns {
@@ -119,6 +120,7 @@ impl Discipline {
     }
 
     /// Whether a packet may wait, or be marked and wait. What finds the link idle need not wait.
+    #[inline]
     pub(crate) fn admits(&mut self, backlog: &Backlog, link: LinkState, packet: &mut Packet) -> Admission {
         let is_idle = link.busy_until_ns <= link.now_ns;
         let queued_pkts = backlog.len();

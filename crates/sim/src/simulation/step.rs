@@ -6,8 +6,7 @@ use std::time::Duration;
 use super::Simulation;
 use crate::events::{Event, Kind, Source};
 use crate::native::prefetch;
-use crate::network::Place;
-use crate::packet::{Packet, Sack};
+use crate::packet::Packet;
 use crate::scenario::{Completion, FlowId};
 use crate::traffic::Act;
 
@@ -17,25 +16,33 @@ const FEW_FLOWS: usize = 200;
 const AHEAD_PKTS: usize = 4;
 
 impl Simulation {
+    #[inline]
     pub(super) fn step(&mut self, event: Event) {
         self.network.now_ns = event.time_ns();
         let index = event.source().index();
         match event.source().kind() {
             kind @ (Kind::Crossing | Kind::Straggler) => {
                 self.expect_crossings(index);
-                if let Place::Receiver(packet) = self.network.cross(index, kind) {
+                if let Some(packet) = self.network.cross(index, kind) {
                     self.receive(&packet);
                 }
             }
             Kind::Service => self.network.serve(index),
             Kind::Return => {
+                self.expect_sources();
                 self.expect_returns(index);
-                if let Place::Sender(packet) = self.network.come_back(index) {
+                if let Some(packet) = self.network.come_back(index) {
                     self.acknowledge(&packet);
                 }
             }
-            Kind::Sender => self.sender_due(index),
-            Kind::Receiver => self.receiver_due(index),
+            Kind::Sender => {
+                self.expect_sources();
+                self.sender_due(index);
+            }
+            Kind::Receiver => {
+                self.expect_sources();
+                self.receiver_due(index);
+            }
         }
     }
 
@@ -53,30 +60,54 @@ impl Simulation {
         }
     }
 
+    /// Where each flow has its own delay, the queue knows whose ACK is next: its line is asked for, then its packet, then
+    /// the sender.
+    fn expect_sources(&self) {
+        if self.senders.len() <= FEW_FLOWS {
+            return;
+        }
+        let ahead = |events: usize| self.network.events.ahead(events).map(|source| (source.kind(), source.index()));
+        let packet_of = |line| self.network.coming_back(line, 0);
+        let flow_of = |source| match source {
+            (Kind::Return, line) => packet_of(line).map(|packet| packet.flow as usize),
+            (Kind::Sender, flow) => Some(flow),
+            _ => None,
+        };
+        if let Some((Kind::Return, line)) = ahead(4 * AHEAD_PKTS) {
+            self.network.prefetch_line(line);
+        }
+        match ahead(3 * AHEAD_PKTS) {
+            Some((Kind::Return, line)) => packet_of(line).into_iter().for_each(prefetch),
+            Some((Kind::Receiver, flow)) => prefetch(&self.receivers[flow]),
+            _ => {}
+        }
+        if let Some(flow) = ahead(2 * AHEAD_PKTS).and_then(flow_of) {
+            prefetch(&self.senders[flow]);
+        }
+        if let Some(flow) = ahead(AHEAD_PKTS).and_then(flow_of) {
+            self.senders[flow].prefetch_packets();
+        }
+    }
+
     fn expect_crossings(&self, link: usize) {
         if self.senders.len() <= FEW_FLOWS {
             return;
         }
-        if let Some(packet) = self.network.links[link].crossing(AHEAD_PKTS) {
+        let link = &self.network.links[link];
+        if let Some(packet) = link.crossing(2 * AHEAD_PKTS) {
             prefetch(&self.receivers[packet.flow as usize]);
+            self.network.prefetch_line_of(packet.flow);
+        }
+        if let Some(packet) = link.crossing(AHEAD_PKTS) {
+            self.network.prefetch_end_of_line_of(packet.flow);
         }
     }
 
     fn receive(&mut self, packet: &Packet) {
-        let flow = packet.flow as usize;
-        let replies = self.receivers[flow].receive(self.network.now_ns, packet);
-        for reply in [replies.before, replies.now].into_iter().flatten() {
-            self.reply(packet.flow, reply);
-        }
-        self.schedule_receiver(flow);
-    }
-
-    fn reply(&mut self, flow: u32, (mut packet, sack): (Packet, Option<Sack>)) {
-        packet.flow = flow;
-        if let Some(sack) = sack {
-            packet.sack = self.network.sacks.put(sack);
-        }
-        self.network.send(packet);
+        let Self { receivers, network, .. } = self;
+        let receiver = &mut receivers[packet.flow as usize];
+        receiver.receive(network.now_ns, packet, |ack, sack| network.reply(packet.flow, ack, sack));
+        self.schedule_receiver(packet.flow as usize);
     }
 
     fn schedule_receiver(&mut self, flow: usize) {
@@ -93,8 +124,8 @@ impl Simulation {
             return; // it was set to an earlier time since
         }
         receiver.queued_ns = u64::MAX;
-        if let Some(reply) = receiver.delayed_ack(self.network.now_ns) {
-            self.reply(flow as u32, reply);
+        if let Some((ack, sack)) = receiver.delayed_ack(self.network.now_ns) {
+            self.network.reply(flow as u32, ack, sack);
         }
         self.schedule_receiver(flow);
     }

@@ -220,8 +220,9 @@ impl Sender {
 
     /// The records that the next ACK will read and write.
     pub(crate) fn prefetch_packets(&self) {
-        prefetch(self.sent.get(self.una));
-        prefetch(self.sent.get(self.next));
+        for number in [self.una, self.una + 2, self.next, self.next + 2] {
+            prefetch(self.sent.get(number));
+        }
     }
 
     /// What must hold after every event; a sentence where it does not.

@@ -79,6 +79,7 @@ impl Sender {
         }
     }
 
+    #[inline]
     fn send_new(&mut self, network: &mut Network) {
         let number = self.next;
         if self.una == number {
@@ -112,6 +113,7 @@ impl Sender {
     }
 
     /// `__tcp_transmit_skb`
+    #[inline]
     fn transmit(&mut self, number: u32, flags: u8, network: &mut Network) {
         if self.flow.in_flight_pkts() == 0 {
             self.flow.tx_started();

@@ -40,13 +40,6 @@ pub(crate) struct Receiver {
     pub(crate) queued_ns: u64,
 }
 
-/// ACKs that a packet leads to: at most one for what was there before it, and one with it.
-#[derive(Debug, Default)]
-pub(crate) struct Replies {
-    pub(crate) before: Option<(Packet, Option<Sack>)>,
-    pub(crate) now: Option<(Packet, Option<Sack>)>,
-}
-
 impl Receiver {
     pub(crate) fn new(spec: &TcpSpec, accurate_echo: bool) -> Self {
         Self {
@@ -87,10 +80,10 @@ impl Receiver {
         };
     }
 
-    pub(crate) fn receive(&mut self, now_ns: u64, packet: &Packet) -> Replies {
-        let mut replies = Replies::default();
+    /// Gives `reply` the ACKs that a packet leads to: at most one for what was there before it, and one with it.
+    pub(crate) fn receive(&mut self, now_ns: u64, packet: &Packet, mut reply: impl FnMut(Packet, Option<Sack>)) {
         if packet.connection() != self.connection {
-            return replies;
+            return;
         }
         if packet.number <= self.acked {
             self.stamp_us = packet.stamp_us; // of the first packet not acknowledged yet (RFC 7323 section 4.3)
@@ -100,7 +93,11 @@ impl Receiver {
             self.quick_acks = self.quick_acks.max(self.quick_limit);
         }
         self.last_ns = now_ns;
-        let mut at_once = self.note_mark(now_ns, packet, &mut replies);
+        if self.marks_change(packet) && self.pending_pkts > 0 {
+            let (ack, sack) = self.ack(now_ns, None);
+            reply(ack, sack);
+        }
+        let mut at_once = self.note_mark(packet);
         let had_gap = !self.out_of_order.is_empty();
         let duplicate = self.take(packet.number);
         if duplicate {
@@ -109,21 +106,23 @@ impl Receiver {
         at_once |= duplicate || had_gap || !self.out_of_order.is_empty();
         if at_once || self.quick_acks > 0 || self.pending_pkts >= self.ack_every_pkts {
             let reported = duplicate.then(|| Range::one(packet.number));
-            replies.now = Some(self.ack(now_ns, reported));
+            let (ack, sack) = self.ack(now_ns, reported);
+            reply(ack, sack);
         } else if self.due_ns == u64::MAX {
             self.due_ns = now_ns + self.ack_delay_ns;
         }
-        replies
     }
 
     /// Takes a packet; true where it was there already.
+    #[inline]
     fn take(&mut self, number: u32) -> bool {
-        if number < self.next || self.out_of_order.contains(number) {
+        let is_next = number == self.next; // which is never in the set
+        if number < self.next || (!is_next && self.out_of_order.contains(number)) {
             self.duplicate_pkts += 1;
             return true;
         }
         self.received_pkts += 1;
-        if number > self.next {
+        if !is_next {
             let run = self.out_of_order.insert(number);
             self.remember(run);
             return false;
@@ -149,15 +148,16 @@ impl Receiver {
         self.recent = kept;
     }
 
-    /// ECN (RFC 3168 section 6.1.3): echoes from a mark until the sender has reacted. For algorithms that count marks every
-    /// ACK tells of packets with one and the same mark (RFC 8257 section 3.2). True: to be acknowledged at once.
-    fn note_mark(&mut self, now_ns: u64, packet: &Packet, replies: &mut Replies) -> bool {
+    /// For algorithms that count marks every ACK tells of packets with one and the same mark (RFC 8257 section 3.2).
+    fn marks_change(&self, packet: &Packet) -> bool {
+        self.accurate_echo && self.marks != packet.has(MARKED)
+    }
+
+    /// ECN (RFC 3168 section 6.1.3): echoes from a mark until the sender has reacted. True: to be acknowledged at once.
+    fn note_mark(&mut self, packet: &Packet) -> bool {
         let is_marked = packet.has(MARKED);
         if self.accurate_echo {
-            let changes = self.marks != is_marked;
-            if changes && self.pending_pkts > 0 {
-                replies.before = Some(self.ack(now_ns, None));
-            }
+            let changes = self.marks_change(packet);
             self.marks = is_marked;
             self.echoes = is_marked;
             return changes;
@@ -178,6 +178,7 @@ impl Receiver {
         (self.due_ns <= now_ns).then(|| self.ack(now_ns, None))
     }
 
+    #[inline]
     fn ack(&mut self, now_ns: u64, duplicate: Option<Range>) -> (Packet, Option<Sack>) {
         self.quick_acks = self.quick_acks.saturating_sub(1);
         self.pending_pkts = 0;
@@ -197,6 +198,7 @@ impl Receiver {
     }
 
     /// RFC 2018, RFC 2883
+    #[inline]
     fn sack_option(&mut self, duplicate: Option<Range>) -> Option<Sack> {
         if duplicate.is_none() && self.out_of_order.is_empty() {
             return None;
@@ -230,16 +232,22 @@ mod tests {
         Packet { number, flags, stamp_us: 1000 + number, ..Packet::default() }
     }
 
+    /// The ACKs that one packet leads to.
+    fn replies(receiver: &mut Receiver, now_ns: u64, packet: &Packet) -> Vec<(Packet, Option<Sack>)> {
+        let mut replies = Vec::new();
+        receiver.receive(now_ns, packet, |ack, sack| replies.push((ack, sack)));
+        replies
+    }
+
     /// Receives packets a millisecond apart; the ACKs' numbers, with their blocks.
     fn acks(receiver: &mut Receiver, numbers: &[u32]) -> Vec<(u32, Vec<(u32, u32)>)> {
         let mut seen = Vec::new();
         for (time, number) in numbers.iter().enumerate() {
-            let replies = receiver.receive(time as u64 * MS, &data(*number, 0));
-            for (packet, sack) in [replies.before, replies.now].into_iter().flatten() {
+            receiver.receive(time as u64 * MS, &data(*number, 0), |packet, sack| {
                 let blocks = sack.map(|sack| sack.blocks).unwrap_or_default();
                 let blocks = blocks.iter().filter(|block| !block.is_empty()).map(|block| (block.first, block.end));
                 seen.push((packet.number, blocks.collect()));
-            }
+            });
         }
         seen
     }
@@ -266,7 +274,7 @@ mod tests {
         let mut receiver = receiver(false);
         acks(&mut receiver, &[0, 1, 3]);
         let again = |receiver: &mut Receiver, number| {
-            let (packet, sack) = receiver.receive(10 * MS, &data(number, 0)).now.expect("at once");
+            let (packet, sack) = replies(receiver, 10 * MS, &data(number, 0)).pop().expect("at once");
             let sack = sack.expect("it is reported");
             assert!(sack.is_duplicate);
             (packet.number, sack.blocks[0], sack.blocks[1])
@@ -279,7 +287,7 @@ mod tests {
     #[test]
     fn the_echo_is_of_the_first_packet_not_acknowledged() {
         let mut receiver = receiver(false);
-        let mut echo = |number| receiver.receive(0, &data(number, 0)).now.map(|(packet, _)| packet.echo_us);
+        let mut echo = |number| replies(&mut receiver, 0, &data(number, 0)).pop().map(|(packet, _)| packet.echo_us);
         assert_eq!([echo(0), echo(1), echo(2), echo(4), echo(3)], [None, Some(1000), None, Some(1002), Some(1003)]);
     }
 
@@ -290,8 +298,8 @@ mod tests {
         let flags = [0, MARKED, 0, 0, REDUCED, 0];
         let mut echoes = Vec::new();
         for (number, flags) in flags.into_iter().enumerate() {
-            let replies = receiver.receive(0, &data(number as u32, flags));
-            echoes.extend(replies.now.map(|(packet, _)| (packet.number, packet.has(ECHO))));
+            let replies = replies(&mut receiver, 0, &data(number as u32, flags));
+            echoes.extend(replies.iter().map(|(packet, _)| (packet.number, packet.has(ECHO))));
         }
         assert_eq!(echoes, [(2, true), (3, true), (5, false)]);
     }
@@ -302,10 +310,8 @@ mod tests {
         let mut receiver = receiver(true);
         let mut told = Vec::new();
         for (number, flags) in [0, 0, 0, MARKED, MARKED, MARKED, 0].into_iter().enumerate() {
-            let replies = receiver.receive(0, &data(number as u32, flags));
-            told.extend(
-                [replies.before, replies.now].into_iter().flatten().map(|(ack, _)| (ack.number, ack.has(ECHO))),
-            );
+            let replies = replies(&mut receiver, 0, &data(number as u32, flags));
+            told.extend(replies.iter().map(|(ack, _)| (ack.number, ack.has(ECHO))));
         }
         assert_eq!(told, [(2, false), (3, false), (4, true), (6, true), (7, false)]);
     }

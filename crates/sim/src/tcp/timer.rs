@@ -68,6 +68,7 @@ impl Sender {
     }
 
     /// `tcp_schedule_loss_probe`
+    #[inline]
     pub(super) fn schedule_probe(&mut self, advancing: bool) -> bool {
         let state_allows = self.is_in(TCP_CA_Open) || self.is_in(TCP_CA_CWR);
         if !self.spec.tail_loss_probe || !self.spec.sack || self.una == self.next || !state_allows {
