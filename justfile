@@ -130,6 +130,10 @@ cross-validate *ARGS:
 ack-stall *ARGS:
     scripts/ack-stall {{ ARGS }}
 
+# false findings and power of the statistics over 10,000 simulated experiments each, or as many as given (minutes)
+error-rates *EXPERIMENTS:
+    cargo run --release --package ccctl-inference --example error-rates -- {{ EXPERIMENTS }}
+
 # licences and sources of what each program is made of (needs: cargo install cargo-deny)
 deny:
     cargo deny --manifest-path crates/cli/Cargo.toml --config crates/cli/deny.toml check licenses bans sources

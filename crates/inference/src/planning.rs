@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How many pairs an effect needs, which effect a day of pairs shows, and the spread that both follow from.
+
+use std::time::Duration;
+
+use crate::distributions::normal_quantile;
+use crate::draws::Draws;
+use crate::flips::{DRAWS, LEAST_PAIRS};
+use crate::pairs::Totals;
+use crate::refusal::{at_least, positive, share};
+use crate::Refusal;
+
+/// An interval that may be looked at any time is about 1.6 times as wide as one of a fixed size, at 8 to 56 pairs; so
+/// it needs 1.6^2 times the pairs.
+pub const ANYTIME_FACTOR: f64 = 2.6;
+
+/// What is asked of an experiment.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Demand {
+    /// Chance to find an effect where there is none: 5 %.
+    pub alpha: f64,
+    /// Chance to find the effect if it is there: 80 %.
+    pub power: f64,
+    /// Decide by the confidence sequence, which may be looked at any time, instead of at the end?
+    pub anytime: bool,
+}
+
+impl Default for Demand {
+    fn default() -> Self {
+        Self { alpha: 0.05, power: 0.8, anytime: false }
+    }
+}
+
+impl Demand {
+    fn quantiles(&self) -> Result<f64, Refusal> {
+        Ok(normal_quantile(1.0 - share(self.alpha)? / 2.0) + normal_quantile(share(self.power)?))
+    }
+
+    fn factor(&self) -> f64 {
+        if self.anytime {
+            ANYTIME_FACTOR
+        } else {
+            1.0
+        }
+    }
+
+    /// Pairs for an effect of `effect` at a standard deviation of `sigma`, both in logarithms:
+    /// `((z_(1-alpha/2) + z_power) sigma / effect)^2 + 2`, at least 6, and 2.6 times the pairs for looks at any time.
+    /// The 2 makes up for the spread being estimated. Below 9 pairs the test has few vectors, and the power is less.
+    pub fn pairs(&self, effect: f64, sigma: f64) -> Result<usize, Refusal> {
+        let ratio = self.quantiles()? * positive(sigma)? / positive(effect.abs())?;
+        let pairs = (ratio.powi(2) + 2.0) * self.factor();
+        Ok((pairs.ceil() as usize).max(LEAST_PAIRS))
+    }
+
+    /// The smallest effect, in logarithms, that so many pairs show: the inverse of [`Demand::pairs`].
+    pub fn detectable_effect(&self, pairs: f64, sigma: f64) -> Result<f64, Refusal> {
+        let useful = pairs / self.factor() - 2.0;
+        if pairs < LEAST_PAIRS as f64 || useful <= 0.0 {
+            let least = (2.0 * self.factor()).floor() as usize + 1;
+            return Err(Refusal::TooFewPairs { pairs: pairs as usize, least: least.max(LEAST_PAIRS) });
+        }
+        Ok(self.quantiles()? * positive(sigma)? / useful.sqrt())
+    }
+}
+
+/// Pairs that a day has.
+#[must_use]
+pub fn pairs_per_day(block: Duration) -> f64 {
+    86_400.0 / (2.0 * block.as_secs_f64())
+}
+
+/// What one length of blocks would do.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Length {
+    /// The length.
+    pub block: Duration,
+    /// Standard deviation of the differences at this length.
+    pub sigma: f64,
+    /// The smallest effect that a day shows, in logarithms.
+    pub effect_per_day: f64,
+}
+
+/// The detectable effect per day for blocks of each multiple of `step`, out of a series without treatment that has one
+/// entry for each `step`.
+pub fn lengths(
+    series: &[Totals],
+    step: Duration,
+    multiples: &[usize],
+    constant: f64,
+    demand: Demand,
+) -> Result<Vec<Length>, Refusal> {
+    let length = |multiple: &usize| {
+        let block = step * *multiple as u32;
+        let values = merged(series, *multiple)
+            .iter()
+            .map(|totals| totals.log_ratio(constant))
+            .collect::<Result<Vec<f64>, Refusal>>()?;
+        let sigma = sigma(&values)?;
+        Ok(Length { block, sigma, effect_per_day: demand.detectable_effect(pairs_per_day(block), sigma)? })
+    };
+    multiples.iter().map(length).collect()
+}
+
+/// Neighbours added up, so many at a time; what is left over at the end is dropped.
+#[must_use]
+pub fn merged(series: &[Totals], multiple: usize) -> Vec<Totals> {
+    let add = |group: &[Totals]| group.iter().fold(Totals::default(), |sum, totals| sum + *totals);
+    series.chunks_exact(multiple.max(1)).map(add).collect()
+}
+
+/// The standard deviation of `D` that coins would give to a series of blocks without treatment: `sqrt(mean u^2)`, `u`
+/// the difference of neighbours. It is the expectation, over all coins, of the variance of `D`; no draw is needed.
+pub fn sigma(values: &[f64]) -> Result<f64, Refusal> {
+    let differences = neighbours(values)?;
+    let squares: f64 = differences.iter().map(|u| u * u).sum();
+    Ok((squares / differences.len() as f64).sqrt())
+}
+
+/// The first of each two neighbours minus the second.
+fn neighbours(values: &[f64]) -> Result<Vec<f64>, Refusal> {
+    Ok(at_least(values, 2)?.chunks_exact(2).map(|pair| pair[0] - pair[1]).collect())
+}
+
+/// What re-drawn coins give on a series without treatment.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Redrawn {
+    /// Coin sequences that were drawn.
+    pub sequences: usize,
+    /// Those for which the sign-flip test found an effect.
+    pub rejected: usize,
+    /// Standard deviation of the differences.
+    pub sigma: f64,
+}
+
+/// Draws coins again and again over a series without treatment, and counts in how many the sign-flip test rejects at
+/// `alpha`. Flips of signs do not change under other coins, so one set of [`DRAWS`] vectors serves all sequences.
+pub fn redraw(values: &[f64], sequences: usize, alpha: f64, seed: u64) -> Result<Redrawn, Refusal> {
+    let differences = neighbours(values)?;
+    if differences.len() < LEAST_PAIRS {
+        return Err(Refusal::TooFewPairs { pairs: differences.len(), least: LEAST_PAIRS });
+    }
+    let mut draws = Draws::new(seed);
+    let mut far_out = || {
+        let mut sum = 0.0;
+        draws.coins(differences.len(), |pair, flip| sum += if flip { -differences[pair] } else { differences[pair] });
+        sum.abs()
+    };
+    let mut reference: Vec<f64> = (0..DRAWS).map(|_| far_out()).collect();
+    reference.sort_unstable_by(f64::total_cmp);
+    let slack = 1e-12 * reference[DRAWS - 1];
+    let share = share(alpha)?;
+    let rejects = |statistic: f64| {
+        let beyond = DRAWS - reference.partition_point(|other| *other < statistic - slack);
+        (1.0 + beyond as f64) / (1.0 + DRAWS as f64) <= share
+    };
+    let rejected = (0..sequences).filter(|_| rejects(far_out())).count();
+    Ok(Redrawn { sequences, rejected, sigma: sigma(values)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{merged, pairs_per_day, Demand};
+    use crate::pairs::Totals;
+    use std::time::Duration;
+
+    #[test]
+    fn pairs_are_those_of_the_formula() {
+        // ((1.959964 + 0.841621) / 1)^2 = 7.849; with 90 %: 10.507.
+        let at_90 = Demand { power: 0.9, ..Demand::default() };
+        assert_eq!([1.0, 0.5, 0.25].map(|effect| Demand::default().pairs(effect, 1.0).unwrap()), [10, 34, 128]);
+        assert_eq!([1.0, 0.5, 0.25].map(|effect| at_90.pairs(effect, 1.0).unwrap()), [13, 45, 171]);
+        assert_eq!(Demand::default().pairs(9.0, 1.0).unwrap(), 6);
+        assert_eq!(Demand { anytime: true, ..Demand::default() }.pairs(1.0, 1.0).unwrap(), 26);
+    }
+
+    #[test]
+    fn a_day_of_ten_minutes_shows_a_third_of_sigma() {
+        let pairs = pairs_per_day(Duration::from_secs(600));
+        assert!((pairs - 72.0).abs() < 1e-12);
+        assert!((Demand::default().detectable_effect(pairs, 1.0).unwrap() - 0.335).abs() < 0.001);
+        assert!(Demand::default().detectable_effect(5.0, 1.0).is_err());
+    }
+
+    #[test]
+    fn merged_blocks_are_sums() {
+        let minute = Totals { numerator: 3.0, denominator: 2.0 };
+        assert_eq!(merged(&[minute; 5], 2), [minute + minute; 2]);
+    }
+}
