@@ -4,6 +4,8 @@
 //! Harm beyond the margin and its absence are two one-sided hypotheses, each with an e-process of its own (the halves of
 //! [`crate::sequential`]; arXiv 1810.08240). At an effect on the right side of the margin each factor can only be
 //! smaller, so the bound of Ville holds for all of the hypothesis, not only at the margin.
+//!
+//! A product of t factors is at most 2^t, so at 1 % no finding comes before the seventh pair, however great the harm.
 
 use std::fmt;
 
@@ -37,12 +39,12 @@ pub struct GuardRail {
 pub enum GuardFinding {
     /// Worse by more than the margin: the experiment ends.
     Harmful {
-        /// The p of "within the margin", valid whenever one looks.
+        /// [`GuardRail::p_harmful`].
         p: f64,
     },
     /// Shown not to be worse by the margin.
     WithinMargin {
-        /// The p of "worse by at least the margin", valid whenever one looks.
+        /// [`GuardRail::p_harmless`].
         p: f64,
     },
     /// Neither is shown.
@@ -80,7 +82,7 @@ impl GuardRail {
     /// What the pairs so far say. A harmful finding stays: it has ended the experiment.
     #[must_use]
     pub fn finding(&self) -> GuardFinding {
-        let (harmful, harmless) = ((-self.largest_log_harmful).exp(), (-self.largest_log_harmless).exp());
+        let (harmful, harmless) = (self.p_harmful(), self.p_harmless());
         if harmful <= self.alpha {
             GuardFinding::Harmful { p: harmful }
         } else if harmless <= self.alpha {
@@ -88,6 +90,18 @@ impl GuardRail {
         } else {
             GuardFinding::NotDecided
         }
+    }
+
+    /// The p of "within the margin", valid whenever one looks: a small one shows harm.
+    #[must_use]
+    pub fn p_harmful(&self) -> f64 {
+        (-self.largest_log_harmful).exp()
+    }
+
+    /// The p of "worse by at least the margin", valid whenever one looks: a small one shows that there is no such harm.
+    #[must_use]
+    pub fn p_harmless(&self) -> f64 {
+        (-self.largest_log_harmless).exp()
     }
 }
 

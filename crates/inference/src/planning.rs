@@ -7,7 +7,7 @@ use crate::distributions::normal_quantile;
 use crate::draws::Draws;
 use crate::flips::{DRAWS, LEAST_PAIRS};
 use crate::pairs::Totals;
-use crate::refusal::{at_least, positive, share};
+use crate::refusal::{finite, positive, share};
 use crate::Refusal;
 
 /// An interval that may be looked at any time is about 1.6 times as wide as one of a fixed size, at 8 to 56 pairs; so
@@ -90,6 +90,9 @@ pub fn lengths(
     constant: f64,
     demand: Demand,
 ) -> Result<Vec<Length>, Refusal> {
+    if multiples.contains(&0) {
+        return Err(Refusal::Degenerate("a block has at least one step"));
+    }
     let length = |multiple: &usize| {
         let block = step * *multiple as u32;
         let values = merged(series, *multiple)
@@ -119,7 +122,11 @@ pub fn sigma(values: &[f64]) -> Result<f64, Refusal> {
 
 /// The first of each two neighbours minus the second.
 fn neighbours(values: &[f64]) -> Result<Vec<f64>, Refusal> {
-    Ok(at_least(values, 2)?.chunks_exact(2).map(|pair| pair[0] - pair[1]).collect())
+    let differences: Vec<f64> = finite(values)?.chunks_exact(2).map(|pair| pair[0] - pair[1]).collect();
+    if differences.len() < LEAST_PAIRS {
+        return Err(Refusal::TooFewPairs { pairs: differences.len(), least: LEAST_PAIRS });
+    }
+    Ok(differences)
 }
 
 /// What re-drawn coins give on a series without treatment.
@@ -137,9 +144,6 @@ pub struct Redrawn {
 /// `alpha`. Flips of signs do not change under other coins, so one set of [`DRAWS`] vectors serves all sequences.
 pub fn redraw(values: &[f64], sequences: usize, alpha: f64, seed: u64) -> Result<Redrawn, Refusal> {
     let differences = neighbours(values)?;
-    if differences.len() < LEAST_PAIRS {
-        return Err(Refusal::TooFewPairs { pairs: differences.len(), least: LEAST_PAIRS });
-    }
     let mut draws = Draws::new(seed);
     let mut far_out = || {
         let mut sum = 0.0;
