@@ -7,14 +7,16 @@ mod simulation;
 
 use std::process::ExitCode;
 
+use ccctl_inference::planning::Demand;
 use ccctl_inference::Refusal;
 use simulation::{false_findings, power, Service, ALPHA, GUARD_ALPHA};
 
 const SEED: u64 = 1;
 const PAIRS_AT_END: [usize; 2] = [12, 20];
 const LOOKS: usize = 60;
-/// Effects in standard deviations. The last needs more pairs than are looked at exhaustively, which takes long.
-const RATIOS: [(f64, usize); 4] = [(1.5, 1), (1.0, 1), (0.75, 1), (0.5, 10)];
+/// Effects in standard deviations, for which a whole number of pairs has nearly the power of the plan. The last needs
+/// more pairs than are looked at exhaustively, which takes long.
+const RATIOS: [(f64, usize); 4] = [(1.85, 1), (1.0, 1), (0.75, 1), (0.5, 10)];
 
 fn main() -> ExitCode {
     let experiments = match std::env::args().nth(1).map(|text| text.parse()) {
@@ -50,15 +52,18 @@ fn report(experiments: usize) -> Result<bool, Refusal> {
     }
     for (ratio, divisor) in RATIOS {
         for (name, service) in [("smooth", Service::SMOOTH), ("bursts", Service::BURSTY)] {
-            let power = power(service, experiments.div_ceil(divisor), ratio, SEED)?;
+            let power = power(service, experiments.div_ceil(divisor), ratio, Demand::default(), SEED)?;
             let label = format!("{name}: effect of {ratio} sigma, {} pairs", power.pairs);
-            // The plan is for nearly normal differences, and says so for few pairs.
-            if name == "smooth" && ratio <= 1.0 {
-                kept &= line(&label, power.found, 0.75, 0.85);
-            } else {
-                println!("{label:<46} {:6.2} %", power.found * 100.0);
-            }
+            // The plan is for nearly normal differences; bursts inflate sigma, and the test does better than planned.
+            let most = if name == "smooth" { 0.85 } else { 1.0 };
+            kept &= line(&label, power.found, 0.75, most);
         }
+    }
+    for ratio in [1.0, 0.5] {
+        let demand = Demand { anytime: true, ..Demand::default() };
+        let power = power(Service::SMOOTH, experiments, ratio, demand, SEED)?;
+        let label = format!("any time: effect of {ratio} sigma, {} pairs", power.pairs);
+        kept &= line(&label, power.found, 0.8, 1.0);
     }
     Ok(kept)
 }

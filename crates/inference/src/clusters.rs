@@ -110,8 +110,9 @@ pub struct Ratio {
 impl Ratio {
     /// The ratio of one arm, whose clusters are these.
     pub fn of(clusters: &[Flows]) -> Result<Self, Refusal> {
-        refuse_few(clusters.len())?;
-        let (k, all) = (clusters.len() as f64, total(clusters.iter().copied()));
+        let used = clusters.iter().filter(|flows| flows.count > 0.0).count();
+        refuse_few(used)?;
+        let (k, all) = (used as f64, total(clusters.iter().copied()));
         let ratio = finite(&[all.sum / positive(all.count)?])?[0];
         let squares: f64 = clusters.iter().map(|flows| (flows.sum - ratio * flows.count).powi(2)).sum();
         Ok(Self { ratio, error: (k / (k - 1.0) * squares).sqrt() / all.count })
@@ -226,5 +227,42 @@ impl Arms {
             }
         }
         trace * trace / squares
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{cr2, design_effect, wild_bootstrap_p, Cluster, Flows, Ratio, Refusal};
+
+    fn clusters(count: usize) -> Vec<Cluster> {
+        let flows = |sum: usize| Flows { count: 2.0, sum: (sum % 7) as f64 };
+        (0..count).map(|index| Cluster { control: flows(3 * index), treated: flows(5 * index + 1) }).collect()
+    }
+
+    #[test]
+    fn fewer_than_thirty_clusters_are_refused() {
+        let refused = Refusal::TooFewClusters { clusters: 29, least: 30 };
+        assert_eq!(cr2(&clusters(29)), Err(refused.clone()));
+        assert_eq!(wild_bootstrap_p(&clusters(29), 99, 0), Err(refused.clone()));
+        assert!(cr2(&clusters(30)).is_ok() && wild_bootstrap_p(&clusters(30), 99, 0).is_ok());
+        // Clusters without flows do not count.
+        let mut empty: Vec<Flows> = clusters(29).iter().map(|cluster| cluster.treated).collect();
+        empty.push(Flows::default());
+        assert_eq!(Ratio::of(&empty), Err(refused));
+    }
+
+    #[test]
+    fn an_arm_in_one_cluster_is_refused() {
+        let mut one_sided = clusters(30);
+        for cluster in &mut one_sided[1..] {
+            cluster.treated = Flows::default();
+        }
+        assert!(matches!(cr2(&one_sided), Err(Refusal::Degenerate(_))));
+    }
+
+    #[test]
+    fn flows_of_one_peer_that_agree_count_as_one() {
+        assert!((design_effect(20.0, 0.0) - 1.0).abs() < 1e-15);
+        assert!((design_effect(20.0, 1.0) - 20.0).abs() < 1e-15);
     }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random words that follow from a seed.
 
+use crate::distributions;
+
 /// `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014): the same words for the same seed, on every host and in every
 /// version, so that another program can recompute what was drawn.
 #[derive(Debug, Clone)]
@@ -26,6 +28,11 @@ impl Draws {
     /// A number from 0 inclusive to 1 exclusive, out of the upper 53 bits of a word.
     pub fn unit(&mut self) -> f64 {
         (self.word() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// A normal number with mean 0 and deviation 1: the quantile of the middle of one of 2^53 equal parts.
+    pub fn normal(&mut self) -> f64 {
+        distributions::normal_quantile(((self.word() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64)
     }
 
     /// `count` coins: the bits of as many words as needed, lowest bit first.

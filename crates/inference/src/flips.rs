@@ -23,6 +23,12 @@ pub const DRAWS: usize = 100_000;
 /// Sums in another order differ in their last bits. What is closer than this, relative to the largest value, is equal.
 const EQUAL: f64 = 1e-13;
 
+/// Pairs with which p can be as small as `alpha`: the smallest is that of 2 vectors of 2^n.
+#[must_use]
+pub fn least_pairs(alpha: f64) -> usize {
+    ((1.0 / alpha).log2().ceil() as usize + 1).max(LEAST_PAIRS)
+}
+
 /// A list of differences, and what flips of their signs say about effects.
 #[derive(Debug, Clone)]
 pub struct SignFlips {
@@ -79,8 +85,7 @@ impl SignFlips {
         if self.drawn.is_some() {
             return Refusal::Degenerate("alpha is smaller than one of the sign vectors that are drawn");
         }
-        // The smallest p is that of 2 vectors of 2^n.
-        Refusal::TooFewPairs { pairs: self.differences.len(), least: (1.0 / alpha).log2().ceil() as usize + 1 }
+        Refusal::TooFewPairs { pairs: self.differences.len(), least: least_pairs(alpha) }
     }
 
     /// Twice the share of sets whose flip leaves the sum as far out on its side, which are those whose own sum is not

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::distributions::normal_quantile;
 use crate::draws::Draws;
-use crate::flips::{DRAWS, LEAST_PAIRS};
+use crate::flips::{least_pairs, SignFlips, DRAWS, LEAST_PAIRS};
 use crate::pairs::Totals;
 use crate::refusal::{finite, positive, share};
 use crate::Refusal;
@@ -13,6 +13,12 @@ use crate::Refusal;
 /// An interval that may be looked at any time is about 1.6 times as wide as one of a fixed size, at 8 to 56 pairs; so
 /// it needs 1.6^2 times the pairs.
 pub const ANYTIME_FACTOR: f64 = 2.6;
+
+/// From here on the formula of the plan holds.
+pub const FEW_PAIRS: usize = 10;
+
+/// Their power has a standard error of 0.6 points.
+const POWER_EXPERIMENTS: usize = 5_000;
 
 /// What is asked of an experiment.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,6 +38,35 @@ impl Default for Demand {
 }
 
 impl Demand {
+    /// Pairs for an effect of `effect` at a standard deviation of `sigma`, both in logarithms:
+    /// `((z_(1-alpha/2) + z_power) sigma / effect)^2 + 2`, and 2.6 times that for looks at any time. The 2 makes up for
+    /// the spread being estimated. A few pairs have so few sign vectors that the formula promises too much (66 % of 80 %
+    /// at 6 pairs): up to [`FEW_PAIRS`] the power is simulated, and pairs are added until it is reached.
+    pub fn pairs(&self, effect: f64, sigma: f64) -> Result<usize, Refusal> {
+        let ratio = positive(effect.abs())? / positive(sigma)?;
+        let formula = ((self.quantiles()? / ratio).powi(2) + 2.0) * self.factor();
+        let mut pairs = (formula.ceil() as usize).max(least_pairs(self.alpha));
+        while !self.anytime && pairs < FEW_PAIRS && simulated_power(pairs, ratio, self.alpha)? < self.power {
+            pairs += 1;
+        }
+        Ok(pairs)
+    }
+
+    /// The smallest effect, in logarithms, that so many pairs show: the inverse of [`Demand::pairs`], for a few pairs in
+    /// steps of 1 %.
+    pub fn detectable_effect(&self, pairs: f64, sigma: f64) -> Result<f64, Refusal> {
+        let least = least_pairs(share(self.alpha)?).max((2.0 * self.factor()).floor() as usize + 1);
+        if pairs.is_nan() || pairs < least as f64 {
+            return Err(Refusal::TooFewPairs { pairs: pairs as usize, least });
+        }
+        let mut ratio = self.quantiles()? / (pairs / self.factor() - 2.0).sqrt();
+        let few = !self.anytime && pairs < FEW_PAIRS as f64;
+        while few && simulated_power(pairs as usize, ratio, self.alpha)? < self.power {
+            ratio *= 1.01;
+        }
+        Ok(ratio * positive(sigma)?)
+    }
+
     fn quantiles(&self) -> Result<f64, Refusal> {
         Ok(normal_quantile(1.0 - share(self.alpha)? / 2.0) + normal_quantile(share(self.power)?))
     }
@@ -43,25 +78,18 @@ impl Demand {
             1.0
         }
     }
+}
 
-    /// Pairs for an effect of `effect` at a standard deviation of `sigma`, both in logarithms:
-    /// `((z_(1-alpha/2) + z_power) sigma / effect)^2 + 2`, at least 6, and 2.6 times the pairs for looks at any time.
-    /// The 2 makes up for the spread being estimated. Below 9 pairs the test has few vectors, and the power is less.
-    pub fn pairs(&self, effect: f64, sigma: f64) -> Result<usize, Refusal> {
-        let ratio = self.quantiles()? * positive(sigma)? / positive(effect.abs())?;
-        let pairs = (ratio.powi(2) + 2.0) * self.factor();
-        Ok((pairs.ceil() as usize).max(LEAST_PAIRS))
+/// Share of simulated experiments with normal differences around `ratio` standard deviations for which the sign-flip
+/// test finds an effect. The numbers are the same at each call.
+fn simulated_power(pairs: usize, ratio: f64, alpha: f64) -> Result<f64, Refusal> {
+    let mut draws = Draws::new(0);
+    let mut found = 0;
+    for _ in 0..POWER_EXPERIMENTS {
+        let differences: Vec<f64> = (0..pairs).map(|_| ratio + draws.normal()).collect();
+        found += usize::from(SignFlips::new(&differences, 0)?.p_value(0.0) <= alpha);
     }
-
-    /// The smallest effect, in logarithms, that so many pairs show: the inverse of [`Demand::pairs`].
-    pub fn detectable_effect(&self, pairs: f64, sigma: f64) -> Result<f64, Refusal> {
-        let useful = pairs / self.factor() - 2.0;
-        if pairs < LEAST_PAIRS as f64 || useful <= 0.0 {
-            let least = (2.0 * self.factor()).floor() as usize + 1;
-            return Err(Refusal::TooFewPairs { pairs: pairs as usize, least: least.max(LEAST_PAIRS) });
-        }
-        Ok(self.quantiles()? * positive(sigma)? / useful.sqrt())
-    }
+    Ok(found as f64 / POWER_EXPERIMENTS as f64)
 }
 
 /// Pairs that a day has.
@@ -175,6 +203,7 @@ mod tests {
         assert_eq!([1.0, 0.5, 0.25].map(|effect| Demand::default().pairs(effect, 1.0).unwrap()), [10, 34, 128]);
         assert_eq!([1.0, 0.5, 0.25].map(|effect| at_90.pairs(effect, 1.0).unwrap()), [13, 45, 171]);
         assert_eq!(Demand::default().pairs(9.0, 1.0).unwrap(), 6);
+        assert_eq!(Demand { alpha: 0.001, ..Demand::default() }.pairs(9.0, 1.0).unwrap(), 11);
         assert_eq!(Demand { anytime: true, ..Demand::default() }.pairs(1.0, 1.0).unwrap(), 26);
     }
 
@@ -184,6 +213,15 @@ mod tests {
         assert!((pairs - 72.0).abs() < 1e-12);
         assert!((Demand::default().detectable_effect(pairs, 1.0).unwrap() - 0.335).abs() < 0.001);
         assert!(Demand::default().detectable_effect(5.0, 1.0).is_err());
+    }
+
+    #[test]
+    fn six_pairs_need_an_effect_that_makes_all_six_agree() {
+        // Only "all of one sign" is rare enough: the power is cdf(ratio)^6, which is 80 % at 1.793.
+        let effect = Demand::default().detectable_effect(6.0, 1.0).unwrap();
+        assert!((effect - 1.793).abs() < 0.03, "{effect}");
+        assert_eq!(Demand::default().pairs(1.85, 1.0).unwrap(), 6);
+        assert_eq!(Demand::default().pairs(1.75, 1.0).unwrap(), 7);
     }
 
     #[test]

@@ -5,7 +5,7 @@
     apt-get install libboost-dev            # confseq is compiled
     python3 -m venv /tmp/vectors
     /tmp/vectors/bin/pip install numpy==2.4.6 scipy==1.17.1 statsmodels==0.15.0 mpmath==1.4.1 matplotlib plotly pydantic \
-        'pybind11<3' scikit-build cmake ninja
+        pybind11==2.13.6 scikit-build==0.19.1 cmake ninja
     /tmp/vectors/bin/pip install --no-deps --no-build-isolation confseq==0.0.11
     /tmp/vectors/bin/pip install --no-deps --ignore-requires-python --only-binary :all: expectation==0.6.1
     /tmp/vectors/bin/python crates/inference/tests/make-vectors.py
@@ -200,13 +200,29 @@ def cross_check_cases(name, d):
          {"log_ratio": logs[-1], "p": min(1, math.exp(-max(logs)))})
 
 
+def fewest_pairs(ratio, power):
+    """The first n at which the sign-flip test has this power, over 200,000 simulated experiments for each n."""
+    for n in range(6, 11):
+        d = random.normal(ratio, 1, (200_000, n))
+        signs = 1.0 - 2.0 * (np.arange(1 << (n - 1))[:, None] >> np.arange(n) & 1)
+        total = np.abs(d.sum(axis=1)) * (1 - 1e-12)
+        found = np.concatenate([(np.abs(part @ signs.T) >= own[:, None]).mean(axis=1) <= ALPHA
+                                for part, own in zip(np.array_split(d, 50), np.array_split(total, 50))])
+        if found.mean() >= power:
+            return n
+    raise ValueError(f"{ratio}: more than 10 pairs")
+
+
 def planning_cases():
-    for ratio in (0.25, 0.33, 0.5, 0.75, 1.0, 1.5):
+    for ratio, power in [(1.2, 0.8), (1.5, 0.8), (1.5, 0.9), (2.0, 0.9), (2.5, 0.8)]:
+        case("plan_few", "direct: numpy simulation of the test", {"ratio": ratio, "power": power},
+             {"pairs": fewest_pairs(ratio, power)})
+    for ratio in (0.25, 0.33, 0.5, 0.75, 1.0):
         for power in (0.8, 0.9):
             raw = float(normal_sample_size_one_tail(ratio, power, ALPHA / 2, std_null=1.0, std_alternative=1.0))
             back = float(stats.norm.ppf(1 - ALPHA / 2) + stats.norm.ppf(power)) / math.sqrt(70)
             case("plan", "statsmodels normal_sample_size_one_tail + 2", {"ratio": ratio, "power": power},
-                 {"pairs": max(6, math.ceil(raw + 2)), "anytime": max(6, math.ceil(2.6 * (raw + 2))), "effect_of_72": back})
+                 {"pairs": math.ceil(raw + 2), "anytime": math.ceil(2.6 * (raw + 2)), "effect_of_72": back})
     y = [round(float(v), 6) for v in np.cumsum(random.normal(0, 0.3, 24))]
     u = np.array(y[0::2]) - np.array(y[1::2])
     signs = 1 - 2 * (np.arange(1 << 12)[:, None] >> np.arange(12) & 1)

@@ -36,6 +36,7 @@ fn all() -> BTreeMap<&'static str, Quantity> {
         ("multiplicity", quantities::multiplicity),
         ("newey_west", quantities::newey_west),
         ("plan", quantities::plan),
+        ("plan_few", quantities::plan_few),
         ("quantiles", quantities::quantiles),
         ("ratio", quantities::ratio),
         ("redraw", quantities::redraw),

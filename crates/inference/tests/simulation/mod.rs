@@ -2,7 +2,7 @@
 //! Experiments whose truth is known: a service by the minute, with what real ones have and textbooks leave out.
 
 use ccctl_inference::draws::Draws;
-use ccctl_inference::{cross_checks, distributions, flips::SignFlips, guard_rail, planning, sequential, Refusal};
+use ccctl_inference::{cross_checks, flips::SignFlips, guard_rail, planning, sequential, Refusal};
 
 /// 5 % for effects.
 pub const ALPHA: f64 = 0.05;
@@ -54,18 +54,18 @@ impl Service {
         let phase = draws.unit() * MINUTES_PER_DAY;
         let stays = (-1.0 / self.life_minutes).exp();
         let fades = (-1.0 / self.hold_minutes).exp();
-        let (mut long_flows, mut exposure) = (self.long_flows * normal(draws), f64::from(u8::from(treated[0])));
+        let (mut long_flows, mut exposure) = (self.long_flows * draws.normal(), f64::from(u8::from(treated[0])));
         let mut values = Vec::with_capacity(treated.len());
         for (block, arm) in treated.iter().enumerate() {
             let mut sum = 0.0;
             for minute in 0..BLOCK_MINUTES {
-                long_flows = stays * long_flows + (1.0 - stays * stays).sqrt() * self.long_flows * normal(draws);
+                long_flows = stays * long_flows + (1.0 - stays * stays).sqrt() * self.long_flows * draws.normal();
                 exposure = fades * exposure + (1.0 - fades) * f64::from(u8::from(*arm));
                 let days = (phase + (block * BLOCK_MINUTES + minute) as f64) / MINUTES_PER_DAY;
                 let load = self.trend_per_day * days + self.daily * (std::f64::consts::TAU * days).sin();
                 let burst = self.bursts.map_or(0.0, |index| 0.05 * (1.0 - draws.unit()).powf(-1.0 / index));
                 if minute >= BURN_IN_MINUTES {
-                    sum += load + long_flows + self.noise * normal(draws) + burst + effect * exposure;
+                    sum += load + long_flows + self.noise * draws.normal() + burst + effect * exposure;
                 }
             }
             values.push(sum / (BLOCK_MINUTES - BURN_IN_MINUTES) as f64);
@@ -157,25 +157,33 @@ fn z_rejects(differences: &[f64]) -> Result<bool, Refusal> {
 pub struct Power {
     /// Pairs of the plan.
     pub pairs: usize,
-    /// Share of experiments whose test at the end found the effect.
+    /// Share of experiments that found the effect.
     pub found: f64,
 }
 
-/// Plans an effect of `ratio` standard deviations for the default power, and carries out so many experiments. The
-/// spread is that of 100 days: what is tested is the formula, not luck with one day.
-pub fn power(service: Service, experiments: usize, ratio: f64, seed: u64) -> Result<Power, Refusal> {
+/// Plans an effect of `ratio` standard deviations, and carries out so many experiments. The spread is that of 100 days:
+/// what is tested is the formula, not luck with one day.
+pub fn power(
+    service: Service,
+    experiments: usize,
+    ratio: f64,
+    demand: planning::Demand,
+    seed: u64,
+) -> Result<Power, Refusal> {
     let sigma = service.sigma(100, seed)?;
-    let pairs = planning::Demand::default().pairs(ratio * sigma, sigma)?;
+    let pairs = demand.pairs(ratio * sigma, sigma)?;
     let mut draws = Draws::new(seed);
     let mut found = 0;
     for _ in 0..experiments {
         let differences = service.experiment(pairs, ratio * sigma, &mut draws);
-        found += usize::from(SignFlips::new(&differences, draws.word())?.p_value(0.0) <= ALPHA);
+        let p = if demand.anytime {
+            let mut sequence = sequential::ConfidenceSequence::new(sigma)?;
+            differences.iter().try_for_each(|difference| sequence.push(*difference))?;
+            sequence.p_value()
+        } else {
+            SignFlips::new(&differences, draws.word())?.p_value(0.0)
+        };
+        found += usize::from(p <= ALPHA);
     }
     Ok(Power { pairs, found: found as f64 / experiments as f64 })
-}
-
-/// A normal number, by its quantile.
-fn normal(draws: &mut Draws) -> f64 {
-    distributions::normal_quantile((draws.unit() + f64::EPSILON / 2.0).min(1.0 - f64::EPSILON))
 }

@@ -150,6 +150,11 @@ pub fn plan(input: &Value) -> Value {
     })
 }
 
+pub fn plan_few(input: &Value) -> Value {
+    let demand = Demand { power: number(input, "power"), ..Demand::default() };
+    json!({ "pairs": demand.pairs(number(input, "ratio"), 1.0).unwrap() })
+}
+
 pub fn sigma(input: &Value) -> Value {
     json!({ "sigma": planning::sigma(&numbers(input, "y")).unwrap() })
 }
