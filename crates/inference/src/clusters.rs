@@ -173,7 +173,7 @@ impl Arms {
         let treated = || clusters.iter().map(|cluster| cluster.treated);
         let arms = Self { control: total(control()), treated: total(treated()) };
         finite(&[arms.control.sum, arms.treated.sum, arms.control.count, arms.treated.count])?;
-        // A cluster without flows says nothing, and an arm needs clusters of its own.
+        // A cluster without flows says nothing, and an arm needs several.
         refuse_few(clusters.iter().filter(|cluster| cluster.control.count + cluster.treated.count > 0.0).count())?;
         let several = |flows: &mut dyn Iterator<Item = Flows>| flows.filter(|flows| flows.count > 0.0).count() > 1;
         if several(&mut control()) && several(&mut treated()) {

@@ -18,10 +18,10 @@ pub struct Adjusted {
 /// `D' = D - theta X`, `theta = sum D X / sum X^2`.
 ///
 /// `X` is the same difference, treated minus control, of a value that the arm cannot change: the pre-period of both
-/// blocks, or the same two blocks a week before. The coins that sign `D` sign `X`, so the mean of `X` is 0 by design and
-/// is not estimated: subtracting the sample's mean instead would leave the estimate as it is and only look more certain.
-/// For the same reason `theta` has no intercept: flips of signs leave it as it is, and the exact test of no effect stays
-/// exact on `D'`.
+/// blocks, or the same two blocks a week before. The coins that sign `D` sign `X`, so the mean of `X` is 0 by design
+/// and is not estimated: subtracting the sample's mean instead would leave the estimate as it is and only look more
+/// certain. For the same reason `theta` has no intercept: flips of signs leave it as it is, and the exact test of no
+/// effect stays exact on `D'`.
 pub fn adjust(differences: &[f64], covariates: &[f64]) -> Result<Adjusted, Refusal> {
     alike(differences, covariates, 2)?;
     let product = |left: &[f64], right: &[f64]| left.iter().zip(right).map(|(a, b)| a * b).sum::<f64>();

@@ -17,7 +17,7 @@ use crate::{distributions, Interval, Refusal};
 pub const LEAST_PAIRS: usize = 6;
 /// Up to here every sign vector is looked at.
 pub const MOST_EXACT_PAIRS: usize = 20;
-/// Beyond, as many are drawn.
+/// Beyond, this many sign vectors are drawn.
 pub const DRAWS: usize = 100_000;
 
 /// Sums in another order differ in their last bits. What is closer than this, relative to the largest value, is equal.

@@ -62,7 +62,7 @@ pub enum Verdict {
     Passed,
     /// The run is void.
     Void,
-    /// Too little data to tell.
+    /// Too little data.
     NotDecided,
 }
 
@@ -106,8 +106,8 @@ impl Gate {
         Ok(Self::CarryOver { change, p })
     }
 
-    /// Coins drawn again over a series without treatment: the test must not reject more often than `alpha`, but for
-    /// chance.
+    /// Coins drawn again over a series without treatment: the test must not reject more often than `alpha`, except
+    /// by chance.
     pub fn redrawn(redrawn: Redrawn, alpha: f64) -> Result<Self, Refusal> {
         let deviation = (share(alpha)? * (1.0 - alpha) / redrawn.sequences as f64).sqrt();
         let limit = alpha + normal_quantile(1.0 - REDRAWN_ALPHA) * deviation;

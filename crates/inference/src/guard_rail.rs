@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Guard-rails: metrics that the treatment may not make worse by more than a margin, looked at after every pair.
+//! Guard-rails: metrics that the treatment must not make worse by more than a margin, looked at after every pair.
 //!
-//! Harm beyond the margin and its absence are two one-sided hypotheses, each with an e-process of its own (the halves of
+//! Harm beyond the margin and its absence are two one-sided hypotheses, each with its own e-process (the halves of
 //! [`crate::sequential`]; arXiv 1810.08240). At an effect on the right side of the margin each factor can only be
 //! smaller, so the bound of Ville holds for all of the hypothesis, not only at the margin.
 //!

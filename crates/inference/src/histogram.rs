@@ -12,7 +12,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Upper bounds in ascending order, the last of which may be infinite, and as many counts.
+    /// Upper bounds in ascending order, the last of which may be infinite, and a count for each.
     pub fn new(bounds: Vec<f64>, counts: Vec<u64>) -> Result<Self, Refusal> {
         if bounds.len() != counts.len() {
             return Err(Refusal::Lengths { first: bounds.len(), second: counts.len() });
@@ -35,7 +35,7 @@ impl Histogram {
     }
 
     /// The value with this share of all below it, linear inside its bucket; the first bucket begins at 0, or at its
-    /// bound if that is negative. In an open last bucket the answer is where it begins: a quantile is then at least that.
+    /// bound if that is negative. In an open last bucket the answer is where it begins: the quantile is at least that.
     pub fn quantile(&self, below: f64) -> Result<f64, Refusal> {
         let all: u64 = self.counts.iter().sum();
         let rank = share(below)? * all as f64;

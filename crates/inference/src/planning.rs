@@ -40,8 +40,8 @@ impl Default for Demand {
 impl Demand {
     /// Pairs for an effect of `effect` at a standard deviation of `sigma`, both in logarithms:
     /// `((z_(1-alpha/2) + z_power) sigma / effect)^2 + 2`, and 2.6 times that for looks at any time. The 2 makes up for
-    /// the spread being estimated. A few pairs have so few sign vectors that the formula promises too much (66 % of 80 %
-    /// at 6 pairs): up to [`FEW_PAIRS`] the power is simulated, and pairs are added until it is reached.
+    /// the spread being estimated. A few pairs have so few sign vectors that the formula promises too much (80 % where 6
+    /// pairs have 66 %): up to [`FEW_PAIRS`] the power is simulated, and pairs are added until it is reached.
     pub fn pairs(&self, effect: f64, sigma: f64) -> Result<usize, Refusal> {
         let ratio = positive(effect.abs())? / positive(sigma)?;
         let formula = ((self.quantiles()? / ratio).powi(2) + 2.0) * self.factor();
@@ -52,8 +52,8 @@ impl Demand {
         Ok(pairs)
     }
 
-    /// The smallest effect, in logarithms, that so many pairs show: the inverse of [`Demand::pairs`], for a few pairs in
-    /// steps of 1 %.
+    /// The smallest effect, in logarithms, that this number of pairs shows: the inverse of [`Demand::pairs`], for a few
+    /// pairs in steps of 1 %.
     pub fn detectable_effect(&self, pairs: f64, sigma: f64) -> Result<f64, Refusal> {
         let least = least_pairs(share(self.alpha)?).max((2.0 * self.factor()).floor() as usize + 1);
         if pairs.is_nan() || pairs < least as f64 {
@@ -109,35 +109,39 @@ pub struct Length {
     pub effect_per_day: f64,
 }
 
-/// The detectable effect per day for blocks of each multiple of `step`, out of a series without treatment that has one
-/// entry for each `step`.
-pub fn lengths(
-    series: &[Totals],
-    step: Duration,
-    multiples: &[usize],
-    constant: f64,
-    demand: Demand,
-) -> Result<Vec<Length>, Refusal> {
-    if multiples.contains(&0) {
-        return Err(Refusal::Degenerate("a block has at least one step"));
-    }
-    let length = |multiple: &usize| {
-        let block = step * *multiple as u32;
-        let values = merged(series, *multiple)
-            .iter()
-            .map(|totals| totals.log_ratio(constant))
-            .collect::<Result<Vec<f64>, Refusal>>()?;
-        let sigma = sigma(&values)?;
-        Ok(Length { block, sigma, effect_per_day: demand.detectable_effect(pairs_per_day(block), sigma)? })
-    };
-    multiples.iter().map(length).collect()
+/// Sums per step of time, of a service without treatment.
+#[derive(Debug, Clone, Copy)]
+pub struct Past<'a> {
+    /// The sums of each step.
+    pub series: &'a [Totals],
+    /// Its length.
+    pub step: Duration,
+    /// What the plan adds to the sums above the line.
+    pub constant: f64,
 }
 
-/// Neighbours added up, so many at a time; what is left over at the end is dropped.
-#[must_use]
-pub fn merged(series: &[Totals], multiple: usize) -> Vec<Totals> {
-    let add = |group: &[Totals]| group.iter().fold(Totals::default(), |sum, totals| sum + *totals);
-    series.chunks_exact(multiple.max(1)).map(add).collect()
+impl Past<'_> {
+    /// The detectable effect per day for blocks of each number of steps, of which the first `burn_in` are dropped.
+    pub fn lengths(&self, steps: &[usize], burn_in: usize, demand: Demand) -> Result<Vec<Length>, Refusal> {
+        let length = |steps: &usize| {
+            let block = self.step * *steps as u32;
+            let sigma = sigma(&self.blocks(*steps, burn_in)?)?;
+            Ok(Length { block, sigma, effect_per_day: demand.detectable_effect(pairs_per_day(block), sigma)? })
+        };
+        steps.iter().map(length).collect()
+    }
+
+    /// Values of whole blocks of this number of steps, without their burn-in.
+    pub fn blocks(&self, steps: usize, burn_in: usize) -> Result<Vec<f64>, Refusal> {
+        if burn_in >= steps {
+            return Err(Refusal::Degenerate("the burn-in is as long as the block: nothing is left to measure"));
+        }
+        let value = |block: &[Totals]| {
+            let sums = block[burn_in..].iter().fold(Totals::default(), |sum, totals| sum + *totals);
+            sums.log_ratio(self.constant)
+        };
+        self.series.chunks_exact(steps).map(value).collect()
+    }
 }
 
 /// The standard deviation of `D` that coins would give to a series of blocks without treatment: `sqrt(mean u^2)`, `u`
@@ -192,7 +196,7 @@ pub fn redraw(values: &[f64], sequences: usize, alpha: f64, seed: u64) -> Result
 
 #[cfg(test)]
 mod tests {
-    use super::{merged, pairs_per_day, Demand};
+    use super::{pairs_per_day, Demand, Past};
     use crate::pairs::Totals;
     use std::time::Duration;
 
@@ -225,8 +229,13 @@ mod tests {
     }
 
     #[test]
-    fn merged_blocks_are_sums() {
-        let minute = Totals { numerator: 3.0, denominator: 2.0 };
-        assert_eq!(merged(&[minute; 5], 2), [minute + minute; 2]);
+    fn blocks_are_ratios_of_sums_without_the_burn_in() {
+        let series = [(9.0, 1.0), (2.0, 1.0), (6.0, 3.0), (9.0, 1.0), (1.0, 1.0), (7.0, 1.0), (5.0, 5.0)]
+            .map(|(numerator, denominator)| Totals { numerator, denominator });
+        let past = Past { series: &series, step: Duration::from_secs(60), constant: 0.0 };
+        let values = past.blocks(3, 1).unwrap();
+        assert!((values[0] - 2.0_f64.ln()).abs() < 1e-12 && (values[1] - 4.0_f64.ln()).abs() < 1e-12);
+        assert_eq!(values.len(), 2);
+        assert!(past.blocks(3, 3).is_err());
     }
 }

@@ -29,7 +29,7 @@ pub enum Refusal {
         least: usize,
     },
     /// Two series that belong together differ in length.
-    #[error("{first} values of one series, {second} of the other: as many are needed")]
+    #[error("{first} values of one series, {second} of the other: the numbers must be equal")]
     Lengths {
         /// Values of the first series.
         first: usize,
@@ -79,7 +79,7 @@ pub(crate) fn share(value: f64) -> Result<f64, Refusal> {
     }
 }
 
-/// The numbers, if there are at least so many and all are finite.
+/// The numbers, if there are at least `least` and all are finite.
 pub(crate) fn at_least(values: &[f64], least: usize) -> Result<&[f64], Refusal> {
     if values.len() < least {
         return Err(Refusal::TooFewValues { values: values.len(), least });
@@ -87,7 +87,7 @@ pub(crate) fn at_least(values: &[f64], least: usize) -> Result<&[f64], Refusal> 
     finite(values)
 }
 
-/// Two series of one length, each with at least so many finite numbers.
+/// Two series of one length, each with at least `least` finite numbers.
 pub(crate) fn alike(first: &[f64], second: &[f64], least: usize) -> Result<(), Refusal> {
     if first.len() != second.len() {
         return Err(Refusal::Lengths { first: first.len(), second: second.len() });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a split would have said, beside the total effect: effects at a share, spill-over, and the bias of the split.
+//! What a split would have said, next to the total effect: effects at a share, spill-over, and the bias of the split.
 //!
 //! `mu_T(p)` and `mu_C(p)` are the means of the treated and of the others when a share `p` of the traffic is treated
 //! (Spang et al., IMC 2021, arXiv 2110.00118; interference by tests at two shares: arXiv 2211.03262).

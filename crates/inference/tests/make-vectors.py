@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Writes vectors.json beside this file: inputs, and what independent Python packages say of them.
+"""Writes vectors.json next to this file: inputs, and what independent Python packages compute from them.
 
     apt-get install libboost-dev            # confseq is compiled
     python3 -m venv /tmp/vectors
-    /tmp/vectors/bin/pip install numpy==2.4.6 scipy==1.17.1 statsmodels==0.15.0 mpmath==1.4.1 matplotlib plotly pydantic \
-        pybind11==2.13.6 scikit-build==0.19.1 cmake ninja
+    /tmp/vectors/bin/pip install numpy==2.4.6 scipy==1.17.1 statsmodels==0.15.0 mpmath==1.4.1 \
+        matplotlib plotly pydantic pybind11==2.13.6 scikit-build==0.19.1 cmake ninja
     /tmp/vectors/bin/pip install --no-deps --no-build-isolation confseq==0.0.11
     /tmp/vectors/bin/pip install --no-deps --ignore-requires-python --only-binary :all: expectation==0.6.1
     /tmp/vectors/bin/python crates/inference/tests/make-vectors.py
@@ -18,33 +18,26 @@ import hmac
 import json
 import math
 import pathlib
+import sys
 from importlib.metadata import version
 
 import confseq.boundaries
 import mpmath
 import numpy as np
-import pandas as pd
 import statsmodels.api as sm
 from expectation.modules.hypothesistesting import SymmetryETest
 from scipy import optimize, stats
-from statsmodels.formula.api import ols
-from statsmodels.stats.anova import anova_lm
-from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import normal_sample_size_one_tail
 from statsmodels.stats.weightstats import DescrStatsW
+
+sys.path.insert(0, str(pathlib.Path(__file__).with_name("vectors")))
+sys.dont_write_bytecode = True
+import secondary
+from common import ALPHA, SplitMix, case, cases, random
 
 PACKAGES = {"numpy": "2.4.6", "scipy": "1.17.1", "statsmodels": "0.15.0", "mpmath": "1.4.1", "confseq": "0.0.11",
             "expectation": "0.6.1"}
 BETS = [0.08, 0.12, 0.18, 0.27, 0.4, 0.6, 0.9, 1.35, 2.0]
-ALPHA = 0.05
-MASK = (1 << 64) - 1
-
-random = np.random.default_rng(26)
-cases = []
-
-
-def case(quantity, oracle, given, expected):
-    cases.append({"quantity": quantity, "oracle": oracle, "input": given, "expected": expected})
 
 
 def series():
@@ -56,27 +49,6 @@ def series():
     made["symmetric 8"] = np.array([1, -1, 2, -2, 3, -3, 0.5, -0.5])
     made["large 40"] = random.normal(-0.1, 0.3, 40)
     return {name: [round(float(v), 6) for v in values] for name, values in made.items()}
-
-
-class SplitMix:
-    """https://prng.di.unimi.it/splitmix64.c"""
-
-    def __init__(self, seed):
-        self.state = seed
-
-    def word(self):
-        self.state = (self.state + 0x9E3779B97F4A7C15) & MASK
-        z = self.state
-        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
-        return z ^ (z >> 31)
-
-    def coins(self, count):
-        bits = []
-        for start in range(0, count, 64):
-            word = self.word()
-            bits += [word >> bit & 1 for bit in range(min(64, count - start))]
-        return bits
 
 
 def schedule_cases():
@@ -170,7 +142,8 @@ def sequence_cases(name, d):
          {"name": name, "d": d, "sigma": sigma, "effects": effects, "alpha": ALPHA},
          {"log_e": [log_e(d, e, sigma) for e in effects], "p": p, **limits})
     margin = 0.1
-    over = [min(1, *(math.exp(-log_side(d[:t], margin, sigma, sign)) for t in range(1, len(d) + 1))) for sign in (1, -1)]
+    over = [min(1, *(math.exp(-log_side(d[:t], margin, sigma, sign)) for t in range(1, len(d) + 1)))
+            for sign in (1, -1)]
     case("guard_rail", "expectation SymmetryETest (Fisher)", {"name": name, "d": d, "sigma": sigma, "margin": margin},
          {"p_harmful": over[0], "p_harmless": over[1]})
 
@@ -236,12 +209,14 @@ def planning_cases():
          {"rejected": int(np.sum((1 + beyond) / 100_001 <= ALPHA))})
     minutes = np.exp(random.normal(3, 0.2, (240, 2)))
     minutes = [[round(float(a), 6), round(float(b), 6)] for a, b in minutes]
-    sigmas = []
-    for multiple in (1, 2, 5):
-        sums = np.array(minutes).reshape(-1, multiple, 2).sum(axis=1)
-        log = np.log(sums[:, 0] / sums[:, 1])
-        sigmas.append(math.sqrt(float(np.mean((log[0::2] - log[1::2]) ** 2))))
-    case("lengths", "direct: numpy", {"minutes": minutes, "multiples": [1, 2, 5]}, {"sigmas": sigmas})
+    for burn_in in (0, 1):
+        sigmas = []
+        for steps in (2, 5, 10):
+            sums = np.array(minutes).reshape(-1, steps, 2)[:, burn_in:].sum(axis=1)
+            log = np.log(sums[:, 0] / sums[:, 1])
+            sigmas.append(math.sqrt(float(np.mean((log[0::2] - log[1::2]) ** 2))))
+        case("lengths", "direct: numpy", {"minutes": minutes, "steps": [2, 5, 10], "burn_in": burn_in},
+             {"sigmas": sigmas})
 
 
 def gate_cases():
@@ -256,116 +231,8 @@ def cuped_cases(d):
     x = [round(float(v), 6) for v in 0.5 * np.array(d) + random.normal(0, 0.2, len(d))]
     fit = sm.OLS(np.array(d), np.array(x)).fit()
     case("cuped", "statsmodels OLS without intercept", {"d": d, "x": x},
-         {"theta": float(fit.params[0]), "explained": float(fit.rsquared), "differences": [float(v) for v in fit.resid]})
-
-
-def flows(clusters):
-    """Flows of unequal clusters: (cluster, treated, value); some clusters have one arm only."""
-    rows = []
-    for cluster in range(clusters):
-        level, bias = random.normal(0, 0.4), random.choice([0.0, 0.5, 1.0], p=[0.2, 0.6, 0.2])
-        for _ in range(random.integers(2, 14)):
-            treated = int(random.random() < bias)
-            rows.append((cluster, treated, round(float(1 + level + 0.2 * treated + random.normal(0, 0.5)), 6)))
-    return rows
-
-
-def cluster_cases():
-    rows = flows(36)
-    g, t, y = (np.array(column) for column in zip(*rows))
-    design = np.column_stack([np.ones(len(t)), t])
-    inverse = np.linalg.inv(design.T @ design)
-    hat = design @ inverse @ design.T
-    residuals = y - hat @ y
-    contrast, p_vectors, variance = np.array([0.0, 1.0]), [], 0.0
-    for cluster in np.unique(g):
-        own = np.where(g == cluster)[0]
-        values, vectors = np.linalg.eigh(np.eye(len(own)) - hat[np.ix_(own, own)])
-        root = vectors @ np.diag(values**-0.5) @ vectors.T
-        weights = root @ design[own] @ inverse @ contrast
-        variance += float(weights @ residuals[own]) ** 2
-        full = np.zeros(len(t))
-        full[own] = weights
-        p_vectors.append(full)
-    p_matrix = np.array(p_vectors)
-    q = p_matrix @ (np.eye(len(t)) - hat) @ p_matrix.T
-    fit = sm.OLS(y, design).fit()
-    case("cr2", "direct: numpy, flow by flow with eigenvectors of I - H; difference: statsmodels OLS", {"rows": rows},
-         {"difference": float(fit.params[1]), "error": math.sqrt(variance),
-          "freedom": float(np.trace(q) ** 2 / np.sum(q**2))})
-
-    clustered = lambda values: float(sm.OLS(values, design).fit(cov_type="cluster", cov_kwds={"groups": g}).tvalues[1])
-    draws, count, observed, beyond = SplitMix(3), 499, abs(clustered(y)), 0
-    for _ in range(count):
-        keep = np.array(draws.coins(36))[g]
-        beyond += abs(clustered(y.mean() + np.where(keep == 1, 1, -1) * (y - y.mean()))) >= observed * (1 - 1e-12)
-    case("wild", "statsmodels OLS with cov_type cluster, over the same drawn coins",
-         {"rows": rows, "seed": 3, "draws": count}, {"p": (1 + int(beyond)) / (1 + count)})
-
-    table = pd.DataFrame({"y": y, "g": g})
-    squares = anova_lm(ols("y ~ C(g)", table).fit())["mean_sq"]
-    sizes = np.bincount(g)
-    size = (len(y) - np.sum(sizes**2) / len(y)) / (len(sizes) - 1)
-    between, within = float(squares.iloc[0]), float(squares.iloc[1])
-    case("intraclass", "statsmodels anova_lm", {"rows": rows},
-         {"correlation": (between - within) / (between + (size - 1) * within)})
-
-
-def ratio_cases():
-    arms, expected = [], []
-    for level in (3.0, 3.3):
-        below = np.round(random.gamma(2, 5, 40) + 0.5, 6)
-        above = np.round(below * level * np.exp(random.normal(0, 0.3, 40)), 6)
-        fit = sm.WLS(above / below, np.ones(40), weights=below).fit(cov_type="HC1")
-        arms.append([[float(a), float(b)] for a, b in zip(above, below)])
-        expected += [float(fit.params[0]), float(fit.bse[0])]
-    own, own_error, other, other_error = expected
-    case("ratio", "statsmodels WLS with HC1", {"own": arms[0], "other": arms[1]},
-         {"ratio": own, "error": own_error, "log_difference": math.log(own) - math.log(other),
-          "log_error": math.sqrt((own_error / own) ** 2 + (other_error / other) ** 2)})
-
-
-def hourly_cases():
-    y = [round(float(v), 6) for v in np.convolve(random.normal(5, 1, 51), [0.5, 0.3, 0.2], "valid")]
-    for lags in (0, 1, 4, 60):
-        for treated in ([int(i >= 25) for i in range(49)], [int(i % 5 < 2) for i in range(49)]):
-            design = sm.add_constant(np.array(treated))
-            kwargs = {"maxlags": min(lags, 48), "use_correction": False}
-            if lags > 48:  # statsmodels wants no more lags than values: the same weights, written out
-                kwargs["kernel"] = lambda _: np.array([1 - l / (lags + 1) for l in range(49)])
-            fit = sm.OLS(np.array(y), design).fit(cov_type="HAC", cov_kwds=kwargs)
-            case("newey_west", "statsmodels OLS with HAC", {"y": y, "treated": treated, "lags": lags},
-                 {"difference": float(fit.params[1]), "error": float(fit.bse[1])})
-    case("autocorrelation", "statsmodels acf", {"y": y}, {"phi": float(sm.tsa.acf(y, nlags=1, adjusted=False)[1])})
-
-
-def multiplicity_cases():
-    for p in ([0.01, 0.04, 0.03, 0.005, 0.5], [0.2, 0.2, 0.01, 1.0, 0.011, 0.0499], [0.3]):
-        case("multiplicity", "statsmodels multipletests", {"p": p},
-             {"holm": [float(v) for v in multipletests(p, method="holm")[1]],
-              "benjamini_hochberg": [float(v) for v in multipletests(p, method="fdr_bh")[1]]})
-
-
-def histogram_cases():
-    bounds = [100, 200, 400, 800, 1600, 3200]
-    counts = [[3, 14, 15, 92, 65, 35], [8, 9, 79, 32, 38, 4]]
-    together = np.cumsum(np.sum(counts, axis=0))
-    shares = [0.003, 0.25, 0.5, 0.9, 0.95, 0.99]
-    case("histogram", "direct: numpy.interp over cumulative counts", {"bounds": bounds, "counts": counts, "shares": shares},
-         {"quantiles": [float(np.interp(s * together[-1], [0, *together], [0, *bounds])) for s in shares]})
-
-
-def hold_out_cases():
-    rows = np.round(random.normal([0.1, -0.3, 0.5, 0.0], 0.2, (15, 4)), 6)
-    many, rest_of_many, few, rest_of_few = rows.T
-    values = {"split_effect_of_many": many - rest_of_many, "split_effect_of_few": few - rest_of_few,
-              "total_effect": many - rest_of_few, "spill_over": rest_of_many - rest_of_few,
-              "bias_of_few": few - many, "interference": many - rest_of_many - few + rest_of_few}
-    expected = {}
-    for name, v in values.items():
-        lower, upper = DescrStatsW(v).tconfint_mean(ALPHA)
-        expected[name] = [float(np.mean(v)), float(lower), float(upper)]
-    case("hold_out", "statsmodels DescrStatsW", {"rows": rows.tolist(), "alpha": ALPHA}, expected)
+         {"theta": float(fit.params[0]), "explained": float(fit.rsquared),
+          "differences": [float(v) for v in fit.resid]})
 
 
 def main():
@@ -382,12 +249,7 @@ def main():
     planning_cases()
     gate_cases()
     cuped_cases(made["normal 13"])
-    cluster_cases()
-    ratio_cases()
-    hourly_cases()
-    multiplicity_cases()
-    histogram_cases()
-    hold_out_cases()
+    secondary.all_cases()
     lines = ",\n".join(json.dumps(c, ensure_ascii=False, allow_nan=False, default=float) for c in cases)
     packages = json.dumps(PACKAGES)
     text = f'{{"made_by": "make-vectors.py", "packages": {packages}, "cases": [\n{lines}\n]}}\n'

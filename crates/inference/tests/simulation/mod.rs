@@ -83,7 +83,7 @@ impl Service {
         values.chunks_exact(2).enumerate().map(difference).collect()
     }
 
-    /// The spread that a plan measures, over so many days without treatment.
+    /// The spread that a plan measures, over this number of days without treatment.
     pub fn sigma(&self, days: usize, seed: u64) -> Result<f64, Refusal> {
         let blocks = days * MINUTES_PER_DAY as usize / BLOCK_MINUTES;
         planning::sigma(&self.blocks(&vec![false; blocks], 0.0, &mut Draws::new(seed)))
@@ -161,7 +161,7 @@ pub struct Power {
     pub found: f64,
 }
 
-/// Plans an effect of `ratio` standard deviations, and carries out so many experiments. The spread is that of 100 days:
+/// Plans an effect of `ratio` standard deviations, and carries out the experiments. The spread is that of 100 days:
 /// what is tested is the formula, not luck with one day.
 pub fn power(
     service: Service,

@@ -14,7 +14,7 @@ use ccctl_inference::planning::{self, Demand};
 use ccctl_inference::schedule::{Arm, Schedule};
 use ccctl_inference::sequential::{log_e, ConfidenceSequence};
 use ccctl_inference::split::{Estimate, HoldOut, HoldOutPair};
-use ccctl_inference::{cuped as adjusting, distributions, hourly, multiplicity as many};
+use ccctl_inference::{cuped as adjusting, distributions, hourly, multiplicity as multiple};
 use serde_json::{json, Value};
 
 fn number(input: &Value, key: &str) -> f64 {
@@ -169,9 +169,9 @@ pub fn redraw(input: &Value) -> Value {
 pub fn lengths(input: &Value) -> Value {
     let totals = |row: Vec<f64>| Totals { numerator: row[0], denominator: row[1] };
     let series: Vec<Totals> = rows(input, "minutes").into_iter().map(totals).collect();
-    let multiples: Vec<usize> = numbers(input, "multiples").iter().map(|multiple| *multiple as usize).collect();
-    let minute = Duration::from_secs(60);
-    let lengths = planning::lengths(&series, minute, &multiples, 0.0, Demand::default()).unwrap();
+    let past = planning::Past { series: &series, step: Duration::from_secs(60), constant: 0.0 };
+    let steps: Vec<usize> = numbers(input, "steps").iter().map(|steps| *steps as usize).collect();
+    let lengths = past.lengths(&steps, whole(input, "burn_in") as usize, Demand::default()).unwrap();
     json!({ "sigmas": lengths.iter().map(|length| length.sigma).collect::<Vec<_>>() })
 }
 
@@ -242,7 +242,7 @@ pub fn autocorrelation(input: &Value) -> Value {
 
 pub fn multiplicity(input: &Value) -> Value {
     let p = numbers(input, "p");
-    json!({ "holm": many::holm(&p), "benjamini_hochberg": many::benjamini_hochberg(&p) })
+    json!({ "holm": multiple::holm(&p), "benjamini_hochberg": multiple::benjamini_hochberg(&p) })
 }
 
 pub fn histogram(input: &Value) -> Value {
