@@ -130,7 +130,7 @@ cross-validate *ARGS:
 ack-stall *ARGS:
     scripts/ack-stall {{ ARGS }}
 
-# false findings and power of the statistics over 10,000 simulated experiments each, or as many as given (minutes)
+# false findings and power of the statistics over 10,000 simulated experiments each, or as many as given (a minute)
 error-rates *EXPERIMENTS:
     cargo run --release --package ccctl-inference --example error-rates -- {{ EXPERIMENTS }}
 

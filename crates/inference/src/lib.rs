@@ -9,8 +9,8 @@
 //!
 //! Time is cut into *blocks* of one length. Two neighbours are a *pair*, and a fair coin says which of the two is
 //! treated ([`schedule`]). The *difference* `D` of a pair is treated minus control on the log scale ([`pairs`]). Under
-//! a constant effect `tau`, `D - tau` is symmetric around 0 whatever the load does, because of the coin alone. The exact
-//! test ([`flips`]) and the sequence that may be looked at any time ([`sequential`]) need nothing else.
+//! a constant effect `tau`, `D - tau` is symmetric around 0 whatever the load does, because of the coin alone. The
+//! exact test ([`flips`]) and the sequence that may be looked at any time ([`sequential`]) need nothing else.
 //!
 //! # Checks
 //!

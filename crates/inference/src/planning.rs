@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::distributions::normal_quantile;
+use crate::distributions::{normal_cdf, normal_quantile};
 use crate::draws::Draws;
 use crate::flips::{least_pairs, SignFlips, DRAWS, LEAST_PAIRS};
 use crate::pairs::Totals;
@@ -40,13 +40,13 @@ impl Default for Demand {
 impl Demand {
     /// Pairs for an effect of `effect` at a standard deviation of `sigma`, both in logarithms:
     /// `((z_(1-alpha/2) + z_power) sigma / effect)^2 + 2`, and 2.6 times that for looks at any time. The 2 makes up for
-    /// the spread being estimated. A few pairs have so few sign vectors that the formula promises too much (80 % where 6
-    /// pairs have 66 %): up to [`FEW_PAIRS`] the power is simulated, and pairs are added until it is reached.
+    /// the spread being estimated. A few pairs have so few sign vectors that the formula promises too much (80 % where
+    /// 6 pairs have 66 %): up to [`FEW_PAIRS`] the power is simulated, and pairs are added until it is reached.
     pub fn pairs(&self, effect: f64, sigma: f64) -> Result<usize, Refusal> {
         let ratio = positive(effect.abs())? / positive(sigma)?;
         let formula = ((self.quantiles()? / ratio).powi(2) + 2.0) * self.factor();
         let mut pairs = (formula.ceil() as usize).max(least_pairs(self.alpha));
-        while !self.anytime && pairs < FEW_PAIRS && simulated_power(pairs, ratio, self.alpha)? < self.power {
+        while !self.anytime && pairs < FEW_PAIRS && power_at_end(pairs, ratio, self.alpha)? < self.power {
             pairs += 1;
         }
         Ok(pairs)
@@ -61,7 +61,7 @@ impl Demand {
         }
         let mut ratio = self.quantiles()? / (pairs / self.factor() - 2.0).sqrt();
         let few = !self.anytime && pairs < FEW_PAIRS as f64;
-        while few && simulated_power(pairs as usize, ratio, self.alpha)? < self.power {
+        while few && power_at_end(pairs as usize, ratio, self.alpha)? < self.power {
             ratio *= 1.01;
         }
         Ok(ratio * positive(sigma)?)
@@ -78,6 +78,15 @@ impl Demand {
             1.0
         }
     }
+}
+
+/// The power of the test at the end for an effect of `ratio` standard deviations. A plan takes whole pairs, so its
+/// power is at least what it asks for. From [`FEW_PAIRS`] on by the formula of [`Demand::pairs`], below by simulation.
+pub fn power_at_end(pairs: usize, ratio: f64, alpha: f64) -> Result<f64, Refusal> {
+    if pairs < FEW_PAIRS {
+        return simulated_power(pairs, ratio, alpha);
+    }
+    Ok(normal_cdf(ratio.abs() * (pairs as f64 - 2.0).sqrt() - normal_quantile(1.0 - share(alpha)? / 2.0)))
 }
 
 /// Share of simulated experiments with normal differences around `ratio` standard deviations for which the sign-flip

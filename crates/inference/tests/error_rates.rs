@@ -33,11 +33,13 @@ fn equal_arms_with_bursts_differ_no_more_often_than_promised() -> Result<(), Ref
 
 #[test]
 fn planned_effects_are_found_as_often_as_planned() -> Result<(), Refusal> {
-    // Pairs by hand: 7.849 / ratio^2 + 2; for the last, cdf(1.85)^6 = 82.2 %.
-    for (ratio, pairs) in [(1.0, 10), (0.85, 13), (1.85, 6)] {
+    // Pairs by hand: 7.849 / ratio^2 + 2. At 1.5 six have cdf(1.5)^6 = 66 % and a seventh is needed; at 1.85 they have
+    // 82 %.
+    for (ratio, pairs) in [(1.0, 10), (0.85, 13), (1.5, 7), (1.85, 6)] {
         let power = power(Service::SMOOTH, 2_000, ratio, Demand::default(), SEED)?;
         assert_eq!(power.pairs, pairs);
-        assert!((power.found - 0.8).abs() <= 0.05, "{ratio}: {power:?}");
+        assert!((power.found - power.planned).abs() <= 0.05, "{ratio}: {power:?}");
+        assert!(power.planned >= 0.8 && power.found >= 0.75, "{ratio}: {power:?}");
     }
     Ok(())
 }

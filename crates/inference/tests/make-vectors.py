@@ -27,7 +27,7 @@ import numpy as np
 import statsmodels.api as sm
 from expectation.modules.hypothesistesting import SymmetryETest
 from scipy import optimize, stats
-from statsmodels.stats.power import normal_sample_size_one_tail
+from statsmodels.stats.power import normal_power, normal_sample_size_one_tail
 from statsmodels.stats.weightstats import DescrStatsW
 
 sys.path.insert(0, str(pathlib.Path(__file__).with_name("vectors")))
@@ -194,8 +194,9 @@ def planning_cases():
         for power in (0.8, 0.9):
             raw = float(normal_sample_size_one_tail(ratio, power, ALPHA / 2, std_null=1.0, std_alternative=1.0))
             back = float(stats.norm.ppf(1 - ALPHA / 2) + stats.norm.ppf(power)) / math.sqrt(70)
-            case("plan", "statsmodels normal_sample_size_one_tail + 2", {"ratio": ratio, "power": power},
-                 {"pairs": math.ceil(raw + 2), "anytime": math.ceil(2.6 * (raw + 2)), "effect_of_72": back})
+            case("plan", "statsmodels normal_sample_size_one_tail + 2, normal_power", {"ratio": ratio, "power": power},
+                 {"pairs": math.ceil(raw + 2), "anytime": math.ceil(2.6 * (raw + 2)), "effect_of_72": back,
+                  "power_of_20": float(normal_power(ratio, 18, ALPHA / 2, alternative="larger"))})
     y = [round(float(v), 6) for v in np.cumsum(random.normal(0, 0.3, 24))]
     u = np.array(y[0::2]) - np.array(y[1::2])
     signs = 1 - 2 * (np.arange(1 << 12)[:, None] >> np.arange(12) & 1)

@@ -157,6 +157,8 @@ fn z_rejects(differences: &[f64]) -> Result<bool, Refusal> {
 pub struct Power {
     /// Pairs of the plan.
     pub pairs: usize,
+    /// The power of these pairs at the end, which is more than the plan asked for.
+    pub planned: f64,
     /// Share of experiments that found the effect.
     pub found: f64,
 }
@@ -185,5 +187,6 @@ pub fn power(
         };
         found += usize::from(p <= ALPHA);
     }
-    Ok(Power { pairs, found: found as f64 / experiments as f64 })
+    let planned = planning::power_at_end(pairs, ratio, demand.alpha)?;
+    Ok(Power { pairs, planned, found: found as f64 / experiments as f64 })
 }

@@ -147,6 +147,7 @@ pub fn plan(input: &Value) -> Value {
         "pairs": demand.pairs(ratio, 1.0).unwrap(),
         "anytime": Demand { anytime: true, ..demand }.pairs(ratio, 1.0).unwrap(),
         "effect_of_72": demand.detectable_effect(72.0, 1.0).unwrap(),
+        "power_of_20": planning::power_at_end(20, ratio, demand.alpha).unwrap(),
     })
 }
 
