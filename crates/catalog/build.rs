@@ -7,6 +7,7 @@ use std::env;
 use std::error::Error;
 use std::fmt::Write as _;
 use std::fs;
+use std::hash::{DefaultHasher, Hasher as _};
 use std::path::{Path, PathBuf};
 
 #[path = "bind_c.rs"]
@@ -15,6 +16,7 @@ mod bind_c;
 mod compile_bpf;
 
 use compile_bpf::{compile, stem};
+use sha2::{Digest as _, Sha256};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -37,8 +39,9 @@ fn main() -> Result<()> {
         let object = compile(&root, &source, &out)?;
         writeln!(
             list,
-            "crate::Algorithm {{ name: {name:?}, object: include_bytes!({}), source: include_str!({}) }},",
+            "crate::Algorithm {{ name: {name:?}, object: include_bytes!({}), hash: {:?}, source: include_str!({}) }},",
             literal(&object),
+            Sha256::digest(fs::read(&object)?).as_slice(),
             literal(&source)
         )?;
     }
@@ -52,6 +55,10 @@ fn main() -> Result<()> {
         let object = compile(&root, &source, &out)?;
         writeln!(list, "/// Object of `bpf/policy/{}`.", stem(&source, ""))?;
         writeln!(list, "pub static {name}_OBJECT: &[u8] = include_bytes!({});", literal(&object))?;
+        let mut hasher = DefaultHasher::new();
+        hasher.write(&fs::read(&object)?);
+        writeln!(list, "/// By which builds of it are told apart.")?;
+        writeln!(list, "pub const {name}_HASH: u64 = {:#x};", hasher.finish())?;
     }
     fs::write(out.join("list.rs"), list)?;
     bind_c::bind(&root, &SHARED_HEADERS, &[], &out.join("kernel.rs"))?;

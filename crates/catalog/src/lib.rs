@@ -39,6 +39,7 @@ pub type ObjectHash = [u8; 32];
 pub struct Algorithm {
     name: &'static str,
     object: &'static [u8],
+    hash: ObjectHash,
     source: &'static str,
 }
 
@@ -53,6 +54,12 @@ impl Algorithm {
     #[must_use]
     pub fn object(&self) -> &'static [u8] {
         self.object
+    }
+
+    /// [`object_hash`] of the object.
+    #[must_use]
+    pub fn hash(&self) -> ObjectHash {
+        self.hash
     }
 
     /// The C source.

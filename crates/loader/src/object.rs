@@ -55,7 +55,7 @@ impl Program {
             label: word.to_owned(),
             algorithm: word.to_owned(),
             layout: known.layout(),
-            hash: object_hash(known.object()),
+            hash: known.hash(),
             object: Cow::Borrowed(known.object()),
         })
     }

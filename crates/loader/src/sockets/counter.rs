@@ -3,7 +3,6 @@
 //! everything else that a command does, for libbpf then reads all types of the kernel.
 
 use std::fs::File;
-use std::hash::{DefaultHasher, Hasher as _};
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 
@@ -55,9 +54,7 @@ pub(crate) fn keep(_lock: &Lock) -> Result<()> {
 
 /// Where this build's program is pinned: another build may have another layout of its sums.
 fn pin() -> Result<Option<PathBuf>> {
-    let mut hasher = DefaultHasher::new();
-    hasher.write(ccctl_catalog::SOCKETS_OBJECT);
-    Ok(PinFolder::find()?.map(|folder| folder.counter(hasher.finish())))
+    Ok(PinFolder::find()?.map(|folder| folder.counter(ccctl_catalog::SOCKETS_HASH)))
 }
 
 fn sums_of(link: &Link) -> Result<MapHandle> {
