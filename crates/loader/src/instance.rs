@@ -76,11 +76,17 @@ pub struct Instance {
 impl Instance {
     /// The instance of this kernel name.
     pub fn named(name: &str) -> Result<Self> {
+        Self::require(name)?;
+        Self::read_settled(name)
+    }
+
+    /// Refuses a name that no instance has.
+    pub(crate) fn require(name: &str) -> Result<()> {
         bpffs::require()?;
-        let names = bpffs::instance_names()?;
         if Self::exists(name)? {
-            return Self::read_settled(name);
+            return Ok(());
         }
+        let names = bpffs::instance_names()?;
         let hint = match closest(name, names.iter().map(String::as_str)) {
             _ if names.iter().any(|known| known == name) => {
                 format!("a load or unload of it was interrupted: ccctl unload {name} removes the rest")
@@ -172,7 +178,7 @@ pub(crate) fn find_map<'a>(maps: &'a [(String, OwnedFd)], name: &str, instance: 
 
 /// What is pinned for an instance, its map, and the map's id. Anything but the registration of a TCP algorithm under this
 /// very name is refused.
-fn open_anchor(name: &str) -> Result<(Anchor, OwnedFd, u32)> {
+pub(crate) fn open_anchor(name: &str) -> Result<(Anchor, OwnedFd, u32)> {
     let path = bpffs::require_instance_pin(name)?;
     let failed = |error| Error::kernel(format!("open {}", path.display()), error);
     let foreign = |what: &str| Error::Host {
@@ -220,8 +226,9 @@ pub(crate) fn program_ids(map: &OwnedFd) -> std::io::Result<Vec<u32>> {
 
 /// The registered table, of the size that the kernel's types say.
 fn ops_value(map: BorrowedFd<'_>) -> std::io::Result<Vec<u8>> {
-    let kernel = KernelOps::get().map_err(std::io::Error::other)?;
-    if !kernel.is_map(&sys::map_info(map)?) {
+    let info = sys::map_info(map)?;
+    let may_be = info.type_ == libbpf_sys::BPF_MAP_TYPE_STRUCT_OPS; // the kernel's types need not be read for others
+    if !may_be || !KernelOps::get().map_err(std::io::Error::other)?.is_map(&info) {
         return Err(std::io::Error::other("not a map of a TCP algorithm"));
     }
     sys::read_value(map)
@@ -333,14 +340,16 @@ pub struct OtherAlgorithm {
 
 /// BPF algorithms that the kernel knows and that are not instances of ours.
 pub fn other_bpf_algorithms(available: &[String], own: &[Instance]) -> Result<Vec<OtherAlgorithm>> {
-    let kernel = KernelOps::get()?;
     let mut found: Vec<OtherAlgorithm> = Vec::new();
     let mut id = 0;
     while let Some(next) = sys::next_map_id(id) {
         id = next;
+        if own.iter().any(|instance| instance.map_id == id) {
+            continue;
+        }
         let Ok(map) = sys::map_by_id(id) else { continue };
         let Ok(value) = ops_value(map.as_fd()) else { continue };
-        let Some(name) = kernel.name_in(&value) else { continue };
+        let Some(name) = KernelOps::get()?.name_in(&value) else { continue };
         let ours = own.iter().any(|instance| instance.name == name);
         if !ours && available.contains(&name) && !found.iter().any(|other| other.name == name) {
             found.push(OtherAlgorithm { name, map_id: id });

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Swap: another program behind the same kernel name, at one instant.
 
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 
 use ccctl_catalog::ParameterSet;
 
 use crate::error::{Error, Result};
-use crate::instance::{Anchor, Instance};
+use crate::instance::{open_anchor, Anchor, Instance};
 use crate::lock::Lock;
 use crate::object::{load_object, Program};
 use crate::{recover, sys};
@@ -27,8 +27,8 @@ pub struct SwapRequest<'a> {
 /// What was done.
 #[derive(Debug)]
 pub struct Swapped {
-    /// The instance, as the kernel shows it now.
-    pub instance: Instance,
+    /// The instance's map now.
+    pub map_id: u32,
     /// Its map before.
     pub map_id_before: u32,
     /// Network namespaces whose default goes on with the program before, and why.
@@ -39,24 +39,30 @@ pub struct Swapped {
 /// are migrated. The new one is complete before the switch, which is one system call: a kill leaves one or the other.
 /// Namespaces whose default is this name follow at once.
 pub fn swap(lock: &Lock, request: &SwapRequest<'_>) -> Result<Swapped> {
-    let before = Instance::named(request.name)?;
-    let Anchor::Link(link, _) = &before.anchor else { return Err(no_links(request)) };
+    let (link, map_id_before) = link_of(request)?;
     let object = load_object(request.program, request.name, request.profile, request.parameters)?;
     let map = object.ops_map()?;
     let failed = |error| Error::kernel(format!("swap {}", request.name), error);
     sys::write_value(map.as_fd(), &object.value).map_err(failed)?;
     let not_followed = recover::settle_after(lock, || sys::update_link(link.as_fd(), map.as_fd()).map_err(failed))?;
-    Ok(Swapped { instance: Instance::named(request.name)?, map_id_before: before.map_id, not_followed })
+    let map_id = sys::map_info(map.as_fd()).map_err(failed)?.id;
+    Ok(Swapped { map_id, map_id_before, not_followed })
 }
 
 /// Makes the checks of [`swap`], the verifier's among them, and changes nothing; returns the id of the map in force.
 pub fn preview_swap(request: &SwapRequest<'_>) -> Result<u32> {
-    let before = Instance::named(request.name)?;
-    if !matches!(before.anchor, Anchor::Link(..)) {
-        return Err(no_links(request));
-    }
+    let (_, map_id) = link_of(request)?;
     load_object(request.program, request.name, request.profile, request.parameters)?.verified_instructions()?;
-    Ok(before.map_id)
+    Ok(map_id)
+}
+
+/// The instance's link, and the id of the map behind it.
+fn link_of(request: &SwapRequest<'_>) -> Result<(OwnedFd, u32)> {
+    Instance::require(request.name)?;
+    match open_anchor(request.name)? {
+        (Anchor::Link(link, _), _, map_id) => Ok((link, map_id)),
+        (Anchor::Map(_), ..) => Err(no_links(request)),
+    }
 }
 
 fn no_links(request: &SwapRequest<'_>) -> Error {

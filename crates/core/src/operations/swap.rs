@@ -96,7 +96,7 @@ impl Operation for Swap {
             return self.answer(&program, map_id_before, None, Vec::new());
         }
         let swapped = COUNTERS.swap(ccctl_loader::swap(&lock, &request))?;
-        self.answer(&program, swapped.map_id_before, Some(swapped.instance.map_id), swapped.not_followed)
+        self.answer(&program, swapped.map_id_before, Some(swapped.map_id), swapped.not_followed)
     }
 }
 

@@ -42,8 +42,8 @@ fn run(lock: &Lock, act: &Act<'_>) -> anyhow::Result<()> {
         Act::Load(wanted) => load_marked(lock, wanted),
         Act::Swap(wanted) => {
             let WantedInstance { name, program, profile, parameters } = wanted;
-            let swapped = COUNTERS.swap(swap(lock, &SwapRequest { name, program, profile, parameters }))?;
-            record_owner(lock, &swapped.instance)
+            COUNTERS.swap(swap(lock, &SwapRequest { name, program, profile, parameters }))?;
+            record_owner(lock, &Instance::named(name)?)
         }
         Act::Tune(wanted) => {
             let values = wanted.parameters.iter();
