@@ -46,6 +46,8 @@ pub(crate) fn require() -> Result<()> {
 const INSTANCES: &str = "instances";
 /// How the names of programs that count sockets begin.
 const COUNTER: &str = "counter-";
+/// What the kernel's types say.
+const KERNEL_OPS: &str = "kernel-types";
 
 /// Our folder, looked at a moment ago: nobody else can make, move or remove what is in it. There is no other way to the
 /// path of a pin.
@@ -109,10 +111,25 @@ impl PinFolder {
         self.root.join(format!("{COUNTER}{build:016x}"))
     }
 
-    /// Removes those programs, of all builds.
-    fn remove_counters(&self) {
+    /// Pin of what the kernel's types say.
+    pub(crate) fn kernel_ops(&self) -> PathBuf {
+        self.root.join(KERNEL_OPS)
+    }
+
+    /// The same for a new one.
+    pub(crate) fn replace_kernel_ops(&self, pin: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+        let path = self.kernel_ops();
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => pin(&path),
+        }
+    }
+
+    /// Removes what serves instances, of all builds.
+    fn remove_kept(&self) {
         for entry in fs::read_dir(self.root).into_iter().flatten().flatten() {
-            if entry.file_name().to_string_lossy().starts_with(COUNTER) {
+            let name = entry.file_name();
+            if name == KERNEL_OPS || name.to_string_lossy().starts_with(COUNTER) {
                 // Where it stays, the folder is not empty, and stays too.
                 let _ = fs::remove_file(entry.path());
             }
@@ -187,7 +204,7 @@ pub(crate) fn require_instance_pin(name: &str) -> Result<PathBuf> {
 pub(crate) fn remove_empty_folders() {
     let Ok(Some(folder)) = PinFolder::find() else { return };
     if folder.instances().is_ok_and(|names| names.is_empty()) {
-        folder.remove_counters();
+        folder.remove_kept();
     }
     for folder in [Path::new(PIN_ROOT).join(INSTANCES), PathBuf::from(PIN_ROOT)] {
         // A folder with something in it stays: that is what an error means here.

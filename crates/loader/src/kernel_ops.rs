@@ -12,12 +12,15 @@ use ccctl_catalog::resolved;
 use libbpf_rs::btf::types::{Composite, MemberAttr};
 use libbpf_rs::btf::{BtfKind, BtfType, HasSize as _};
 use libbpf_rs::Btf;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::kept_ops::kept;
 use crate::sys::MappedFile;
 
 /// One member: where it lies, and whether it is a hook.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Member {
     pub(crate) offset: usize,
     pub(crate) bytes: usize,
@@ -25,7 +28,8 @@ pub(crate) struct Member {
 }
 
 /// The value of a `struct_ops` map for TCP congestion control.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct KernelOps {
     /// Size of the whole value.
     pub(crate) value_bytes: usize,
@@ -45,10 +49,10 @@ const VALUE: &str = "bpf_struct_ops_tcp_congestion_ops";
 const LINK: &str = "bpf_struct_ops_link";
 
 impl KernelOps {
-    /// That of the running kernel; its BTF is read once per process.
+    /// That of the running kernel; its BTF is read where nothing is kept of it, once per process.
     pub(crate) fn get() -> Result<&'static Self> {
         static OPS: OnceLock<std::result::Result<KernelOps, String>> = OnceLock::new();
-        OPS.get_or_init(Self::read).as_ref().map_err(|cause| Error::Host {
+        OPS.get_or_init(|| kept().map_or_else(Self::read, Ok)).as_ref().map_err(|cause| Error::Host {
             cause: cause.clone(),
             remedy: "use a kernel built with CONFIG_DEBUG_INFO_BTF and CONFIG_BPF_JIT; see ccctl doctor".to_owned(),
         })

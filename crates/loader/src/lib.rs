@@ -20,6 +20,7 @@ mod guest_tests;
 mod identity;
 mod instance;
 mod intervals;
+mod kept_ops;
 mod kernel;
 mod kernel_ops;
 mod left_out;

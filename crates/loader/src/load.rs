@@ -12,7 +12,7 @@ use crate::kernel::{available_algorithms, check_name};
 use crate::kernel_ops::KernelOps;
 use crate::lock::Lock;
 use crate::object::{load_object, LoadedObject, Program};
-use crate::{kernel_ops, sockets, sys};
+use crate::{kept_ops, kernel_ops, sockets, sys};
 
 /// What to load.
 #[derive(Debug)]
@@ -51,8 +51,8 @@ pub fn load(lock: &Lock, request: &LoadRequest<'_>) -> Result<Loaded> {
     bpffs::remove_leftover(lock, request.name)?;
     let result = load_checked(request);
     match result {
-        // Who counts sockets without it loads it for himself.
-        Ok(_) => drop(sockets::keep_counter(lock)),
+        // Commands that find one of them missing take longer.
+        Ok(_) => drop((kept_ops::keep(lock), sockets::keep_counter(lock))),
         Err(_) => bpffs::remove_empty_folders(),
     }
     result
