@@ -18,7 +18,7 @@ mod metrics;
 use std::process::ExitCode;
 
 use ccctl_console::{cause, is_broken_pipe, output, raise_file_limit, usage, Exit, Fault};
-use clap::FromArgMatches as _;
+use clap::{CommandFactory as _, FromArgMatches as _};
 
 use api::fault::ErrorAnswer;
 use arguments::{Arguments, Command};
@@ -29,7 +29,8 @@ pub const VERSION: &str = env!("CCCTL_VERSION");
 fn main() -> ExitCode {
     raise_file_limit();
     completion::answer();
-    let matches = match help::command().try_get_matches() {
+    // The text of the help is made only where it is shown.
+    let matches = match Arguments::command().try_get_matches().or_else(|_| help::command().try_get_matches()) {
         Ok(matches) => matches,
         Err(error) => return usage("ccctl", &error),
     };
