@@ -13,9 +13,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use ccctl_testbed::{grace_period, run, Connections, Network, SERVER_V4};
-use measure::{aim, aims, form, machine, note, Form, Sample};
-use nix::sys::resource::{getrusage, UsageWho};
-use nix::sys::time::TimeValLike as _;
+use measure::{aim, aims, form, machine, note, processor_ms, Form, Sample};
 use support::ccctl;
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -42,6 +40,8 @@ const EXACT: Plan = Plan { rounds: 4, migrations: 2, sockets: &[0, 1000, 10_000]
 struct Times {
     elapsed_ms: Sample,
     processor_ms: Sample,
+    /// The rest: for a swap, what the kernel waits for its readers.
+    waiting_ms: Sample,
 }
 
 fn main() {
@@ -52,18 +52,19 @@ fn main() {
     };
     support::test("load", 600, || {
         println!("{}; whole commands, {} rounds; ms: median (min to max).\n", machine(), plan.rounds);
-        println!("| command | ms | ms of processor |\n| --- | --- | --- |");
+        println!("| command | ms | ms of processor | ms of waiting |\n| --- | --- | --- | --- |");
         let costs: Vec<_> = plan.sockets.iter().map(|sockets| (*sockets, beside(&plan, *sockets))).collect();
         comparisons(plan.rounds);
         aims();
         for (sockets, commands) in costs {
-            for Cost { what, elapsed_ms, processor_ms } in commands {
+            for Cost { what, elapsed_ms, processor_ms, waiting_ms } in commands {
                 if let Some((_, limit_ms)) = ELAPSED_AIMS_MS.iter().find(|(command, _)| *command == what) {
                     aim(&format!("{what}, {sockets} sockets"), elapsed_ms, *limit_ms, " ms");
                 }
                 let row = format!("processor time, {what}, {sockets} sockets");
                 if what == "swap" {
                     aim(&row, processor_ms, SWAP_AIM_MS, " ms");
+                    note(&format!("waiting, {what}, {sockets} sockets"), waiting_ms, "ms");
                 } else if SMALL.contains(&what) {
                     aim(&row, processor_ms, SMALL_AIM_MS, " ms");
                 } else {
@@ -79,35 +80,40 @@ struct Cost {
     what: &'static str,
     elapsed_ms: f64,
     processor_ms: f64,
+    waiting_ms: f64,
 }
 
 impl Times {
     /// Runs `ccctl`, which must succeed.
     fn add(&mut self, words: &[&str]) {
-        let before_us = processor_us();
-        let output = ccctl(words);
-        self.processor_ms.add((processor_us() - before_us) as f64 / 1e3);
-        self.elapsed_ms.add_ms(output.elapsed);
-        assert!(output.success(), "{words:?}: {}", output.stderr);
+        let mut elapsed = Duration::ZERO;
+        let processor_ms = processor_ms(|| {
+            let output = ccctl(words);
+            assert!(output.success(), "{words:?}: {}", output.stderr);
+            elapsed = output.elapsed;
+        });
+        self.processor_ms.add(processor_ms);
+        self.elapsed_ms.add_ms(elapsed);
+        self.waiting_ms.add(elapsed.as_secs_f64() * 1e3 - processor_ms);
     }
 
     fn cost(&self, what: &'static str) -> Cost {
-        Cost { what, elapsed_ms: self.elapsed_ms.median(), processor_ms: self.processor_ms.median() }
+        Cost {
+            what,
+            elapsed_ms: self.elapsed_ms.median(),
+            processor_ms: self.processor_ms.median(),
+            waiting_ms: self.waiting_ms.median(),
+        }
     }
 
     fn row(&self, what: &str) {
-        println!("| {what} | {} | {} |", self.elapsed_ms.cell(1), self.processor_ms.cell(1));
+        let cells = [&self.elapsed_ms, &self.processor_ms, &self.waiting_ms].map(|sample| sample.cell(1));
+        println!("| {what} | {} |", cells.join(" | "));
     }
 }
 
-/// Of all programs that this process has started, to their end.
-fn processor_us() -> i64 {
-    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap();
-    (usage.user_time() + usage.system_time()).num_microseconds()
-}
-
 fn row(what: &str, sample: &Sample) {
-    println!("| {what} | {} | |", sample.cell(1));
+    println!("| {what} | {} | | |", sample.cell(1));
 }
 
 /// Each command beside so many sockets.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How long it takes to list and to move 100,000 sockets of one namespace, beside `ss`: whole commands, taking turns,
-//! their output thrown away.
+//! their output thrown away. `growth`: processor time from 1,000 to 1,000,000 sockets; `--figure FILE` also draws it.
 #![allow(clippy::unwrap_used)] // a benchmark fails by panicking
 
+mod growth;
 mod held;
 mod measure;
 #[path = "../tests/suite/support/mod.rs"]
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use ccctl_testbed::{run, Namespace};
 use held::{end, open, ENDS};
-use measure::{aim, aims, is_smoke, machine, Sample};
+use measure::{aim, aims, form, machine, Form, Sample};
 
 const LIMIT: Duration = Duration::from_secs(120);
 
@@ -27,24 +28,34 @@ fn main() {
     if held::is_holder(&words) {
         return;
     }
-    let plan = if is_smoke() { Plan { rounds: 2, sockets: 1000 } } else { Plan { rounds: 15, sockets: 100_000 } };
+    let growth = match form() {
+        Form::Exact => Some(growth::EXACT),
+        _ => words.iter().any(|word| word == "growth").then_some(growth::FULL),
+    };
     support::test("sockets", 900, || {
         support::succeeds(&["load", "cubic"]);
-        let namespace = Namespace::new("sockets").unwrap();
-        let holders = open(&namespace, plan.sockets / ENDS);
-        let heading = format!("{}; {} sockets, idle, in one namespace", machine(), plan.sockets);
-        println!("{heading}; {} rounds; ms: median (min to max).\n", plan.rounds);
-        println!("| command | ms |\n| --- | --- |");
-        let [ours, with_process, ss, ss_with_process] = listings(&plan, &namespace);
-        let moving = migrations(&plan, &namespace);
-        aims();
-        aim(&format!("list {} sockets: ccctl / ss -tin", plan.sockets), ours / ss, 1.0, "");
-        aim("the same with processes: ccctl / ss -tinp", with_process / ss_with_process, 1.0, "");
-        aim(&format!("migrate {} sockets", plan.sockets), moving, 1000.0, " ms");
-        end(holders);
-        drop(namespace);
+        growth.as_ref().map_or_else(listed_and_moved, growth::measure);
         support::succeeds(&["unload", "bpf_cubic", "--force"]);
     });
+}
+
+fn listed_and_moved() {
+    let plan = match form() {
+        Form::Smoke => Plan { rounds: 2, sockets: 1000 },
+        _ => Plan { rounds: 15, sockets: 100_000 },
+    };
+    let namespace = Namespace::new("sockets").unwrap();
+    let holders = open(&namespace, plan.sockets / ENDS);
+    let heading = format!("{}; {} sockets, idle, in one namespace", machine(), plan.sockets);
+    println!("{heading}; {} rounds; ms: median (min to max).\n", plan.rounds);
+    println!("| command | ms |\n| --- | --- |");
+    let [ours, with_process, ss, ss_with_process] = listings(&plan, &namespace);
+    let moving = migrations(&plan, &namespace);
+    aims();
+    aim(&format!("list {} sockets: ccctl / ss -tin", plan.sockets), ours / ss, 1.0, "");
+    aim("the same with processes: ccctl / ss -tinp", with_process / ss_with_process, 1.0, "");
+    aim(&format!("migrate {} sockets", plan.sockets), moving, 1000.0, " ms");
+    end(holders);
 }
 
 /// From the start of the process to its end.

@@ -14,7 +14,6 @@ mod measure;
 #[path = "../tests/suite/support/mod.rs"]
 mod support;
 
-use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -24,7 +23,7 @@ use ccctl_series::{svg, Axis, Figure, Line, Panel, Point, Scale, Style};
 use ccctl_sim::{BitRate, Limit};
 use ccctl_telemetry::{AlgorithmCounts, Clock, PointChoice, Settings};
 use ccctl_testbed::{eventually, TcpStates};
-use measure::{is_smoke, machine, Sample};
+use measure::{figure_file, is_smoke, machine, Sample};
 
 /// S0's.
 const ALGORITHM: &str = "htcp";
@@ -181,12 +180,6 @@ fn print(cells: &[Cell], rounds: u32) {
         );
     }
     println!("\nS0, 4000 packets: {SLOW_IN_2004_PCT} % over 48 us in Linux 2.6.6, {SLOW_IMPROVED_PCT} % with the authors' changes.");
-}
-
-/// From the root of the repository; cargo runs benchmarks in the folder of their crate.
-fn figure_file() -> Option<PathBuf> {
-    let mut words = std::env::args().skip_while(|word| word != "--figure");
-    Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(words.nth(1)?))
 }
 
 fn figure(cells: &[Cell]) -> Figure {

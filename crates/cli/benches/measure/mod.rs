@@ -3,8 +3,11 @@
 #![allow(dead_code)] // each benchmark uses its part
 
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use nix::sys::resource::{getrusage, UsageWho};
+use nix::sys::time::TimeValLike as _;
 
 /// Repeated measurements of one quantity.
 #[derive(Debug, Clone, Default)]
@@ -155,9 +158,10 @@ pub fn is_smoke() -> bool {
     form() == Form::Smoke
 }
 
-/// How a benchmark was called. (`hooks` is that of ack, `traces` that of telemetry, `--figure FILE.svg` that of the storm.)
+/// How a benchmark was called. (`hooks` is of ack, `traces` of telemetry, `growth` of sockets, `--figure FILE.svg` of those
+/// that draw.)
 pub fn form() -> Form {
-    let others = ["--bench", "hooks", "traces", "--figure"];
+    let others = ["--bench", "hooks", "traces", "growth", "--figure"];
     let is_figure = |word: &str| Path::new(word).extension().is_some_and(|extension| extension == "svg");
     let is_ours = |word: &String| !others.contains(&word.as_str()) && !is_figure(word);
     let words: Vec<String> = std::env::args().skip(1).filter(is_ours).collect();
@@ -170,6 +174,23 @@ pub fn form() -> Form {
             std::process::exit(2)
         }
     }
+}
+
+/// Where `--figure` draws. From the root of the repository; cargo runs benchmarks in the folder of their crate.
+pub fn figure_file() -> Option<PathBuf> {
+    let mut words = std::env::args().skip_while(|word| word != "--figure");
+    Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(words.nth(1)?))
+}
+
+/// Processor time of the programs that `action` starts and waits for.
+pub fn processor_ms(action: impl FnOnce()) -> f64 {
+    let spent_us = || {
+        let usage = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap();
+        (usage.user_time() + usage.system_time()).num_microseconds()
+    };
+    let before_us = spent_us();
+    action();
+    (spent_us() - before_us) as f64 / 1e3
 }
 
 /// One row of the table of aims.
