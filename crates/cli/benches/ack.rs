@@ -23,6 +23,10 @@ const ACK_AIM_NS: f64 = 250.0;
 
 /// With longer windows the sender's buffer would be the limit.
 const WINDOW_PKTS: u32 = 100;
+/// Ratios of connections are compared whose windows differ by no more than this.
+const SAME_WINDOW: f64 = 1.05;
+/// What a packet of 1500 bytes carries, with time stamps.
+const SEGMENT_BYTES: usize = 1448;
 
 struct Plan {
     connections: usize,
@@ -131,18 +135,41 @@ fn aim_of_ack(net_ns: f64) -> &'static str {
 
 /// Both kinds of those that the kernel has, too.
 fn same_names(path: &HandPath, algorithms: &[String], plan: &Plan) {
-    println!("| algorithm | CPU s/GB, kernel's own | CPU per GB, BPF / own | aim: {SAME_AIM} |");
-    println!("| --- | --- | --- | --- |");
+    println!(
+        "| algorithm | windows, pkts: own, BPF | CPU s/GB, kernel's own | CPU per GB, BPF / own | aim: {SAME_AIM} |"
+    );
+    println!("| --- | --- | --- | --- | --- |");
     // Linux's dctcp is another algorithm where ECN is not negotiated, as on this path.
     for algorithm in algorithms.iter().filter(|name| *name != "dctcp" && support::available(name)) {
+        hold_window(path, algorithm, true);
         let compared = compare(path, algorithm, &support::default_name(algorithm), plan);
+        hold_window(path, algorithm, false);
         let (own, ratio) = (compared.own_s_per_gb, compared.ratio);
-        println!("| {algorithm} | {own:.3} | {ratio} | {} |", verdict(ratio, SAME_AIM));
+        let verdict =
+            if compared.has_same_windows() { verdict(ratio, SAME_AIM) } else { "not comparable: other windows" };
+        println!("| {algorithm} | {} | {own:.3} | {ratio} | {verdict} |", compared.windows());
         note(&format!("per GB, {algorithm} / the kernel's own"), ratio.median, "");
     }
-    let itself = compare(path, "cubic", "cubic", plan).ratio;
-    println!("| the kernel's cubic against itself | | {itself} | noise |");
+    let itself = compare(path, "cubic", "cubic", plan);
+    println!("| the kernel's cubic against itself | {} | | {} | noise |", itself.windows(), itself.ratio);
+    let itself = itself.ratio;
     note("per GB, the kernel's cubic / itself", itself.median, "");
+}
+
+/// Linux's hybla lifts the route's limit of the window: there the server's offer is one for both. Its lp takes congestion for
+/// what overflows with time stamps (docs/results/module-comparison.md), and ours yields to the delays of this path, which are
+/// those of the thread: without the one and the other, both keep their window.
+fn hold_window(path: &HandPath, algorithm: &str, begin: bool) {
+    match algorithm {
+        "hybla" => path.offer(if begin { WINDOW_PKTS as usize * SEGMENT_BYTES } else { 0 }).unwrap(),
+        "lp" => {
+            let time_stamps = if begin { "0" } else { "1" };
+            path.client.set_sysctl("net/ipv4/tcp_timestamps", time_stamps).unwrap();
+            let least_range = if begin { "min_range=1s" } else { "min_range=100us" };
+            support::succeeds(&["tune", &support::default_name(algorithm), least_range]);
+        }
+        _ => {}
+    }
 }
 
 fn every_algorithm(path: &HandPath, algorithms: &[String], plan: &Plan) {
@@ -160,9 +187,9 @@ fn every_algorithm(path: &HandPath, algorithms: &[String], plan: &Plan) {
             cost.gross_ns.cell(0),
             cost.net_ns.cell(0),
             aim_of_ack(cost.net_ns.median()),
-            compared.bpf_window_pkts,
+            compared.windows_pkts[1],
             compared.ratio,
-            if compared.bpf_window_pkts == WINDOW_PKTS {
+            if compared.has_same_windows() {
                 verdict(compared.ratio, CUBIC_AIM)
             } else {
                 "not comparable: another window"
@@ -171,20 +198,32 @@ fn every_algorithm(path: &HandPath, algorithms: &[String], plan: &Plan) {
     }
     for (what, own, other) in [("the kernel's bbr", "cubic", "bbr"), ("bpf_bbr / the kernel's bbr", "bbr", "bpf_bbr")] {
         let compared = compare(path, own, other, plan);
-        println!("| {what} | | | | | {} | {} | |", compared.bpf_window_pkts, compared.ratio);
+        println!("| {what} | | | | | {} | {} | |", compared.windows_pkts[1], compared.ratio);
     }
 }
 
 struct Compared {
     own_s_per_gb: f64,
     ratio: Interval,
-    bpf_window_pkts: u32,
+    /// At the end, of the last two connections. More than the limit of the route or the server's offer is not in flight.
+    windows_pkts: [u32; 2],
+}
+
+impl Compared {
+    fn has_same_windows(&self) -> bool {
+        let [one, other] = self.windows_pkts.map(f64::from);
+        one.max(other) <= SAME_WINDOW * one.min(other)
+    }
+
+    fn windows(&self) -> String {
+        self.windows_pkts.map(|pkts| pkts.to_string()).join(", ")
+    }
 }
 
 fn compare(path: &HandPath, own: &str, bpf: &str, plan: &Plan) -> Compared {
     let states = TcpStates::load().unwrap();
     let mut ratios = Ratios::default();
-    let (mut own_s, mut bpf_window_pkts) = (measure::Sample::default(), 0);
+    let (mut own_s, mut windows_pkts) = (measure::Sample::default(), [0; 2]);
     for _ in 0..plan.connections {
         let (mut first, mut second) = (open(path, own), open(path, bpf));
         let mut group = Vec::new();
@@ -199,9 +238,11 @@ fn compare(path: &HandPath, own: &str, bpf: &str, plan: &Plan) -> Compared {
         }
         ratios.add_group(group);
         let now = states.read(&path.client).unwrap();
-        bpf_window_pkts = now.iter().find(|state| state.port == second.port()).unwrap().cwnd_pkts;
+        let window_of =
+            |end: &Lockstep| now.iter().find(|state| state.port == end.port()).unwrap().cwnd_pkts.min(WINDOW_PKTS);
+        windows_pkts = [&first, &second].map(window_of);
         first.close(path).unwrap();
         second.close(path).unwrap();
     }
-    Compared { own_s_per_gb: own_s.median(), ratio: ratios.median(), bpf_window_pkts }
+    Compared { own_s_per_gb: own_s.median(), ratio: ratios.median(), windows_pkts }
 }

@@ -58,6 +58,12 @@ impl HandPath {
         Ok(path)
     }
 
+    /// From the next connection on, the server offers a window of so many bytes at most; 0: as many as it likes.
+    pub fn offer(&self, bytes: usize) -> Result<(), TestbedError> {
+        let route = ["-n", self.server.name(), "route", "change", "10.77.0.0/24", "dev", "tun0"];
+        ip(&[&route[..], &["window", &bytes.to_string()]].concat()).map(drop)
+    }
+
     /// Carries what waits at either end to the other; true if there was anything.
     fn forward(&self) -> io::Result<bool> {
         let there = forward(&self.at_client, &self.at_server)?;
