@@ -16,4 +16,4 @@ pub use file::{open_regular, read, read_regular, read_regular_text, write, FileE
 pub use page::{page, Cell, Grid, Link, Page, Part};
 pub use svg::{matrix_svg, svg, svg_of_width};
 pub use table::{Column, Table, TableError, Value, Values};
-pub use unit::{is_moment, unit_of};
+pub use unit::{fixed_point, is_moment, unit_of};

@@ -55,6 +55,14 @@ fn fraction(name: &str) -> Option<(String, u32)> {
     }
 }
 
+/// The bits behind the point, and the unit of the whole: 8 and `packets` of `2^-8 packets`. No bits: not in fixed point.
+#[must_use]
+pub fn fixed_point(unit: &str) -> (Option<u32>, String) {
+    let Some(rest) = unit.strip_prefix("2^-") else { return (None, unit.to_owned()) };
+    let (bits, unit) = rest.split_once(' ').unwrap_or((rest, ""));
+    (bits.parse().ok(), unit.to_owned())
+}
+
 /// Does the name say when, by a clock, and not for how long? Such a field only rises, and beside durations hides them.
 #[must_use]
 pub fn is_moment(name: &str) -> bool {
@@ -62,7 +70,7 @@ pub fn is_moment(name: &str) -> bool {
     let words: Vec<&str> = field.split(['_', '[', ']']).filter(|word| !word.is_empty()).collect();
     let has = |wanted: &[&str]| words.iter().any(|word| wanted.contains(word));
     let is_time = words.last().is_some_and(|unit| TIMES.contains(unit));
-    is_time && (has(&["stamp"]) || has(&MOMENTS) && !has(&DURATIONS))
+    is_time && (has(&["stamp", "done"]) || has(&MOMENTS) && !has(&DURATIONS))
 }
 
 #[cfg(test)]
@@ -94,7 +102,13 @@ mod tests {
     #[test]
     fn moments_are_told_from_durations() {
         let moments = ["epoch_us", "last_active_us", "rtt.base_since_s", "window_start_us", "min_rtt_stamp_us"];
-        for name in moments.into_iter().chain(["first_us", "phase_end_us", "last_congestion_us", "clock_offset_us"]) {
+        for name in moments.into_iter().chain([
+            "first_us",
+            "phase_end_us",
+            "probe_rtt_done_us",
+            "last_congestion_us",
+            "clock_offset_us",
+        ]) {
             assert!(is_moment(name), "{name}");
         }
         let others = ["undo.epoch_age_us", "last_round_min_rtt_us", "rtt.base_us", "k_q10s", "last_max_pkts"];

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use ccctl_console::UsageError;
 use ccctl_series::columns::STATE_PREFIX;
-use ccctl_series::is_moment;
+use ccctl_series::{fixed_point, is_moment};
 
 use super::rows::Rows;
 
@@ -63,11 +63,4 @@ pub fn unit(rows: &Rows<'_>, name: &str) -> (String, bool) {
 /// undoing repeat other fields.
 fn says_how_much(name: &str) -> bool {
     !(name.ends_with(SEQUENCE) || is_moment(name) || name.split(['.', '_']).any(|word| word == UNDO))
-}
-
-/// `2^-8 packets`: the bits behind the point, and the unit of the whole.
-pub fn fixed_point(unit: &str) -> (Option<u32>, String) {
-    let Some(rest) = unit.strip_prefix("2^-") else { return (None, unit.to_owned()) };
-    let (bits, unit) = rest.split_once(' ').unwrap_or((rest, ""));
-    (bits.parse().ok(), unit.to_owned())
 }

@@ -2,9 +2,7 @@
 //! Rows of one socket, or of the host, as lines and marks.
 
 use ccctl_series::columns::{self, STATE_PREFIX};
-use ccctl_series::{Line, Mark, Point, Style, Table, Value, Values};
-
-use super::fields::fixed_point;
+use ccctl_series::{fixed_point, Line, Mark, Point, Style, Table, Value, Values};
 
 /// A line of a panel: column, name in the legend, factor, style.
 pub type Curve = (&'static str, &'static str, f64, Style);
