@@ -26,7 +26,7 @@ CC_PARAMS(africa, AFRICA_PARAMS);
 
 struct africa_state {
 	u64 credit_q10;
-	u32 min_rtt_us; /* 0: none yet */
+	u32 min_rtt_us CC_NONE(0, "no RTT yet");
 	u32 rtt_q3; /* smoothed, us */
 	bool fast;
 };

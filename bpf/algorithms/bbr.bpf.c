@@ -131,13 +131,13 @@ struct bbr_best {
 
 struct bbr_state {
 	struct bbr_best best, second, third; /* packets per us */
-	u32 min_rtt_us; /* BBR_NO_RTT: none yet */
+	u32 min_rtt_us CC_NONE(BBR_NO_RTT, "no RTT yet");
 	u32 min_rtt_stamp_us; /* this and all other clocks: low 32 bits */
-	u32 probe_rtt_done_us; /* 0: not known yet */
+	u32 probe_rtt_done_us CC_NONE(0, "not known yet");
 	u32 rounds;
 	u32 next_round_delivered; /* tcp_sock.delivered at which the round ends */
 	u32 cycle_start_us;
-	u32 policer_bw_q24; /* 0: none */
+	u32 policer_bw_q24 CC_NONE(0, "no policer found");
 	u32 policer_delivered; /* counters at the start of its interval */
 	u32 policer_lost;
 	u32 policer_start_ms;
@@ -145,7 +145,8 @@ struct bbr_state {
 	u32 full_bw_q24; /* of the last round that grew */
 	u32 epoch_start_us; /* of ACKs that come faster than bw */
 	u32 epoch_acked_pkts;
-	u32 limited_delivered; /* where app_limited cannot be written: up to here samples are of PROBE_RTT; 0: none is */
+	/* where app_limited cannot be written: up to here samples are of PROBE_RTT */
+	u32 limited_delivered CC_NONE(0, "no sample is of PROBE_RTT");
 	u16 burst_pkts, older_burst_pkts; /* ACKs beyond bw, largest in two windows */
 	u8 mode;
 	u8 prior_ca_state;

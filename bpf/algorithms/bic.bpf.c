@@ -36,9 +36,9 @@
 CC_PARAMS(bic, BIC_PARAMS);
 
 struct bic_state {
-	u32 last_max_pkts; /* window at the last loss; 0: none yet */
+	u32 last_max_pkts CC_NONE(0, "no loss yet"); /* window at the last loss */
 	u32 undo_last_max_pkts;
-	u32 ack_ratio_q4; /* packets per ACK; 0: none measured yet */
+	u32 ack_ratio_q4 CC_NONE(0, "not measured yet"); /* packets per ACK */
 };
 CC_STATE_STRUCT(bic);
 

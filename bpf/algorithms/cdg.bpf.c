@@ -77,7 +77,7 @@ CC_PARAMS(cdg, CDG_PARAMS);
 enum cdg_queue { CDG_UNKNOWN, CDG_NOT_FULL, CDG_FULL };
 
 struct cdg_rtt {
-	u32 min_us; /* 0: none yet */
+	u32 min_us CC_NONE(0, "no RTT in this round");
 	u32 max_us;
 };
 
@@ -96,9 +96,9 @@ struct cdg_state {
 	u32 backoff_chance_q16; /* of that decision */
 	u32 backoff_cwnd_pkts; /* the window that the last backoff lowers */
 	u32 backoff_acked_pkts; /* of it */
-	u32 base_rtt_us; /* HyStart; 0: none yet */
+	u32 base_rtt_us CC_NONE(0, "no RTT yet"); /* HyStart */
 	u32 train_start_us; /* low 32 bits */
-	u32 train_last_us; /* 0: no train */
+	u32 train_last_us CC_NONE(0, "no train of ACKs");
 	u8 rounds; /* with a gradient, as far as there is room */
 	u8 backoffs; /* without effect */
 	u8 delayed_acks; /* ACKs of single packets that may have been delayed */

@@ -53,7 +53,7 @@ enum compound_tuning { TUNING_OFF, TUNING_DIFFWND, TUNING_LOSSWINDOW };
 struct compound_state {
 	struct cc_rtt rtt;
 	u32 dwnd_q8;
-	u32 round_cwnd_pkts; /* window at the start of the round; 0: the round has not begun */
+	u32 round_cwnd_pkts CC_NONE(0, "the round has not begun"); /* window at the start of the round */
 	s32 reno_diff_q8; /* queue of the Reno part in the last round */
 	s32 total_diff_q8; /* ... of the whole window */
 	u32 gamma_q8;

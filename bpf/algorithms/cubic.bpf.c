@@ -41,7 +41,8 @@ CC_PARAMS(cubic, CUBIC_PARAMS);
 #define CUBIC_SETTLED_US 1000000 /* Linux: RTTs in the first second of an epoch are of a queue that is being drained */
 
 struct cubic_state {
-	u64 epoch_us; /* start of this growth curve; it moves on while nothing is sent; 0: no curve */
+	/* start of this growth curve; it moves on while nothing is sent */
+	u64 epoch_us CC_NONE(0, "no growth curve yet");
 	u32 reno_credit_q10; /* packets acked times alpha, towards the next packet of reno_cwnd_pkts */
 	u32 w_max_pkts;
 	u32 origin_pkts; /* the plateau of this curve */
@@ -55,7 +56,7 @@ struct cubic_state {
 		u32 k_q10s;
 		u32 reno_cwnd_pkts;
 		u32 prior_cwnd_pkts;
-		u32 epoch_age_us; /* 0: there was no epoch */
+		u32 epoch_age_us CC_NONE(0, "no growth curve before that loss");
 	} undo; /* the curve before the last loss */
 	u32 step_pkts; /* linux_counting: packets acked for one more; ... */
 	u32 step_cwnd_pkts; /* ... at this window, ... */

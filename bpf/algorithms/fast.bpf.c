@@ -37,8 +37,9 @@
 CC_PARAMS(fast, FAST_PARAMS);
 
 struct fast_state {
-	u64 rtt_q23; /* smoothed, us; steps of 3 / W of the way are small; 0: none since the last reduction or pause */
-	u32 base_rtt_us; /* 0: none yet */
+	/* smoothed, us; steps of 3 / W of the way are small */
+	u64 rtt_q23 CC_NONE(0, "no RTT since the last reduction or pause");
+	u32 base_rtt_us CC_NONE(0, "no RTT yet");
 	u32 cwnd_q8; /* window with the fraction that the kernel cannot hold */
 	u32 round_end_seq;
 	u8 mode;

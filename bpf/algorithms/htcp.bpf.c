@@ -52,7 +52,7 @@ struct htcp_state {
 	u64 credit_q10;
 	u32 alpha_q10;
 	u32 acked_pkts; /* linux_counting: what the next ACK adds to the credit */
-	u32 min_rtt_us; /* 0: none yet */
+	u32 min_rtt_us CC_NONE(0, "no RTT yet");
 	u32 max_rtt_us;
 	u32 window_pkts; /* acked since window_start_us */
 	u32 rate_pps; /* B: smoothed packets per second */

@@ -28,7 +28,7 @@ CC_PARAMS(hybla, HYBLA_PARAMS);
 
 struct hybla_state {
 	u64 credit_q10;
-	u32 min_rtt_us; /* 0: none yet */
+	u32 min_rtt_us CC_NONE(0, "no RTT yet");
 	u32 rho_q3;
 	u8 slow_start_rest_q7; /* fraction of a packet left over in slow start */
 };

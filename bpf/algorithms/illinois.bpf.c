@@ -39,7 +39,7 @@ CC_PARAMS(illinois, ILLINOIS_PARAMS);
 struct illinois_state {
 	u64 rtt_sum_us; /* of this round */
 	u32 rtt_samples;
-	u32 base_rtt_us; /* 0: none yet */
+	u32 base_rtt_us CC_NONE(0, "no RTT yet");
 	u32 max_rtt_us;
 	u32 round_end_seq;
 	u32 alpha_q7;

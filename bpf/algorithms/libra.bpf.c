@@ -33,8 +33,8 @@ CC_PARAMS(libra, LIBRA_PARAMS);
 
 struct libra_state {
 	u64 credit_q10;
-	u32 rtt_q3us; /* smoothed with weight 1/8; 0: none yet */
-	u32 min_rtt_us; /* 0: none yet */
+	u32 rtt_q3us CC_NONE(0, "no RTT yet"); /* smoothed with weight 1/8 */
+	u32 min_rtt_us CC_NONE(0, "no RTT yet");
 	u32 max_rtt_us;
 };
 CC_STATE_STRUCT(libra);

@@ -93,9 +93,9 @@ CC_PARAMS(nv, NV_PARAMS);
 struct nv_state {
 	u64 max_rate_q16; /* bytes per us, largest since the last decision */
 	u64 rtt_reset_us; /* when the smallest RTT is renewed */
-	u32 rtt_us; /* smoothed; 0: none yet */
-	u32 min_rtt_us; /* NV_NO_RTT: none yet */
-	u32 next_min_rtt_us; /* smallest of this period, in force in the next; NV_NO_RTT: none yet */
+	u32 rtt_us CC_NONE(0, "no RTT yet"); /* smoothed */
+	u32 min_rtt_us CC_NONE(NV_NO_RTT, "no RTT yet");
+	u32 next_min_rtt_us CC_NONE(NV_NO_RTT, "no RTT in this period"); /* its smallest, in force in the next */
 	u32 round_end_seq;
 	u32 last_una; /* at the last sample */
 	u32 acked_bound_pkts; /* fewer packets at a round's only ACK are not many enough to be its only ones */

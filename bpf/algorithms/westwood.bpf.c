@@ -33,8 +33,8 @@ struct westwood_state {
 	u64 window_start_us;
 	u32 window_pkts; /* acked since then */
 	u32 first_pole_q24; /* bandwidth after the first filter, packets/us */
-	u32 bandwidth_q24; /* after the second; 0: no estimate yet */
-	u32 rtt_us; /* last sample; 0: none yet */
+	u32 bandwidth_q24 CC_NONE(0, "no estimate yet"); /* after the second */
+	u32 rtt_us CC_NONE(0, "no RTT yet"); /* last sample */
 	u32 min_rtt_us;
 	bool relearn_min_rtt;
 };

@@ -5,6 +5,7 @@
  *   CC_PARAMS(name, NAME_PARAMS)          tunables, live; name_params() gives the set in force (params.h)
  *   CC_HOOK(name_hook, args...)           a function that the kernel (or the simulator) calls
  *   CC_STATE_STRUCT(name)                 declares struct name_state, at most 104 bytes in each socket
+ *   CC_NONE(value, "no RTT yet")          behind a member of it: this number says that there is no value
  *   CC_STATE(name, sk)                    a socket's struct name_state
  *   CC_NEW_STATE(name, sk)                the same for init: all zero
  *   CC_ALGORITHM(name, .hook = ...)       registration as bpf_name, or with CC_REGISTER under another name and with flags
@@ -38,6 +39,10 @@
 	_Static_assert(sizeof(struct algorithm##_state) <= ICSK_CA_PRIV_SIZE,                                          \
 		       "state is larger than the socket's room");                                                      \
 	CC_KEEP_IN_BTF(algorithm##_state)
+
+/* In the BTF, so that sockets, traces and series have null for this number. `meaning` is for their readers. */
+#define CC_NONE(value, meaning) CC_NONE_TAG(value, meaning)
+#define CC_NONE_TAG(value, meaning) CC_TAG("cc_none|" #value "|" meaning)
 
 #define CC_STATE(algorithm, sk) ((struct algorithm##_state *)inet_csk(sk)->icsk_ca_priv)
 

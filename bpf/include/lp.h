@@ -41,13 +41,13 @@ struct lowprio_params {
 struct lowprio_delay {
 	u64 phase_end_us; /* of the inference phase */
 	u64 reaction_end_us; /* no further reaction until then */
-	u32 min_us; /* LOWPRIO_NO_DELAY: none yet */
+	u32 min_us CC_NONE(LOWPRIO_NO_DELAY, "no delay yet");
 	u32 max_us;
-	u32 smooth_q3us; /* 0: none yet */
+	u32 smooth_q3us CC_NONE(0, "no delay yet");
 	u32 clock_offset_us; /* the peer's clock minus ours */
 	u32 first_peer_stamp; /* at the start of the measurement of the tick */
 	u32 first_us; /* our clock then, low 32 bits */
-	u32 peer_tick_us; /* 0: not known */
+	u32 peer_tick_us CC_NONE(0, "not known yet");
 	bool is_measuring;
 	bool has_offset;
 	bool is_one_way; /* the delays are one-way delays, not RTTs */

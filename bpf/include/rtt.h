@@ -14,9 +14,9 @@
 #define CC_RTT_SAMPLES 3 /* Linux tcp_vegas.c, tcp_yeah.c; tcp_compound.c */
 
 struct cc_rtt {
-	u32 base_us; /* 0: none yet */
+	u32 base_us CC_NONE(0, "no RTT yet");
 	u32 base_since_s; /* when the base was last confirmed; low 32 bits */
-	u32 round_min_us; /* 0: none yet */
+	u32 round_min_us CC_NONE(0, "no RTT in this round");
 	u32 round_end_seq;
 	u16 samples; /* in this round */
 };

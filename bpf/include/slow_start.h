@@ -32,9 +32,9 @@ struct hystart_state {
 	u32 round_end_seq;
 	u32 round_start_us; /* low 32 bits of the clock */
 	u32 last_ack_us; /* of the ACK train; low 32 bits */
-	u32 base_rtt_us; /* HyStart: smallest RTT of the connection; 0: none yet */
-	u32 last_round_min_rtt_us; /* HyStart++: lastRoundMinRTT; HYSTART_NO_RTT: none */
-	u32 round_min_rtt_us; /* currentRoundMinRTT; HYSTART_NO_RTT: none yet */
+	u32 base_rtt_us CC_NONE(0, "no RTT yet"); /* HyStart: smallest RTT of the connection */
+	u32 last_round_min_rtt_us CC_NONE(HYSTART_NO_RTT, "no RTT in the round before"); /* lastRoundMinRTT */
+	u32 round_min_rtt_us CC_NONE(HYSTART_NO_RTT, "no RTT in this round"); /* HyStart++: currentRoundMinRTT */
 	u32 css_baseline_us; /* cssBaselineMinRtt */
 	u8 samples;
 	u8 css_rounds; /* rounds begun in conservative slow start; 0: not in it */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every algorithm says all that the commands and the docs need of it, and every profile fits.
+#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use ccctl_catalog::kernel::ICSK_CA_PRIV_SIZE;
 use ccctl_catalog::{algorithm, algorithms, ParameterSet, Profile};
@@ -99,6 +100,48 @@ fn the_state_row_tells_the_size_of_the_state() {
         let expected = if bytes == 0 { "none".to_owned() } else { format!("{bytes} byte") };
         assert!(row.starts_with(&expected), "{}: State row {row:?}, size {bytes}", algorithm.name());
     }
+}
+
+/// What the C files declare by `CC_NONE`, the only place that has it, is what the layout has.
+#[test]
+fn numbers_that_stand_for_no_value_are_declared_in_c() {
+    let none_of = |algorithm: &str, field: &str| {
+        let field = ccctl_catalog::algorithm(algorithm).unwrap().layout().field(field).unwrap().clone();
+        field.none.map(|none| (none.number, none.meaning))
+    };
+    assert_eq!(none_of("bbr", "min_rtt_us"), Some((u32::MAX.into(), "no RTT yet".to_owned())));
+    assert_eq!(none_of("yeah", "rtt.round_min_us"), Some((0, "no RTT in this round".to_owned())));
+    assert_eq!(none_of("cubic", "undo.epoch_age_us"), Some((0, "no growth curve before that loss".to_owned())));
+    assert_eq!(
+        none_of("cubic", "hystart.round_min_rtt_us"),
+        Some((u32::MAX.into(), "no RTT in this round".to_owned()))
+    );
+    assert_eq!(none_of("cubic", "w_max_pkts"), None);
+    for (path, text) in c_files() {
+        let declared = text.lines().filter(|line| line.starts_with('\t') && line.contains(" CC_NONE(")).count();
+        let fields = text.lines().filter_map(|line| line.trim().split_once(" CC_NONE("));
+        let names: Vec<&str> = fields.filter_map(|(field, _)| field.rsplit(' ').next()).collect();
+        assert_eq!(names.len(), declared, "{path}");
+        let users: Vec<_> = algorithms()
+            .iter()
+            .filter(|it| path.ends_with(".h") || path.contains(&format!("/{}.", it.name())))
+            .collect();
+        for name in names {
+            let is_it = |field: &str| field.split(['.', '[']).any(|word| word == name);
+            let mut states = users.iter().flat_map(|it| &it.layout().state);
+            assert!(states.any(|field| is_it(&field.name) && field.none.is_some()), "{path}: {name}");
+        }
+        let old = text.lines().find(|line| line.starts_with('\t') && line.contains(": none") && line.contains("; /*"));
+        assert!(old.is_none() || path.ends_with("socket_stats.h"), "{path}: write CC_NONE in {old:?}");
+    }
+}
+
+/// Path and text of the algorithms and of the headers that they share.
+fn c_files() -> Vec<(String, String)> {
+    let folders = ["algorithms", "include"].map(|name| format!("{}/../../bpf/{name}", env!("CARGO_MANIFEST_DIR")));
+    let entries = folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
+    let paths = entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
+    paths.map(|path| (path.display().to_string(), std::fs::read_to_string(&path).unwrap())).collect()
 }
 
 #[test]

@@ -39,8 +39,8 @@ pub struct Flow {
 pub struct StateField {
     /// Its name, with its unit.
     pub name: String,
-    /// One a time of the outcome.
-    pub values: Vec<i64>,
+    /// One per time of the outcome; none where the algorithm has no value.
+    pub values: Vec<Option<i64>>,
 }
 
 /// A flow at one time.

@@ -113,7 +113,7 @@ impl Run {
             flow.samples.push(flow_sample(&view));
             let bytes = view.state_bytes();
             for (series, field) in flow.state.iter_mut().zip(&instance.layout().state) {
-                series.values.push(field.read(&bytes).unwrap_or_default() as i64);
+                series.values.push(field.value(&bytes).map(|value| value as i64));
             }
         }
         for (series, id) in self.outcome.links.iter_mut().zip(&self.links) {

@@ -52,8 +52,7 @@ impl Outcome {
         let states = flow.samples.iter().map(|it| Some(CaState::of_kernel(it.ca_state).name().to_owned()));
         add(&mut table, columns::CA_STATE.with(Values::Text(states.collect())));
         for field in &flow.state {
-            let values = field.values.iter().copied().map(Some).collect();
-            add(&mut table, columns::of_state(&field.name, Values::Integer(values)));
+            add(&mut table, columns::of_state(&field.name, Values::Integer(field.values.clone())));
         }
         table
     }

@@ -257,7 +257,7 @@ impl<'a> Window<'a> {
             let Some(series) = flow.state.iter().find(|series| series.name == field) else { continue };
             let inside =
                 self.outcome.times.iter().zip(&series.values).filter(|(time, _)| self.is_present(flow, **time));
-            values.extend(inside.map(|(_, value)| *value as f64));
+            values.extend(inside.filter_map(|(_, value)| value.map(|value| value as f64)));
         }
         fairness::mean(&values)
     }

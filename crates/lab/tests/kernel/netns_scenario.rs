@@ -134,7 +134,11 @@ fn samples_agree(outcome: &Outcome) {
     assert!(link_bytes.abs_diff(received) < received / 50, "{link_bytes} and {received}");
     let early_last = early.samples.last().unwrap();
     assert!(early_last.loss_epochs() > 0 && early_last.srtt_us > 40_000, "{early_last:?}");
-    assert!(early.state.iter().any(|field| field.values.iter().any(|value| *value != 0)), "{:?}", early.state);
+    assert!(
+        early.state.iter().any(|field| field.values.iter().any(|value| value.is_some_and(|value| value != 0))),
+        "{:?}",
+        early.state
+    );
     assert!(late.samples.iter().any(|sample| sample.cwnd_pkts > 10));
     let ended = &outcome.transfers[..];
     assert_eq!((ended.len(), ended[0].flow, ended[0].pkts), (1, 2, 139), "200 kB are 139 packets");

@@ -76,7 +76,7 @@ fn two_flows() -> Outcome {
         cwnd_pkts: 10,
         ..FlowSample::default()
     });
-    b.state.push(StateField { name: "queue_pkts".to_owned(), values: (0..=10).collect() });
+    b.state.push(StateField { name: "queue_pkts".to_owned(), values: (0..=10).map(Some).collect() });
     let link = |second: u64| LinkSample {
         queue_pkts: second,
         waited_pkt_us: 20_000_000 * second,

@@ -15,6 +15,7 @@ use ccctl_loader::{Owners, SocketReader};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::Operation;
 /// List TCP sockets of all network namespaces that may be entered. Those in TIME-WAIT and SYN-RECV have no algorithm and
@@ -105,6 +106,7 @@ impl Sockets {
 /// What the algorithm keeps, in words.
 #[must_use]
 pub fn state_text(socket: &Socket) -> String {
+    let text = |value: &Value| if value.is_null() { "-".to_owned() } else { value.to_string() };
     let fields = socket.algorithm_state.iter().flatten();
-    fields.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+    fields.map(|(name, value)| format!("{name}={}", text(value))).collect::<Vec<_>>().join(" ")
 }

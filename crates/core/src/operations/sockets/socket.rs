@@ -132,8 +132,9 @@ impl LookUp {
         let program = self.programs.of(&congestion_control, map_id)?;
         let contents = program.and_then(|program| program.contents.as_ref());
         let state = contents.filter(|_| self.with_state).map(|(_, layout)| {
-            let value = |field: &ccctl_catalog::Field| field.read(record.algorithm_state()).map(number);
-            layout.state.iter().filter_map(|field| Some((field.name.clone(), value(field)?))).collect()
+            let value =
+                |field: &ccctl_catalog::Field| field.value(record.algorithm_state()).map_or(Value::Null, number);
+            layout.state.iter().map(|field| (field.name.clone(), value(field))).collect()
         });
         let is_on_old_program = program.is_some_and(|program| program.is_old);
         Ok(Socket {

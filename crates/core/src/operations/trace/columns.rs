@@ -145,7 +145,7 @@ impl Columns {
         row[ALGORITHM_AT + 1] = Some(text(&decoder.algorithm));
         let mut others = Vec::new();
         for (field, at) in &decoder.fields {
-            let Some(value) = field.read(&sample.algorithm_state) else { continue };
+            let Some(value) = field.value(&sample.algorithm_state) else { continue };
             match (at, i64::try_from(value)) {
                 (Some(at), Ok(value)) => row[*at] = Some(Value::Integer(value)),
                 _ => others.push(format!("{}={value}", field.name)), // no column, or it does not fit into one

@@ -211,8 +211,8 @@ impl<'a> Run<'a> {
             let fields = self.layouts[planned.group].as_ref().map_or(&[][..], |layout| &layout.state);
             for (series, field) in flow.state.iter_mut().zip(fields) {
                 let before = series.values.last().copied().unwrap_or_default();
-                let value = found.and_then(|state| field.read(&state.private)).map(|value| value as i64);
-                series.values.push(value.unwrap_or(before)); // of a connection that has ended: the last one
+                let value = |state: &TcpState| field.value(&state.private).map(|value| value as i64);
+                series.values.push(found.map_or(before, value)); // of a connection that has ended: the last one
             }
         }
         Ok(())

@@ -120,7 +120,9 @@ fn points(history: &SocketHistory) -> Vec<Map<String, Value>> {
         row.insert("cwnd_pkts".to_owned(), whole(point.cwnd_pkts));
         row.insert("ssthresh_pkts".to_owned(), point.ssthresh_pkts.map_or(Value::Null, whole));
         row.insert("srtt_us".to_owned(), point.srtt_ms.map_or(Value::Null, |ms| whole((ms * 1000.0).round())));
-        row.extend(point.state.iter().map(|field| (format!("state.{}", field.name), whole(field.raw()))));
+        row.extend(
+            point.state.iter().map(|field| (format!("state.{}", field.name), field.raw().map_or(Value::Null, whole))),
+        );
         row
     };
     history.points.iter().map(row).collect()

@@ -69,7 +69,7 @@ impl SocketHistory {
                 cwnd_pkts: transport.cwnd_pkts.into(),
                 ssthresh_pkts: transport.ssthresh_pkts.map(Into::into),
                 srtt_ms: transport.srtt_us.map(|us| us as f64 / 1000.0),
-                state: state.map(|(name, raw)| StateField::new(name, raw.as_f64().unwrap_or_default())).collect(),
+                state: state.map(|(name, raw)| StateField::new(name, raw.as_f64())).collect(),
             };
             self.widen(&point);
             self.points.push_back(point);
@@ -83,7 +83,7 @@ impl SocketHistory {
     fn widen(&mut self, point: &Point) {
         let values = [(CWND, Some(point.cwnd_pkts)), (SRTT, point.srtt_ms)];
         let values = values.into_iter().filter_map(|(name, value)| Some((name, value?)));
-        let fields = point.state.iter().map(|field| (field.name.as_str(), field.value));
+        let fields = point.state.iter().filter_map(|field| Some((field.name.as_str(), field.value?)));
         for (name, value) in values.chain(fields) {
             match self.extremes.get_mut(name) {
                 Some((least, most)) => (*least, *most) = (least.min(value), most.max(value)),
@@ -115,7 +115,7 @@ impl SocketHistory {
         let Some(field) = self.field() else { return Vec::new() };
         let value = |point: &Point| {
             let same = point.state.iter().find(|other| other.name == field.name)?;
-            Some((point.at, same.value))
+            Some((point.at, same.value?))
         };
         self.points.iter().filter_map(value).collect()
     }
