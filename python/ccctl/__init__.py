@@ -22,7 +22,7 @@ def load(path):
     """Time series as a frame: of all flows of a folder of `ccctl-lab run`, or of a trace (.csv, .jsonl).
 
     Each row of a folder has its place: the axes of the sweep, `point`, `repeat`, `group`, `flow` and `algorithm`. Numbers
-    count from 0, as in the names of the files. An axis whose name is a column already is called `axis.NAME`. The frame's
+    count from 1, as in the names of the files. An axis whose name is a column already is called `axis.NAME`. The frame's
     `attrs` have the units of the columns and, of a file, its metadata.
     """
     path = Path(path)
@@ -66,12 +66,13 @@ def _folder(folder):
     flows, units = [], {}
     for file in sorted(folder.glob("units/*.json")):
         unit = json.loads(file.read_text())
+        first = 0 if file.stem.startswith("p") else 1  # ccctl 0.1.0 counted from 0
         for flow in unit["flows"]:
             series = folder / "series" / file.stem / f"flow-{flow['group']}-{flow['number']}.csv"
             if series.exists():
                 frame = _file(series)
                 units.update(frame.attrs["units"])
-                flows.append(_placed(frame, unit, flow))
+                flows.append(_placed(frame, unit, flow, first))
     if not flows:
         raise FileNotFoundError(f"{folder} has no time series: was it run with --series none?")
     frame = pandas.concat(flows, ignore_index=True)
@@ -79,8 +80,9 @@ def _folder(folder):
     return frame
 
 
-def _placed(frame, unit, flow):
-    place = {"point": unit["point"], "repeat": unit["repeat"], "group": flow["group"], "flow": flow["number"]}
+def _placed(frame, unit, flow, first):
+    place = {"point": unit["point"] + first, "repeat": unit["repeat"] + first, "group": flow["group"]}
+    place["flow"] = flow["number"] + first
     place["algorithm"] = flow["algorithm"]
     taken = {*frame.columns, *place}
     axes = {f"axis.{name}" if name in taken else name: value for name, value in unit["place"].items()}

@@ -121,22 +121,22 @@ fn a_simulated_flow_and_a_real_one_share_a_figure() {
     let rows =
         "#column time_s: real s\n#column cwnd_pkts: integer packets\n#column state.w_max_pkts: integer packets\n\
                 time_s,cwnd_pkts,state.w_max_pkts\n0.0,10,0\n0.1,20,20\n";
-    fs::write(folder.0.join("flow-second-0.csv"), [facts, rows].concat()).unwrap();
-    folder.draws(&["flow-second-0.csv"]);
+    fs::write(folder.0.join("flow-second-1.csv"), [facts, rows].concat()).unwrap();
+    folder.draws(&["flow-second-1.csv"]);
     let text = folder.svg("t.svg");
     let document = Document::parse(&text).unwrap();
     let words: Vec<&str> = document.descendants().filter(Node::is_text).filter_map(|node| node.text()).collect();
     for word in ["1: cubic", "2: bbr", "3: cubic (demo)", "cwnd (packets)"] {
         assert!(words.contains(&word), "{word} of {words:?}");
     }
-    let listed = folder.draws(&["flow-second-0.csv", "--list"]);
+    let listed = folder.draws(&["flow-second-1.csv", "--list"]);
     let flow: Vec<&str> = listed.lines().nth(3).unwrap().split_whitespace().collect();
     assert_eq!(flow.join(" "), "3 - cubic - - 2 - demo (buffer = 40 packets) flow second 0");
-    let answer: Value = serde_json::from_str(&folder.draws(&["flow-second-0.csv", "--list", "--json"])).unwrap();
-    assert_eq!((&answer["file"], &answer["files"]), (&"t.csv".into(), &vec!["t.csv", "flow-second-0.csv"].into()));
+    let answer: Value = serde_json::from_str(&folder.draws(&["flow-second-1.csv", "--list", "--json"])).unwrap();
+    assert_eq!((&answer["file"], &answer["files"]), (&"t.csv".into(), &vec!["t.csv", "flow-second-1.csv"].into()));
     assert_eq!((&answer["rows"], &answer["traced_sockets"][2]["cookie"]), (&82.into(), &Value::Null));
     assert_eq!(answer["traced_sockets"][2]["scenario"], "demo");
-    folder.draws(&["flow-second-0.csv", "--draw", "w_max_pkts", "--sockets", "3", "--out", "state.svg"]);
+    folder.draws(&["flow-second-1.csv", "--draw", "w_max_pkts", "--sockets", "3", "--out", "state.svg"]);
     assert!(folder.svg("state.svg").contains("w_max_pkts"));
 }
 

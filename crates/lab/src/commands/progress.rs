@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ccctl_console::output;
-use ccctl_lab::run::{units, Progress as Step, Shard, UnitId};
+use ccctl_lab::run::{is_done, units, Progress as Step, Shard, UnitId};
 use ccctl_lab::scenario::Scenario;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
@@ -42,7 +42,7 @@ impl Progress {
         let mine: Vec<UnitId> = units(scenario).into_iter().skip(shard.number - 1).step_by(shard.of).collect();
         let of_point: BTreeMap<usize, f64> =
             scenario.points.iter().map(|point| (point.index, effort.of(&point.setup))).collect();
-        let is_missing = |id: &&UnitId| !out.join("units").join(format!("{}.json", id.name())).exists();
+        let is_missing = |id: &&UnitId| !is_done(out, **id);
         let weights: BTreeMap<UnitId, f64> = mine
             .iter()
             .filter(is_missing)

@@ -140,7 +140,7 @@ impl Outcome {
 
 fn invalid(run: &InvalidRun) -> String {
     let place = run.place.iter().map(|(axis, value)| format!("{axis} = {value}"));
-    let place: Vec<String> = place.chain([format!("repeat {}", run.repeat + 1)]).collect();
+    let place: Vec<String> = place.chain([format!("repeat {}", run.repeat)]).collect();
     let tries = output::count(run.tries as usize, "try").replace("trys", "tries");
     format!("invalid after {tries}: {}: {}", place.join(", "), run.reasons.join("; "))
 }
@@ -162,7 +162,7 @@ mod tests {
             ran: 0,
             kept: 0,
             runs: 1,
-            invalid: vec![InvalidRun { point: 0, repeat: 0, place, tries: 3, reasons: vec![reason] }],
+            invalid: vec![InvalidRun { point: 1, repeat: 1, place, tries: 3, reasons: vec![reason] }],
             cancelled: false,
             statements: Statements { hold: 0, do_not_hold: vec![], not_enough_data: vec![] },
             page: None,

@@ -162,7 +162,7 @@ impl Run<'_> {
             let Some(path) = flow_series(self.root, self.id, &flow.group, flow.number) else { continue };
             let table = ccctl_series::read(&path)?;
             let course = Course {
-                label: format!("{} {} ({})", flow.group, flow.number + 1, flow.algorithm),
+                label: format!("{} {} ({})", flow.group, flow.number, flow.algorithm),
                 cwnd: points(&table, columns::CWND_PKTS.name),
                 rate: rates(&table, self.rate_every_s()),
                 losses: rises(&points(&table, columns::LOSS_EPOCHS.name)),

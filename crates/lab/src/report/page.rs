@@ -68,7 +68,8 @@ fn head(content: &Content<'_>) -> Vec<(String, String)> {
     if !summary.statements.is_empty() {
         let of = |meant| summary.statements.iter().filter(|judged| judged.verdict == meant).count();
         let (hold, fail, open) = (of(Verdict::Holds), of(Verdict::DoesNotHold), of(Verdict::NotEnoughData));
-        facts.push(fact("statements", format!("{hold} hold, {fail} do not, {open} cannot be judged yet")));
+        let holds = if hold == 1 { "holds" } else { "hold" };
+        facts.push(fact("statements", format!("{hold} {holds}, {fail} do not, {open} cannot be judged yet")));
     }
     facts.retain(|(_, value)| !value.is_empty());
     facts
@@ -92,7 +93,7 @@ fn invalid(summary: &Summary) -> Vec<Part> {
     let row = |run: &InvalidRun| {
         let place = place(summary, &run.place);
         let number = |number: u32| Cell::from(number.to_string());
-        vec![place.into(), number(run.repeat + 1), number(run.tries), run.reasons.join("; ").into()]
+        vec![place.into(), number(run.repeat), number(run.tries), run.reasons.join("; ").into()]
     };
     let grid = Grid {
         caption: "invalid, and excluded from all measures; repeat the command to retry them".to_owned(),

@@ -51,7 +51,7 @@ fn runs(summary: &Summary) -> Table {
     let rows = rows(summary);
     let of_row = |row| {
         let row: &Row<'_> = row;
-        row.estimate.values.iter().enumerate().map(move |(repeat, value)| (row, repeat, *value))
+        row.estimate.values.iter().enumerate().map(move |(repeat, value)| (row, repeat + 1, *value))
     };
     let runs: Vec<(&Row<'_>, usize, Option<f64>)> = rows.iter().flat_map(of_row).collect();
     let mut table = begin(summary, runs.iter().map(|(row, _, _)| *row));

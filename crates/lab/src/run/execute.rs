@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use ccctl_series::Table;
 
 use super::error::RunError;
-use super::folder::Folder;
+use super::folder::{Folder, SERIES};
 use super::identity::Versions;
 use super::invalid::InvalidRun;
 use super::room;
@@ -200,7 +200,7 @@ impl Work<'_> {
             Ok(outcome) => outcome,
             Err(BackendError::Invalid { reasons }) => {
                 let place = self.scenario.place(&point.position);
-                let (point, repeat, tries) = (id.point, id.repeat, self.retries + 1);
+                let (point, repeat, tries) = (id.point + 1, id.repeat + 1, self.retries + 1);
                 self.folder.note_invalid(id, &InvalidRun { point, repeat, place, tries, reasons })?;
                 return Ok(false);
             }
@@ -244,7 +244,7 @@ impl Work<'_> {
                 ("ccctl", self.versions.ccctl.clone()),
                 ("identity", self.versions.identity.clone()),
                 ("place", self.scenario.label(&point.position)),
-                ("repeat", id.repeat.to_string()),
+                ("repeat", (id.repeat + 1).to_string()),
             ];
             known.iter().chain(of).map(|(key, value)| ((*key).to_owned(), value.clone())).collect()
         };
@@ -252,10 +252,10 @@ impl Work<'_> {
             let group = &point.setup.groups[flow.group];
             let facts = facts(&[
                 ("group", group.name.clone()),
-                ("flow", flow.number.to_string()),
+                ("flow", (flow.number + 1).to_string()),
                 ("algorithm", group.algorithm.clone()),
             ]);
-            (flow_file(&group.name, flow.number), outcome.flow_table(flow, facts))
+            (flow_file(&group.name, flow.number + 1), outcome.flow_table(flow, facts))
         });
         let links = point.setup.links.iter().enumerate().map(move |(number, link)| {
             let facts = facts(&[("link", link.name.clone())]);
@@ -275,26 +275,29 @@ fn believed(setup: &PointSpec, outcome: Outcome) -> Result<Outcome, BackendError
     }
 }
 
-fn flow_file(group: &str, number: usize) -> String {
+/// Flows of a group count from 1.
+pub(super) fn flow_file(group: &str, number: usize) -> String {
     format!("flow-{group}-{number}.csv")
 }
 
-fn link_file(link: &str) -> String {
+pub(super) fn link_file(link: &str) -> String {
     format!("link-{link}.csv")
 }
 
 /// The file of a flow's series in an output folder; none where none was kept.
 #[must_use]
 pub fn flow_series(root: &Path, id: UnitId, group: &str, number: usize) -> Option<PathBuf> {
-    series(root, id, flow_file(group, number))
+    series(root, id, &flow_file(group, number), &flow_file(group, number - 1))
 }
 
 /// Likewise of a link.
 #[must_use]
 pub fn link_series(root: &Path, id: UnitId, link: &str) -> Option<PathBuf> {
-    series(root, id, link_file(link))
+    series(root, id, &link_file(link), &link_file(link))
 }
 
-fn series(root: &Path, id: UnitId, file: String) -> Option<PathBuf> {
-    Some(root.join("series").join(id.name()).join(file)).filter(|path| path.exists())
+/// The file, or the one that ccctl 0.1.0 made of it.
+fn series(root: &Path, id: UnitId, file: &str, old_file: &str) -> Option<PathBuf> {
+    let places = [(id.name(), file), (id.old_name(), old_file)];
+    places.iter().map(|(folder, file)| root.join(SERIES).join(folder).join(file)).find(|path| path.exists())
 }

@@ -23,7 +23,7 @@ use serde::Serialize;
 use super::error::RunError;
 use super::identity::Versions;
 use super::invalid::InvalidRun;
-use super::trial::{UnitId, UnitRecord};
+use super::trial::{Renumber, UnitId, UnitRecord};
 use crate::experiment::TRACE_BYTES_MAX;
 use crate::scenario::Scenario;
 
@@ -93,17 +93,22 @@ impl Folder {
             }
         }
         self.write_json(&unit_file(id), record)?;
-        let invalid = self.root.join(invalid_file(id));
-        match fs::remove_file(&invalid) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(RunError::io("remove", &invalid)(error)),
-            _ => Ok(()),
+        for name in [id.name(), id.old_name()] {
+            let invalid = self.root.join(file_in(INVALID, &name));
+            match fs::remove_file(&invalid) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(RunError::io("remove", &invalid)(error))
+                }
+                _ => {}
+            }
         }
+        Ok(())
     }
 
     /// Notes that a unit has come to no result.
     pub(crate) fn note_invalid(&self, id: UnitId, invalid: &InvalidRun) -> Result<(), RunError> {
         make_folder(&self.root.join(INVALID))?;
-        self.write_json(&invalid_file(id), invalid)
+        self.write_json(&file_in(INVALID, &id.name()), invalid)
     }
 
     /// Writes a file as JSON.
@@ -182,7 +187,11 @@ pub(crate) fn create_anew(path: &Path) -> std::io::Result<File> {
 
 /// Name of a unit's file.
 pub(crate) fn unit_file(id: UnitId) -> String {
-    format!("{UNITS}/{}.json", id.name())
+    file_in(UNITS, &id.name())
+}
+
+fn file_in(folder: &str, name: &str) -> String {
+    format!("{folder}/{name}.json")
 }
 
 /// What a folder's runs were made with; none where there are none. Everything that reads a folder begins here: a link in
@@ -198,16 +207,28 @@ pub(crate) fn read_versions(root: &Path) -> Result<Option<Versions>, RunError> {
 
 /// A unit's result; none where it was not finished.
 pub(crate) fn read_unit(root: &Path, id: UnitId) -> Result<Option<UnitRecord>, RunError> {
-    read_json(&root.join(unit_file(id)))
+    read_numbered(root, UNITS, id)
+}
+
+/// Is a unit's result there?
+#[must_use]
+pub fn is_done(root: &Path, id: UnitId) -> bool {
+    [id.name(), id.old_name()].iter().any(|name| root.join(file_in(UNITS, name)).exists())
 }
 
 /// Why a unit has no result, where it was tried.
 pub(crate) fn read_invalid(root: &Path, id: UnitId) -> Result<Option<InvalidRun>, RunError> {
-    read_json(&root.join(invalid_file(id)))
+    read_numbered(root, INVALID, id)
 }
 
-fn invalid_file(id: UnitId) -> String {
-    format!("{INVALID}/{}.json", id.name())
+/// A file of a unit, or the one that ccctl 0.1.0 made of it.
+fn read_numbered<T: DeserializeOwned + Renumber>(root: &Path, folder: &str, id: UnitId) -> Result<Option<T>, RunError> {
+    if let Some(found) = read_json(&root.join(file_in(folder, &id.name())))? {
+        return Ok(Some(found));
+    }
+    let mut old: Option<T> = read_json(&root.join(file_in(folder, &id.old_name())))?;
+    old.iter_mut().for_each(Renumber::count_from_one);
+    Ok(old)
 }
 
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, RunError> {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Puts the folders of shards together.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::RunError;
+use super::execute::{flow_file, flow_series, link_file, link_series};
 use super::folder::{self, create_anew, make_folder, Folder, SERIES};
 use super::identity::Versions;
 use super::summary::{summarise, Summary};
-use super::trial::{units, UnitId};
+use super::trial::{units, FlowRecord, LinkRecord, UnitId};
 use crate::scenario::Scenario;
 
 /// Unites folders of one experiment in another one, which may be there already, and sums them up.
@@ -58,13 +58,18 @@ fn take(shard: &Path, id: UnitId, united: &Folder, out: &Path) -> Result<(), Run
         let what = format!("differs from the same run in {}", shard.display());
         return if known == record { Ok(()) } else { Err(RunError::Damaged { file, what }) };
     }
-    let (from, to) = (shard.join(SERIES).join(id.name()), out.join(SERIES).join(id.name()));
-    if from.is_dir() {
+    let of_flow = |flow: &FlowRecord| {
+        Some((flow_series(shard, id, &flow.group, flow.number)?, flow_file(&flow.group, flow.number)))
+    };
+    let of_link = |link: &LinkRecord| Some((link_series(shard, id, &link.name)?, link_file(&link.name)));
+    let flows = record.flows.iter().filter_map(of_flow);
+    let mut series = flows.chain(record.links.iter().filter_map(of_link)).peekable();
+    let to = out.join(SERIES).join(id.name());
+    if series.peek().is_some() {
         make_folder(&to)?;
-        for entry in fs::read_dir(&from).map_err(RunError::io("read", &from))?.flatten() {
-            let copied = copy(&entry.path(), &to.join(entry.file_name()));
-            copied.map_err(RunError::io("copy", &entry.path()))?;
-        }
+    }
+    for (from, name) in series {
+        copy(&from, &to.join(name)).map_err(RunError::io("copy", &from))?;
     }
     united.write_json(&folder::unit_file(id), &record)
 }

@@ -13,6 +13,7 @@ mod trial;
 
 pub use error::RunError;
 pub use execute::{check, flow_series, link_series, run, Options, Progress, Report, Shard};
+pub use folder::is_done;
 pub(crate) use folder::{create_anew, read_unit as read_record};
 pub use identity::Versions;
 pub use invalid::InvalidRun;

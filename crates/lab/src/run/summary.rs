@@ -76,7 +76,7 @@ pub struct MeasureInfo {
 /// A point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PointSummary {
-    /// Its number in the sweep.
+    /// Its number in the sweep, from 1.
     pub index: usize,
     /// Values of the axes.
     pub place: BTreeMap<String, String>,
@@ -93,7 +93,7 @@ pub struct PointSummary {
 pub struct FlowSummary {
     /// Its group.
     pub group: String,
-    /// Number in it, from 0.
+    /// Number in it, from 1.
     pub number: usize,
     /// Its algorithm.
     pub algorithm: String,
@@ -225,7 +225,7 @@ impl RecordedRuns<'_> {
                 self.value(&point.position, reference).map(|estimate| (name.clone(), estimate))
             };
             PointSummary {
-                index: point.index,
+                index: point.index + 1,
                 place: self.scenario.place(&point.position),
                 repeats: self.of_point(point.index).iter().flatten().count(),
                 measures: references.iter().filter_map(value).collect(),

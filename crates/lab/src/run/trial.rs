@@ -11,19 +11,24 @@ use crate::experiment::Point;
 use crate::measures::{Evaluation, Reference};
 use crate::scenario::Scenario;
 
-/// Which unit.
+/// Which unit. Here both count from 0; in names of files, keys and messages, which people see, they count from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnitId {
-    /// Number of its point.
+    /// Its point's position in the sweep.
     pub point: usize,
-    /// Number of the repeat, from 0.
+    /// The repeat.
     pub repeat: u32,
 }
 
 impl UnitId {
-    /// "00003-r0": name of its files.
+    /// "p00004-r1": name of its files.
     #[must_use]
     pub fn name(self) -> String {
+        format!("p{:05}-r{}", self.point + 1, self.repeat + 1)
+    }
+
+    /// "00003-r0": name of the same files in folders of ccctl 0.1.0, where all numbers count from 0.
+    pub(super) fn old_name(self) -> String {
         format!("{:05}-r{}", self.point, self.repeat)
     }
 }
@@ -38,9 +43,9 @@ pub fn units(scenario: &Scenario) -> Vec<UnitId> {
 /// `units/NAME.json`: the result of a unit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UnitRecord {
-    /// Number of its point in the sweep.
+    /// Number of its point in the sweep, from 1.
     pub point: usize,
-    /// Number of the repeat, from 0.
+    /// Number of the repeat, from 1.
     pub repeat: u32,
     /// The seed of this run.
     pub seed: u64,
@@ -61,7 +66,7 @@ pub struct UnitRecord {
 pub struct FlowRecord {
     /// Its group.
     pub group: String,
-    /// Number in it, from 0.
+    /// Number in it, from 1.
     pub number: usize,
     /// Its algorithm.
     pub algorithm: String,
@@ -117,8 +122,8 @@ impl UnitRecord {
         let evaluation = Evaluation { setup: &point.setup, outcome };
         let measures = measured(scenario).into_iter();
         Self {
-            point: id.point,
-            repeat: id.repeat,
+            point: id.point + 1,
+            repeat: id.repeat + 1,
             seed,
             place: scenario.place(&point.position),
             measures: measures.map(|(name, reference)| (name, evaluation.value(&reference))).collect(),
@@ -129,13 +134,26 @@ impl UnitRecord {
     }
 }
 
+/// What folders of ccctl 0.1.0 have with numbers from 0.
+pub(super) trait Renumber {
+    /// The same with numbers from 1.
+    fn count_from_one(&mut self);
+}
+
+impl Renumber for UnitRecord {
+    fn count_from_one(&mut self) {
+        (self.point, self.repeat) = (self.point + 1, self.repeat + 1);
+        self.flows.iter_mut().for_each(|flow| flow.number += 1);
+    }
+}
+
 fn flows(point: &Point, outcome: &Outcome, goodputs: &[f64]) -> Vec<FlowRecord> {
     let record = |(flow, goodput): (&crate::backend::Flow, &f64)| {
         let group = &point.setup.groups[flow.group];
         let last = flow.samples.last().copied().unwrap_or_default();
         FlowRecord {
             group: group.name.clone(),
-            number: flow.number,
+            number: flow.number + 1,
             algorithm: group.algorithm.clone(),
             start_s: flow.start.as_secs_f64(),
             goodput_mbit_per_s: *goodput,

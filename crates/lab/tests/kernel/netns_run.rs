@@ -92,12 +92,12 @@ fn has_the_same_folder(scratch: &Scratch) {
 
 /// Rows at the scenario's interval, with the algorithm's state.
 fn has_series(scratch: &Scratch) {
-    let file = |name: &str| format!("ccctl-lab/two-netns/series/00000-r0/{name}.csv");
-    let windows = column(scratch, &file("flow-a-0"), "cwnd_pkts");
+    let file = |name: &str| format!("ccctl-lab/two-netns/series/p00001-r1/{name}.csv");
+    let windows = column(scratch, &file("flow-a-1"), "cwnd_pkts");
     assert!((28..=31).contains(&windows.len()), "3 s in steps of 100 ms: {windows:?}");
     assert!(windows.iter().any(|pkts| *pkts > 10));
-    assert!(column(scratch, &file("flow-a-0"), "received_bytes").windows(2).all(|pair| pair[0] <= pair[1]));
-    assert!(column(scratch, &file("flow-a-0"), "state.w_max_pkts").iter().any(|value| *value > 0));
+    assert!(column(scratch, &file("flow-a-1"), "received_bytes").windows(2).all(|pair| pair[0] <= pair[1]));
+    assert!(column(scratch, &file("flow-a-1"), "state.w_max_pkts").iter().any(|value| *value > 0));
     assert!(column(scratch, &file("link-l"), "queue_pkts").iter().all(|pkts| *pkts <= 16));
 }
 

@@ -24,7 +24,7 @@ fn series(scratch: &Scratch) -> (Table, Table) {
     run(&scenario, &Sim, &options, &|_| (), &AtomicBool::new(false)).unwrap();
     let id = units(&scenario)[0];
     let read = |path: Option<PathBuf>| ccctl_series::read(&path.unwrap()).unwrap();
-    (read(flow_series(&out, id, "a", 0)), read(link_series(&out, id, "l")))
+    (read(flow_series(&out, id, "a", 1)), read(link_series(&out, id, "l")))
 }
 
 fn is_defined(column: &Column, known: &[Definition]) -> bool {

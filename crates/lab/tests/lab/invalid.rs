@@ -67,7 +67,7 @@ fn invalid_runs_are_tried_again_and_are_no_results() {
     let invalid = &report.summary.invalid;
     assert_eq!(
         invalid.iter().map(|run| (run.point, run.repeat, run.tries)).collect::<Vec<_>>(),
-        [(0, 0, 3), (1, 0, 3)]
+        [(1, 1, 3), (2, 1, 3)]
     );
     assert_eq!(invalid[0].reasons, ["too late", "too slow"]);
     assert_eq!(invalid[1].place["buffer"], "1 BDP");
@@ -81,7 +81,7 @@ fn invalid_runs_are_tried_again_and_are_no_results() {
     // The same again tries these two, and one comes to a result.
     let report = run_all(&scenario, &Flaky::new(1), &out, 0).unwrap();
     assert_eq!((report.ran, report.kept, report.invalid), (1, 8, 1));
-    assert_eq!(report.summary.invalid.iter().map(|run| (run.point, run.tries)).collect::<Vec<_>>(), [(0, 1)]);
+    assert_eq!(report.summary.invalid.iter().map(|run| (run.point, run.tries)).collect::<Vec<_>>(), [(1, 1)]);
     let report = run_all(&scenario, &Flaky::new(0), &out, 0).unwrap();
     assert_eq!((report.ran, report.invalid, report.summary.invalid.len()), (1, 0, 0));
 }

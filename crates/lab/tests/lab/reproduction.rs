@@ -80,7 +80,7 @@ fn made_up(out: PathBuf, backend: &dyn Backend, set: &[(&str, &str)], utilisatio
     let out = run_text("small.toml", &format!("{TEN_RUNS}{MORE}"), out, backend, set);
     for unit in fs::read_dir(out.join("units")).unwrap().flatten() {
         let mut record: serde_json::Value = serde_json::from_slice(&fs::read(unit.path()).unwrap()).unwrap();
-        let repeat = record["repeat"].as_u64().unwrap() as usize;
+        let repeat = record["repeat"].as_u64().unwrap() as usize - 1;
         record["measures"]["utilisation:l"] = utilisation[repeat].into();
         fs::write(unit.path(), record.to_string()).unwrap();
     }

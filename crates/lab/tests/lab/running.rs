@@ -7,7 +7,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use ccctl_lab::backend::Sim;
-use ccctl_lab::run::{flow_series, link_series, load, merge, run, summary_schema, Options, Report, RunError, Shard};
+use ccctl_lab::run::{
+    flow_series, link_series, load, merge, run, summary_schema, units, Options, Report, RunError, Shard,
+};
 use ccctl_lab::scenario::Scenario;
 
 use crate::scenario;
@@ -125,7 +127,7 @@ fn what_was_stopped_goes_on_with_the_rest() {
     assert!(report.cancelled && (4..10).contains(&report.ran), "{}", report.ran);
     assert_eq!(report.summary.runs_done, report.ran);
     // What a kill leaves beside a file that was not finished.
-    fs::write(stopped.join("units/00005-r1.part"), "{").unwrap();
+    fs::write(stopped.join("units/p00006-r2.part"), "{").unwrap();
     let rest = run_all(&scenario, &options(&stopped, 2)).unwrap();
     assert_eq!((rest.kept, rest.ran, rest.cancelled), (report.ran, 10 - report.ran, false));
     assert_eq!(summary_bytes(&whole), summary_bytes(&stopped));
@@ -208,28 +210,54 @@ fn a_damaged_result_is_named() {
     let (scratch, scenario) = (Scratch::new("damaged"), scenario(TEN_RUNS).unwrap());
     let out = scratch.path("out");
     run_all(&scenario, &options(&out, 2)).unwrap();
-    fs::write(out.join("units/00000-r0.json"), "{\"point\":").unwrap();
+    fs::write(out.join("units/p00001-r1.json"), "{\"point\":").unwrap();
     let refused = run_all(&scenario, &options(&out, 1)).unwrap_err().to_string();
-    assert!(refused.contains("00000-r0.json") && refused.contains("remove it"), "{refused}");
+    assert!(refused.contains("p00001-r1.json") && refused.contains("remove it"), "{refused}");
+}
+
+/// Keys and numbers as ccctl 0.1.0 has them: names of before, and numbers of points, repeats and flows from 0.
+fn made_old(out: &Path, unit: &Path) {
+    let text = fs::read_to_string(unit).unwrap();
+    let old = text.replace("\"retransmits_pkts\"", "\"retransmitted_pkts\"");
+    let old = old.replace("\"data_segments_sent_pkts\"", "\"sent_pkts\"");
+    assert!(old.contains("\"retransmitted_pkts\"") && old.contains("\"sent_pkts\""), "{text}");
+    let mut record: serde_json::Value = serde_json::from_str(&old).unwrap();
+    let less = |number: &serde_json::Value| number.as_u64().unwrap() - 1;
+    let old_name = format!("{:05}-r{}", less(&record["point"]), less(&record["repeat"]));
+    let series = out.join("series").join(&old_name);
+    fs::rename(out.join("series").join(unit.file_stem().unwrap()), &series).unwrap();
+    (record["point"], record["repeat"]) = (less(&record["point"]).into(), less(&record["repeat"]).into());
+    for flow in record["flows"].as_array_mut().unwrap() {
+        let file = |number: u64| series.join(format!("flow-{}-{number}.csv", flow["group"].as_str().unwrap()));
+        fs::rename(file(less(&flow["number"]) + 1), file(less(&flow["number"]))).unwrap();
+        flow["number"] = less(&flow["number"]).into();
+    }
+    fs::write(out.join("units").join(old_name).with_extension("json"), record.to_string()).unwrap();
+    fs::remove_file(unit).unwrap();
 }
 
 #[test]
-fn results_with_the_old_names_are_read() {
+fn folders_of_version_0_1_0_are_read_continued_and_merged() {
     let (scratch, scenario) = (Scratch::new("old-names"), scenario(TEN_RUNS).unwrap());
     let out = scratch.path("out");
-    run_all(&scenario, &options(&out, 2)).unwrap();
+    let with_series = |out: &Path| Options { series: true, ..options(out, 2) };
+    run_all(&scenario, &with_series(&out)).unwrap();
     let summary = summary_bytes(&out);
-    for entry in fs::read_dir(out.join("units")).unwrap() {
-        let path = entry.unwrap().path();
-        let text = fs::read_to_string(&path).unwrap();
-        let old = text.replace("\"retransmits_pkts\"", "\"retransmitted_pkts\"");
-        let old = old.replace("\"data_segments_sent_pkts\"", "\"sent_pkts\"");
-        assert!(old.contains("\"retransmitted_pkts\"") && old.contains("\"sent_pkts\""), "{text}");
-        fs::write(path, old).unwrap();
-    }
-    let report = run_all(&scenario, &options(&out, 2)).unwrap();
+    let id = units(&scenario)[3];
+    let series_of = |out: &Path| flow_series(out, id, "b", 1).map(|path| fs::read(path).unwrap());
+    let series = series_of(&out);
+    assert!(series.is_some());
+    let files: Vec<_> = fs::read_dir(out.join("units")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.iter().for_each(|unit| made_old(&out, unit));
+    assert!(out.join("units/00000-r0.json").exists() && out.join("series/00000-r1/flow-a-0.csv").exists());
+    let report = run_all(&scenario, &with_series(&out)).unwrap();
     assert_eq!((report.ran, report.kept), (0, 10));
     assert!(summary == summary_bytes(&out));
+    assert_eq!(series_of(&out), series);
+    let merged = scratch.path("merged");
+    merge(&[out], &merged).unwrap();
+    assert!(summary == summary_bytes(&merged) && merged.join("series/p00001-r2/flow-a-1.csv").exists());
+    assert_eq!(series_of(&merged), series);
 }
 
 #[test]
@@ -239,12 +267,13 @@ fn series_are_kept_and_say_what_they_are() {
     let scenario = Scenario::of_text(Path::new("small.toml"), TEN_RUNS, &[only]).unwrap();
     let out = scratch.path("out");
     run_all(&scenario, &Options { series: true, ..options(&out, 1) }).unwrap();
-    let id = ccctl_lab::run::units(&scenario)[1];
-    let flow = ccctl_series::read(&flow_series(&out, id, "b", 0).unwrap()).unwrap();
+    let id = units(&scenario)[1];
+    let flow = ccctl_series::read(&flow_series(&out, id, "b", 1).unwrap()).unwrap();
     // 2 s in samples of 10 ms, and the one at 0
     assert_eq!(flow.rows(), 201);
     let fact = |key: &str| flow.facts.get(key).map(String::as_str);
-    assert_eq!([fact("scenario"), fact("algorithm"), fact("repeat")], [Some("small"), Some("cubic"), Some("1")]);
+    let facts = ["scenario", "algorithm", "repeat", "flow"].map(fact);
+    assert_eq!(facts, [Some("small"), Some("cubic"), Some("2"), Some("1")]);
     for column in ["time_s", "cwnd_pkts", "srtt_us", "ca_state", "received_bytes", "loss_epochs"] {
         assert!(flow.column(column).is_some(), "{column}");
     }

@@ -110,7 +110,7 @@ fn attack_links_in_a_folder_of_results() {
     fs::create_dir_all(root.join("units")).unwrap();
     fs::write(&kept, "kept").unwrap();
     symlink(&kept, root.join("scenario.part")).unwrap();
-    symlink(&kept, root.join("units/00000-r0.part")).unwrap();
+    symlink(&kept, root.join("units/p00001-r1.part")).unwrap();
     let output = bounded(&folder, &run);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(fs::read_to_string(&kept).unwrap(), "kept");

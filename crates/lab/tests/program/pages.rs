@@ -105,7 +105,8 @@ fn a_page_says_what_it_has_and_where_its_values_are() {
     for file in &files {
         assert!(scratch.path("ccctl-lab/small").join(file).is_file(), "{file} of {files:?}");
     }
-    for file in ["measures.csv", "figures/goodput-a.svg", "series/00000-r0/flow-a-0.csv", "series/00000-r0/link-l.csv"]
+    for file in
+        ["measures.csv", "figures/goodput-a.svg", "series/p00001-r1/flow-a-1.csv", "series/p00001-r1/link-l.csv"]
     {
         assert!(files.contains(&file), "{file} of {files:?}");
     }

@@ -187,7 +187,7 @@ fn a_part_of_a_sweep_is_the_same_as_in_the_whole() {
     let only = ["--only", "algorithm=scalable", "--only", "buffer=20 % BDP", "--only", "buffer=100 % BDP"];
     scratch.done(&[&["run", "./small.toml", "--repeats", "1", "--out", "part"], &only[..]].concat());
     assert_eq!(scratch.units("part/small"), 2);
-    for unit in ["00002-r0", "00003-r0"] {
+    for unit in ["p00003-r1", "p00004-r1"] {
         let name = |folder: &str| format!("{folder}/small/units/{unit}.json");
         assert_eq!(scratch.bytes(&name("whole")), scratch.bytes(&name("part")));
     }
