@@ -39,7 +39,7 @@ static __always_inline void begin(struct bpf_sock_ops *ctx, void *sk, u32 event)
 }
 
 SEC("sockops")
-int assign_new(struct bpf_sock_ops *ctx)
+int ccctl_assign(struct bpf_sock_ops *ctx)
 {
 	struct bpf_sock *sk;
 	void *tp;

@@ -32,11 +32,11 @@ fn main() -> ExitCode {
     // The text of the help is made only where it is shown.
     let matches = match Arguments::command().try_get_matches().or_else(|_| help::command().try_get_matches()) {
         Ok(matches) => matches,
-        Err(error) => return usage("ccctl", &error),
+        Err(error) => return usage(&help::command(), &error),
     };
     let arguments = match Arguments::from_arg_matches(&matches) {
         Ok(arguments) => arguments,
-        Err(error) => return usage("ccctl", &error),
+        Err(error) => return usage(&help::command(), &error),
     };
     output::set_colour(arguments.color.into());
     match run(&arguments) {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anstream::ColorChoice;
 use clap::{Args, ValueEnum};
 
-use crate::UsageError;
+use crate::fault::UsageError;
 
 /// How to print.
 #[derive(Debug, Args)]

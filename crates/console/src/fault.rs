@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Exit;
+use crate::exit::Exit;
 
 /// A request that is wrong before the kernel is asked.
 #[derive(Debug)]

@@ -4,6 +4,7 @@
 //! It knows none of the other crates. What an error of a library means for a program, the program tells: see [`Ending`].
 
 pub mod arguments;
+mod ending;
 mod exit;
 mod fault;
 mod limits;
@@ -17,7 +18,8 @@ pub const EXIT_CODES: &str =
 name taken, a file that others can write), or status: no daemon runs, or canary: it did not pass, 4 not supported on this host (privileges, bpffs, kernel), 5 the kernel \
 refused the program, 6 partially completed, or status and apply --dry-run: the host differs from the file, 7 another ccctl is running, or the daemon is busy.";
 
-pub use exit::{cause, cause_of_usage, is_broken_pipe, usage, Ending, Exit, Failure};
+pub use ending::{cause, cause_of_usage, is_broken_pipe, usage, Ending, Failure};
+pub use exit::Exit;
 pub use fault::{Fault, UsageError};
 pub use limits::raise_file_limit;
 pub use stop::Stop;

@@ -11,7 +11,7 @@ mod json_keys;
 use std::process::ExitCode;
 
 use ccctl_console::{cause, is_broken_pipe, output, raise_file_limit, usage, Ending, Exit};
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 
 use arguments::Arguments;
 
@@ -22,7 +22,7 @@ fn main() -> ExitCode {
     raise_file_limit();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => return usage(PROGRAM, &error),
+        Err(error) => return usage(&Arguments::command(), &error),
     };
     match commands::run(arguments.command) {
         Ok(exit) => exit.into(),

@@ -33,6 +33,7 @@ mod object;
 pub mod owner_records;
 mod params;
 mod pod;
+mod prefix;
 mod recover;
 mod refusal;
 mod retire;
@@ -64,13 +65,14 @@ pub use lock::Lock;
 pub use migrate::{migrate, Migration, NamespaceCount};
 pub use netns::{Namespace, NamespaceScan};
 pub use object::Program;
+pub use prefix::Prefix;
 pub use recover::{recover, recover_rules, Recovered};
 pub use retire::retire;
 pub use rules::{
     assign, cgroup_of_unit, change_rules, consider, format_choices, is_unit_name, parse_targets, preview_assign,
     preview_unassign, read_rules, remove_all, rename as rename_in_rules, rename_choices, rule_usage, set_rules,
     unassign, why, AssignRequest, Assigned, CgroupPath, CgroupTree, Choice, Event, Explanation, Finding, Flow, Met,
-    Moved, Now, Prefix, Rule, RuleTable, Selector, SocketQuery, Verdict, MOST_RULES,
+    Moved, Now, Rule, RuleTable, Selector, SocketQuery, Verdict, MOST_RULES,
 };
 pub use sockets::{
     count as count_sockets, delivery_rate, totals as socket_totals, AlgorithmRates, AlgorithmTotals, CaState,

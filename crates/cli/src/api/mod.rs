@@ -10,16 +10,15 @@ mod query;
 mod registry;
 mod request;
 mod room;
-pub mod schemas;
 mod server;
 mod stream;
 mod thread;
 
+pub use fault::ErrorAnswer;
 pub use handle::Context;
 pub use peer::ReadGroup;
+pub use registry::operations;
 pub use server::serve;
-#[cfg(test)]
-pub use {fault::ErrorAnswer, registry::operations};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

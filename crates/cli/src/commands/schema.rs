@@ -1,11 +1,33 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `ccctl schema`: what the JSON of each command, and `ccctl.toml`, look like.
+//! `ccctl schema`: what the JSON of each command, and `ccctl.toml`, look like, from the types themselves.
 
-use ccctl_console::{schema, Exit};
+use ccctl_console::schema::{of, print, versioned, Schemas};
+use ccctl_console::Exit;
+use ccctl_core::configuration;
+use ccctl_core::daemon::Event;
+use ccctl_core::operations::{acks, canary, trace};
+use schemars::schema_for;
 
-use crate::api::schemas;
+use super::{metrics, plot, top, version};
+use crate::api::{operations, ErrorAnswer};
 use crate::arguments::Schema;
 
 pub fn run(arguments: &Schema) -> anyhow::Result<Exit> {
-    schema::print("ccctl", &schemas::all(), arguments.name.as_deref())
+    print("ccctl", &all(), arguments.name.as_deref())
+}
+
+/// Schemas by the name of the command; `error` is what each prints that fails.
+fn all() -> Schemas {
+    let mut all: Schemas = operations().map(|entry| (entry.name, versioned((entry.answer_alone)()))).collect();
+    all.insert("error", of::<ErrorAnswer>());
+    all.insert("canary", of::<canary::CanaryAnswer>());
+    all.insert("events", of::<Event>());
+    all.insert("acks", of::<acks::Acks>());
+    all.insert("trace", of::<trace::Summary>());
+    all.insert("plot", of::<plot::Answer>());
+    all.insert("top", of::<top::Answer>());
+    all.insert("metrics", of::<metrics::Answer>());
+    all.insert("version", of::<version::Answer>());
+    all.insert("ccctl.toml", schema_for!(configuration::File));
+    all
 }

@@ -6,13 +6,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::prefix::Prefix;
 use super::record::{
     cgroup_key, cgroup_node, port_key, prefix_key, rule, rule_choice, rule_scope, rule_set, rules_header,
     PREFIX_KEY_BITS, RULES_FORMAT, RULE_SEARCH_STEPS,
 };
 use super::table::{Rule, RuleTable, Selector};
 use crate::error::{Error, Result};
+use crate::prefix::Prefix;
 use crate::sys::copy_name;
 
 /// Contents of the maps. Element 0 of each array is not used.

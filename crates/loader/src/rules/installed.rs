@@ -10,12 +10,12 @@ use ccctl_catalog::kernel::c_text;
 use libbpf_rs::{Link, MapCore as _, MapFlags, MapHandle};
 
 use super::cgroup::CgroupPath;
-use super::prefix::Prefix;
 use super::record::{self, RULES_FORMAT};
 use super::table::{Choice, Rule, RuleTable, Selector};
 use crate::bpffs::PinFolder;
 use crate::error::{Error, Result};
 use crate::pod::first_of;
+use crate::prefix::Prefix;
 use crate::sys;
 
 /// Replacements that one reading may meet.

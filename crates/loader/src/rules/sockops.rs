@@ -92,7 +92,7 @@ fn noted_work(is_empty: bool) -> (u32, u32) {
 }
 
 fn program(object: &Object) -> Result<Program<'_>> {
-    let found = object.progs().find(|program| program.name() == "assign_new");
+    let found = object.progs().find(|program| program.name() == "ccctl_assign");
     found.ok_or_else(|| Error::kernel("find the program of the rules", std::io::Error::other("no program")))
 }
 
@@ -100,7 +100,7 @@ fn program(object: &Object) -> Result<Program<'_>> {
 fn attach(object: &Object) -> Result<()> {
     let tree = CgroupTree::find()?;
     let root = tree.open_root()?;
-    let found = object.progs_mut().find(|program| program.name() == "assign_new");
+    let found = object.progs_mut().find(|program| program.name() == "ccctl_assign");
     let missing = || Error::kernel("find the program of the rules", std::io::Error::other("no program"));
     let attached = found.ok_or_else(missing)?.attach_cgroup(root.as_raw_fd());
     let mut link = attached.map_err(|error| match error.kind() {

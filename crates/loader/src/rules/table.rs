@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::cgroup::CgroupPath;
-use super::prefix::Prefix;
 use super::record::{RULE_CHOICES, RULE_FALLBACKS};
 use super::MOST_WEIGHT;
 use crate::error::{Error, Result};
+use crate::prefix::Prefix;
 
 /// So many rules there can be: each takes some 800 bytes in the kernel, and an owner record if a file has asked for it.
 pub const MOST_RULES: usize = 16_000;

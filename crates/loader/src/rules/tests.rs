@@ -11,9 +11,9 @@ use ccctl_catalog::kernel::c_text;
 use super::cgroup::CgroupPath;
 use super::compile::{compile, Compiled};
 use super::matching::{consider, Flow, Verdict};
-use super::prefix::Prefix;
 use super::record::RULE_SEARCH_STEPS;
 use super::table::{Choice, RuleTable, Selector};
+use crate::prefix::Prefix;
 
 const SETS: u64 = 400;
 const FLOWS: u64 = 100;

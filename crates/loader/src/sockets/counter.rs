@@ -10,14 +10,19 @@ use libbpf_rs::{Link, MapCore as _, MapHandle};
 use nix::fcntl::{Flock, FlockArg};
 
 use super::filter::SocketFilter;
-use super::iterator::{read_all, SocketIterator};
-use super::totals::{SUMS, TOTALS};
+use super::iterator::{read_all, SocketIterator, SocketProgramName};
+use super::raw::socket_record;
 use crate::bpffs::{PinFolder, PIN_ROOT};
 use crate::error::{Error, Result};
 use crate::instance::{find_map, open_maps};
 use crate::lock::Lock;
 use crate::netns::Namespace;
 use crate::sys;
+
+/// The program that counts sockets.
+pub(super) const TOTALS: SocketProgramName<socket_record> = SocketProgramName::new("totals");
+/// Its map.
+pub(super) const SUMS: &str = "sums";
 
 /// The kept program, which nobody else runs meanwhile.
 pub(super) struct Counter {

@@ -9,7 +9,7 @@ use super::cgroup::cgroup_id;
 use super::raw::socket_query;
 use crate::error::{Error, Result};
 use crate::netns::{Namespace, NamespaceScan};
-use crate::rules::Prefix;
+use crate::prefix::Prefix;
 use crate::sys;
 
 /// Which sockets: those for which all that is set holds. The default is all.

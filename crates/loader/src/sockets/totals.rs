@@ -3,18 +3,14 @@
 
 use libbpf_rs::{MapCore, MapFlags};
 
-use super::counter::Counter;
+use super::counter::{Counter, SUMS, TOTALS};
 use super::filter::SocketFilter;
-use super::iterator::{SocketIterator, SocketProgramName};
-use super::raw::{socket_record, socket_totals, socket_totals_key};
+use super::iterator::SocketIterator;
+use super::raw::{socket_totals, socket_totals_key};
 use crate::error::{Error, Result};
 use crate::netns::Namespace;
 use crate::pod::first_of;
 use ccctl_catalog::kernel::c_text;
-
-pub(super) const TOTALS: SocketProgramName<socket_record> = SocketProgramName::new("totals");
-/// Its map.
-pub(super) const SUMS: &str = "sums";
 
 /// Sums over the sockets of one program. Counters belong to sockets that live: a socket that closes takes its share away.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

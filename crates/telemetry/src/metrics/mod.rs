@@ -4,6 +4,7 @@
 //! [`start`](SocketScanner::start) gives two halves: a [`Reader`], which reads the counters and holds up nobody, and a [`SocketScanner`], which
 //! has the kernel go over all sockets now and then.
 
+mod maps;
 mod reader;
 mod scanner;
 

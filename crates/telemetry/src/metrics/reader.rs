@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use aya::maps::{HashMap, MapData, PerCpuArray, PerCpuHashMap};
 use aya::Ebpf;
 
-use super::scanner::taken;
+use super::maps::taken;
 use super::OTHER;
 use ccctl_catalog::kernel::c_text;
 

@@ -3,12 +3,12 @@
 
 use std::collections::HashMap as Map;
 use std::io::{ErrorKind, Read as _};
-use std::os::fd::AsFd as _;
 
-use aya::maps::{Array, HashMap, Map as AnyMap, MapData, PerCpuArray, PerCpuValues, Queue};
+use aya::maps::{Array, HashMap, MapData, PerCpuArray, PerCpuValues, Queue};
 use aya::programs::{BtfTracePoint, Iter, ProgramError};
 use aya::{Btf, Ebpf, EbpfLoader};
 
+use super::maps::{another, taken};
 use super::reader::{Gauges, MetricKey, Reader, OVERFLOW};
 use crate::bindings::{metric_control, series_counts, series_key, series_present};
 use crate::cost::{self, ProgramCost};
@@ -124,27 +124,6 @@ impl SocketScanner {
     pub fn programs(&self) -> Vec<ProgramCost> {
         cost::of(&self.object)
     }
-}
-
-/// A second handle of a map that the reader has, too.
-fn another<M: TryFrom<AnyMap, Error = aya::maps::MapError>>(object: &Ebpf, name: &'static str) -> Result<M> {
-    let map = object.map(name).ok_or(Error::Kernel("map of our own object"))?;
-    let (data, kind): (_, fn(MapData) -> AnyMap) = match map {
-        AnyMap::HashMap(data) => (data, AnyMap::HashMap),
-        AnyMap::PerCpuArray(data) => (data, AnyMap::PerCpuArray),
-        _ => return Err(Error::Kernel("map of this kind")),
-    };
-    let file = data.fd().as_fd().try_clone_to_owned().map_err(Error::io("duplicate a map's descriptor"))?;
-    let data = MapData::from_fd(file).map_err(Error::map(name))?;
-    M::try_from(kind(data)).map_err(Error::map(name))
-}
-
-pub(super) fn taken<M: TryFrom<aya::maps::Map, Error = aya::maps::MapError>>(
-    object: &mut Ebpf,
-    name: &'static str,
-) -> Result<M> {
-    let map = object.take_map(name).ok_or(Error::Kernel("map of our own object"))?;
-    M::try_from(map).map_err(Error::map(name))
 }
 
 fn failed(step: &'static str, program: &'static str) -> impl Fn(ProgramError) -> Error {

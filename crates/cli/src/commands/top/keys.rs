@@ -4,47 +4,8 @@
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
+use super::action::Action;
 use super::model::{Mode, Stage};
-
-/// What a key means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)] // the help says what they do
-pub enum Action {
-    Quit,
-    Up,
-    Down,
-    PageUp,
-    PageDown,
-    First,
-    Last,
-    Enter,
-    Back,
-    Sort,
-    SortBy(char),
-    Direction,
-    Filter,
-    SendersOnly,
-    Tree,
-    Columns,
-    Mark,
-    Migrate,
-    Load,
-    Swap,
-    Tune,
-    Assign,
-    Rearm,
-    Write,
-    Pause,
-    Clock,
-    Events,
-    Help,
-    Yes,
-    No,
-    Erase,
-    Character(char),
-    /// At this column and row of the screen.
-    Click(u16, u16),
-}
 
 /// What `ccctl top` says of its keys.
 pub const HELP: [(&str, &str); 26] = [

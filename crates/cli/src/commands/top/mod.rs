@@ -5,6 +5,7 @@
 //! turns it into cells ([`screen`]). Only [`terminal`], [`raw_mode`] and [`tty`] touch the terminal, and [`shutdown`] sees to it
 //! that all of it ends.
 
+mod action;
 mod backend;
 mod clock;
 mod errands;

@@ -76,7 +76,8 @@ fn sockets_are_sorted_hidden_and_moved() {
 
         screen.enter("/");
         screen.enter(&sorted[2]);
-        screen.wait("one socket", |text| locals(text) == sorted[2..3] && text.contains("1 of 1 shown, 5 in all"));
+        screen
+            .wait("one socket", |text| locals(text) == sorted[2..3] && text.contains("line 1 of 1, 1 shown, 5 in all"));
         screen.press(&["Enter"]);
         moves_one(&screen, &network);
 

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use super::columns::Columns;
 use super::{export, Effect, InstanceColumn, Mode, Model, SocketColumn, View};
-use crate::commands::top::keys::Action;
+use crate::commands::top::action::Action;
 use crate::commands::top::sample::{ClockState, Wish};
 
 /// Lines above the first row of a table: the title and the heading.

@@ -3,7 +3,8 @@
 
 use super::question::Answer;
 use super::{Effect, Export, InstanceColumn, Key, Lookup, Mode, Model, Question, SocketColumn, View};
-use crate::commands::top::keys::{Action, HELP};
+use crate::commands::top::action::Action;
+use crate::commands::top::keys::HELP;
 
 impl Model {
     pub(super) fn edit_filter(&mut self, action: Action) {

@@ -4,7 +4,7 @@
 use super::change::{Change, Chosen, Migration};
 use super::sockets::Line;
 use super::{Model, View};
-use crate::commands::top::keys::Action;
+use crate::commands::top::action::Action;
 use crate::commands::top::sample::Kind;
 
 /// What a question is about.

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::commands::top::keys::Action;
+use crate::commands::top::action::Action;
 use crate::commands::top::sample::{
     Counters, InstanceSample, Instances, Kind, OneSocket, Senders, SocketList, SocketRow, Wish,
 };

@@ -3,7 +3,7 @@
 
 use super::tests::{counters, inside, instance, of, socket, sockets, SECOND};
 use super::*;
-use crate::commands::top::keys::Action;
+use crate::commands::top::action::Action;
 use crate::commands::top::sample::{InstanceSample, Kind, SocketRow};
 
 fn question(model: &Model) -> &Question {

@@ -91,8 +91,7 @@ pub fn sums(model: &Model) -> String {
         0 => String::new(),
         count => format!("   {count} marked"),
     };
-    let place = if table.is_tree { format!("line {place} of {lines}, {shown}") } else { format!("{place} of {shown}") };
-    format!("{place} shown, {all} in all{marked}{filter}")
+    format!("line {place} of {lines}, {shown} shown, {all} in all{marked}{filter}")
 }
 
 fn cell(column: SocketColumn, width: usize, row: &SocketRow, table: &SocketTable) -> String {

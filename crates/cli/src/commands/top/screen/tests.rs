@@ -7,7 +7,7 @@ use ratatui::backend::TestBackend;
 use ratatui::Terminal;
 
 use super::*;
-use crate::commands::top::keys::Action;
+use crate::commands::top::action::Action;
 use crate::commands::top::model::Effect;
 use crate::commands::top::sample::{
     Counters, InstanceSample, Instances, Kind, OneSocket, Sample, Senders, SocketList, SocketRow,
@@ -289,11 +289,11 @@ fn sockets_are_drawn_from_where_the_cursor_is() {
     let (lines, _) = drawn(&mut model, PLAIN, 80, 24);
     assert_eq!(lines[0], "ccctl top > bpf_cubic");
     assert_eq!(lines[2], " 10.77.0.1:40001       10.77.0.2:443              1  40.123           -        0");
-    assert_eq!(lines[22], "1 of 10000 shown, 10000 in all");
+    assert_eq!(lines[22], "line 1 of 10000, 10000 shown, 10000 in all");
     model.act(Action::Last);
     let (lines, _) = drawn(&mut model, PLAIN, 80, 24);
     assert!(lines[21].contains("10.77.0.1:50000"), "{}", lines[21]);
-    assert_eq!(lines[22], "10000 of 10000 shown, 10000 in all");
+    assert_eq!(lines[22], "line 10000 of 10000, 10000 shown, 10000 in all");
     model.act(Action::Mark);
     assert!(drawn(&mut model, PLAIN, 80, 24).0[21].starts_with("*10.77.0.1:50000"));
     let (lines, _) = drawn(&mut model, PLAIN, 200, 24);
