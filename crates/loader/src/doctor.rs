@@ -4,6 +4,7 @@
 use std::fs::{self, OpenOptions};
 use std::io::Read as _;
 use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
 use std::time::Duration;
 
 use nix::sys::utsname::uname;
@@ -37,7 +38,7 @@ fn kernel() -> Check {
 fn btf() -> Check {
     match fs::metadata("/sys/kernel/btf/vmlinux") {
         Ok(data) => Check::new("BTF", Status::Ok, format!("/sys/kernel/btf/vmlinux, {} KiB", data.len() / 1024), ""),
-        Err(error) => Check::new("BTF", Status::Fail, error.to_string(), "a kernel with CONFIG_DEBUG_INFO_BTF=y"),
+        Err(error) => Check::new("BTF", Status::Fail, error.to_string(), "use a kernel with CONFIG_DEBUG_INFO_BTF=y, such as Debian's linux-image-amd64 or Ubuntu's linux-image-generic"),
     }
 }
 
@@ -59,13 +60,16 @@ fn links() -> Check {
     }
 }
 
+/// What these checks read is shown there only.
+const IN_FIRST_NAMESPACE: &str = "run ccctl doctor in the host's own network namespace";
+
 fn jit() -> Check {
     match fs::read_to_string("/proc/sys/net/core/bpf_jit_enable") {
         Ok(text) if text.trim() == "0" => {
             Check::new("JIT", Status::Fail, "off", "sysctl -w net.core.bpf_jit_enable=1 (struct_ops needs it)")
         }
         Ok(_) => Check::new("JIT", Status::Ok, "on", ""),
-        Err(_) => Check::new("JIT", Status::Ok, "not shown in this network namespace", ""),
+        Err(_) => Check::new("JIT", Status::Unknown, "not shown in this network namespace", IN_FIRST_NAMESPACE),
     }
 }
 
@@ -105,7 +109,12 @@ fn lockdown() -> Check {
             "boot with lockdown=integrity or none",
         ),
         Ok(text) => Check::new("lockdown", Status::Ok, text.trim().to_owned(), ""),
-        Err(_) => Check::new("lockdown", Status::Ok, "not reported", ""),
+        Err(_) if Path::new("/sys/kernel/security/lsm").exists() => {
+            Check::new("lockdown", Status::Ok, "not part of this kernel", "")
+        }
+        Err(_) => {
+            Check::new("lockdown", Status::Unknown, "not reported", "mount -t securityfs none /sys/kernel/security")
+        }
     }
 }
 
@@ -146,7 +155,7 @@ fn pacing() -> Check {
         Ok(true) => Check::new(NAME, Status::Ok, "sk_pacing_rate is writable, TCP's own timer paces", ""),
         Ok(false) => Check::new(NAME, Status::Warn, refused, &remedy),
         Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
-            Check::new(NAME, Status::Ok, "not shown without privileges", "")
+            Check::new(NAME, Status::Unknown, "not shown without privileges", "run ccctl doctor as root")
         }
         Err(error) => Check::new(NAME, Status::Warn, format!("the verifier does not answer: {error}"), &remedy),
     }
@@ -154,7 +163,7 @@ fn pacing() -> Check {
 
 fn fq() -> Check {
     let Ok(loaded) = fs::read_to_string("/proc/sys/net/core/default_qdisc") else {
-        return Check::new("fq", Status::Ok, "not shown in this network namespace", "");
+        return Check::new("fq", Status::Unknown, "not shown in this network namespace", IN_FIRST_NAMESPACE);
     };
     if loaded.trim() == "fq" {
         return Check::new("fq", Status::Ok, "the default queue", "");

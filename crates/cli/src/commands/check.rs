@@ -17,6 +17,6 @@ pub fn run(arguments: &Asked<Check>) -> anyhow::Result<Exit> {
     output::line(&format!("the kernel accepts {}", checked.algorithm))?;
     let rows = checked.verified.into_iter();
     let rows = rows.map(|program| vec![program.name, program.verified_instructions.to_string()]);
-    output::table(&["HOOK", "VERIFIED"], rows.collect())?;
+    output::table(&["HOOK", "INSTRUCTIONS VERIFIED (OF 1000000)"], rows.collect())?;
     Ok(Exit::Done)
 }

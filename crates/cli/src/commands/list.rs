@@ -42,7 +42,7 @@ fn print(listing: &Listing) -> anyhow::Result<()> {
     for built_in in &listing.built_in {
         rows.push(plain(&built_in.name, "built into the kernel", built_in.socket_count, built_in.is_default));
     }
-    output::table(&["NAME", "ALGORITHM", "SOCKETS", "AGE", "PARAMETERS", ""], rows)?;
+    output::table(&["NAME", "ALGORITHM", "SOCKETS", "AGE", "CHANGED PARAMETERS", "DEFAULT"], rows)?;
     for reason in &listing.unreadable {
         output::line(&format!("not counted: {reason}"))?;
     }
@@ -50,5 +50,5 @@ fn print(listing: &Listing) -> anyhow::Result<()> {
 }
 
 fn mark(is_default: bool) -> String {
-    if is_default { "default" } else { "" }.to_owned()
+    if is_default { "*" } else { "" }.to_owned()
 }

@@ -24,6 +24,9 @@ pub fn run(arguments: &Asked<Swap>) -> anyhow::Result<Exit> {
         return Ok(exit);
     }
     output::line(&format!("{name}: new connections use {}", swapped.algorithm))?;
+    if let Some(named) = algorithm_in(name).filter(|named| *named != swapped.algorithm) {
+        output::line(&format!("note: the name {name}, which ss and sysctl show, still says {named}"))?;
+    }
     if swapped.sockets_on_old_program > 0 {
         let sockets = output::count(swapped.sockets_on_old_program, "live connection");
         output::line(&format!(
@@ -34,4 +37,10 @@ pub fn run(arguments: &Asked<Swap>) -> anyhow::Result<Exit> {
         output::line(&format!("default not updated: {reason}"))?;
     }
     Ok(exit)
+}
+
+/// The algorithm that a default name names: `bpf_cubic` is cubic's.
+fn algorithm_in(name: &str) -> Option<&str> {
+    let named = name.strip_prefix("bpf_")?;
+    ccctl_catalog::algorithm(named).map(|_| named)
 }

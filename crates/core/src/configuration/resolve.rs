@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use ccctl_catalog::ParameterSet;
-use ccctl_console::cause;
+use ccctl_console::{cause, UsageError};
 use ccctl_loader::{
     available_algorithms, parse_targets, CgroupPath, CgroupTree, Prefix, Program, Selector, MOST_RULES,
 };
@@ -119,18 +119,39 @@ impl Configuration {
     pub fn of_text(name: &str, text: &str, trust: Trust) -> anyhow::Result<Self> {
         let file = File::of_text(name, text)?;
         let place = Place { file: name, text };
+        let names: Vec<String> = file.instance.iter().map(|(name, _)| name.get_ref().clone()).collect();
+        let mut faults = Vec::new();
         let instances = file.instance.iter().map(|(name, instance)| wanted(&place, name, instance, trust));
-        let instances = instances.collect::<anyhow::Result<Vec<_>>>()?;
-        let names: Vec<String> = instances.iter().map(|wanted| wanted.name.clone()).collect();
-        let rules = check_rules(&place, &file.rule, &names)?;
+        let instances: Vec<_> = instances.filter_map(|wanted| noted(wanted, &mut faults)).collect();
+        let rules = noted(check_rules(&place, &file.rule, &names), &mut faults);
         if let Some(default) = &file.default {
-            check_known(&place, default.get_ref(), default.span().start, &names)?;
+            noted(check_known(&place, default.get_ref(), default.span().start, &names), &mut faults);
         }
-        let guard = file.guard.as_ref().map(|guard| check_guard(&place, guard, &file.instance, &names)).transpose()?;
+        let guard = file.guard.as_ref().map(|guard| check_guard(&place, guard, &file.instance, &names)).transpose();
+        let guard = noted(guard, &mut faults);
+        let metrics = noted(check_metrics(&place, file.metrics), &mut faults);
         let default = file.default.map(Spanned::into_inner);
-        let metrics = check_metrics(&place, file.metrics)?;
-        Ok(Self { default, instances, rules, api: file.api, log: file.log, guard, metrics })
+        match (rules, guard, metrics) {
+            (Some(rules), Some(guard), Some(metrics)) if faults.is_empty() => {
+                Ok(Self { default, instances, rules, api: file.api, log: file.log, guard, metrics })
+            }
+            _ => Err(all_of(faults)),
+        }
     }
+}
+
+fn noted<T>(result: anyhow::Result<T>, faults: &mut Vec<anyhow::Error>) -> Option<T> {
+    result.map_err(|fault| faults.push(fault)).ok()
+}
+
+/// One error of all that is wrong with the file, each part with its line and its remedy.
+fn all_of(mut faults: Vec<anyhow::Error>) -> anyhow::Error {
+    if faults.len() == 1 {
+        return faults.remove(0);
+    }
+    let causes: Vec<String> = faults.iter().map(cause).collect();
+    let remedies: Vec<String> = faults.iter().filter_map(remedy).collect();
+    UsageError::new(format!("{} faults: {}", faults.len(), causes.join("; ")), remedies.join("; ")).into()
 }
 
 fn wanted(
@@ -306,6 +327,17 @@ fn at<T>(place: &Place<'_>, value: &Spanned<T>, error: &anyhow::Error) -> anyhow
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_faults_of_a_file_are_reported_at_once() {
+        let text = "default = \"nope\"\n[instance.web]\nalgorithm = \"cubci\"\n[instance.db]\nalgorithm = \"reno\"\n\
+                    set = { beta = 1 }\n[[rule]]\ncgroup = \"a\"\nuse = \"web\"\n";
+        let fault = Configuration::of_text("f.toml", text, Trust::Checked).expect_err("four lines are wrong");
+        let text = fault.to_string();
+        assert!(text.starts_with("4 faults: f.toml:") && !text.contains("\"web\""), "{text}");
+        assert!([1, 3, 6, 8].iter().all(|line| text.contains(&format!("f.toml:{line}: "))), "{text}");
+        assert!(remedy(&fault).expect("there is one").contains("did you mean cubic"));
+    }
 
     #[test]
     fn instances_have_their_profiles_and_their_own_values() {

@@ -133,7 +133,9 @@ fn write_parts<'a>(parts: &'a [Part], body: &mut Body<'a>) {
             Part::Text(text) => write_text(text, out),
             Part::Verbatim(text) => drop(writeln!(out, "<pre>{}</pre>", escape(text))),
             Part::Facts(facts) => write_facts(facts, out),
-            Part::Command(command) => drop(writeln!(out, "<pre class=\"command\">{}</pre>", escape(command))),
+            Part::Command(command) => {
+                let _ = writeln!(out, "<pre class=\"command\">{}</pre>", options_whole(&escape(command)));
+            }
             Part::Links { label, links } => write_links(label, links, out),
             Part::Grid(grid) => grid.write(out),
             Part::Figure(figure) => {
@@ -202,4 +204,16 @@ fn write_facts(facts: &[(String, String)], out: &mut String) {
 /// Within a page, pictures need not say that they are SVG; so no address is in the page at all.
 fn without_namespace(svg: &str) -> String {
     svg.replacen(" xmlns=\"http://www.w3.org/2000/svg\"", "", 1)
+}
+
+/// Words such as `--repeats` are not broken at their dashes.
+fn options_whole(escaped: &str) -> String {
+    let whole = |word: &str| {
+        if word.starts_with("--") {
+            format!("<span class=\"option\">{word}</span>")
+        } else {
+            word.to_owned()
+        }
+    };
+    escaped.split(' ').map(whole).collect::<Vec<_>>().join(" ")
 }

@@ -243,7 +243,8 @@ async function copy(text, node) {
 
 function addCopy(command) {
   const text = command.textContent;
-  const words = Object.assign(document.createElement("code"), { textContent: text });
+  const words = document.createElement("code");
+  words.append(...command.childNodes);
   command.replaceChildren(words);
   const button = element(command, "button", { type: "button", textContent: "copy" });
   button.addEventListener("click", async () => {

@@ -27,7 +27,7 @@ fn arrivals(interface: &Interface) -> String {
     let mut text = format!("{}: {} ACKs at {}", interface.name, interface.acks, interface.attached_to);
     let sacks = sack_blocks(&interface.sack_blocks);
     if !sacks.is_empty() {
-        let _ = write!(text, "; SACK blocks {sacks}"); // a String takes everything
+        let _ = write!(text, "; {sacks}"); // a String takes everything
     }
     if let Some(reached) = interface.reached_tc {
         let missing = interface.stamped.saturating_sub(reached);
@@ -42,10 +42,13 @@ fn arrivals(interface: &Interface) -> String {
     text + "\n"
 }
 
-/// Counts of ACKs that carry some.
+/// "345 with 1 SACK block, 12 with 2"
 fn sack_blocks(counts: &[u64]) -> String {
     let some = counts.iter().enumerate().skip(1).filter(|(_, count)| **count > 0);
-    some.map(|(blocks, count)| format!("{blocks}: {count}")).collect::<Vec<_>>().join(", ")
+    let some: Vec<String> = some.map(|(blocks, count)| format!("{count} with {blocks}")).collect();
+    let (Some(first), rest) = (some.first(), some.iter().skip(1)) else { return String::new() };
+    let noun = if first.ends_with(" 1") { "SACK block" } else { "SACK blocks" };
+    rest.fold(format!("{first} {noun}"), |text, more| format!("{text}, {more}"))
 }
 
 fn of_algorithm(name: &str, algorithm: &Algorithm, rate: Option<&Rate>) -> String {
@@ -55,7 +58,7 @@ fn of_algorithm(name: &str, algorithm: &Algorithm, rate: Option<&Rate>) -> Strin
     );
     let sacks = sack_blocks(&algorithm.sack_blocks);
     if !sacks.is_empty() {
-        let _ = write!(text, "; SACK blocks {sacks}");
+        let _ = write!(text, "; {sacks}");
     }
     text + "\n"
         + &histogram("waiting", &algorithm.waiting, rate)
@@ -68,7 +71,7 @@ fn histogram(what: &str, times: &Histogram, rate: Option<&Rate>) -> String {
     };
     let (mean, median, p99, max) = (time(mean), time(median), time(p99), time(times.max_ns));
     let count = times.count;
-    let mut text = format!("  {what} of {count}: mean {mean}, median {median}, 99 % {p99}, longest {max}\n");
+    let mut text = format!("  {what}, n = {count}: mean {mean}, median {median}, 99 % {p99}, longest {max}\n");
     let octaves = octaves(times);
     let largest = octaves.iter().map(|(_, count)| *count).max().unwrap_or(1).max(1);
     for (from_ns, count) in octaves {
@@ -84,14 +87,13 @@ fn histogram(what: &str, times: &Histogram, rate: Option<&Rate>) -> String {
     text
 }
 
-/// The four buckets of each power of two together; powers without any in between are kept.
+/// The four buckets of each power of two together; a power without any in between is kept, of several only the first.
 fn octaves(times: &Histogram) -> Vec<(u64, u64)> {
     let mut octaves: Vec<(u64, u64)> = Vec::new();
     for bucket in &times.buckets {
         let from_ns = 1 << bucket.from_ns.max(1).ilog2();
-        while octaves.last().is_some_and(|(last, _)| *last * 2 < from_ns) {
-            let next = octaves.last().map_or(from_ns, |(last, _)| last * 2);
-            octaves.push((next, 0));
+        if let Some((last, _)) = octaves.last().filter(|(last, _)| *last * 2 < from_ns) {
+            octaves.push((last * 2, 0));
         }
         match octaves.last_mut() {
             Some((last, count)) if *last == from_ns => *count += bucket.count,
@@ -164,18 +166,25 @@ mod tests {
     use ccctl_core::operations::acks::Bucket;
 
     #[test]
-    fn octaves_between_are_kept_and_buckets_added() {
+    fn a_gap_is_one_row_and_buckets_are_added() {
         let bucket = |from_ns, count| Bucket { from_ns, to_ns: from_ns + 1, count };
         let times = Histogram {
-            count: 6,
+            count: 7,
             mean_ns: None,
             median_ns: None,
             p99_ns: None,
             max_ns: 40,
             slow: 0,
-            buckets: vec![bucket(8, 1), bucket(12, 2), bucket(32, 3)],
+            buckets: vec![bucket(8, 1), bucket(12, 2), bucket(32, 3), bucket(1024, 1)],
         };
-        assert_eq!(octaves(&times), [(8, 3), (16, 0), (32, 3)]);
+        assert_eq!(octaves(&times), [(8, 3), (16, 0), (32, 3), (64, 0), (1024, 1)]);
+    }
+
+    #[test]
+    fn sack_blocks_are_counted_in_words() {
+        assert_eq!(sack_blocks(&[7, 345, 0, 2]), "345 with 1 SACK block, 2 with 3");
+        assert_eq!(sack_blocks(&[7, 0, 4, 0]), "4 with 2 SACK blocks");
+        assert_eq!(sack_blocks(&[7, 0, 0, 0]), "");
     }
 
     #[test]

@@ -103,6 +103,8 @@ fn wrong_usage_is_one_line_and_a_hint() {
         ] {
             refuses(words, code::USAGE, &["try:"]);
         }
+        refuses(&["sockets", "--sort", "size"], code::USAGE, &["possible values: state,", "try: ccctl sockets --help"]);
+        refuses(&["--json", "acks", "--for", "1"], code::USAGE, &["1 has no unit", "try: ccctl acks --help"]);
         for words in [&["--help"][..], &["load", "--help"], &["--version"]] {
             let output = ccctl(words);
             assert!(output.success() && !output.stdout.is_empty() && output.stderr.is_empty(), "{words:?}");
