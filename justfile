@@ -153,6 +153,10 @@ docs:
 messages *CRATES:
     scripts/messages {{ CRATES }}
 
+# pictures of screens and pages, to be looked at, from real runs: metrics, top, pages (root)
+screens *PARTS:
+    scripts/screens {{ PARTS }}
+
 # all types of this machine's kernel, to look things up; no build reads it (needs: bpftool)
 vmlinux:
     bpftool btf dump file /sys/kernel/btf/vmlinux format c > vmlinux.h
