@@ -169,7 +169,7 @@ pub struct Man {
 /// `ccctl schema`
 #[derive(Debug, Args)]
 pub struct Schema {
-    /// A command, or ccctl.toml [default: list the schemas]
+    /// A command, ccctl.toml, or openapi.json for the API [default: list the schemas]
     pub name: Option<String>,
 }
 

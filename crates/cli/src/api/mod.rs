@@ -16,6 +16,7 @@ mod thread;
 
 pub use fault::ErrorAnswer;
 pub use handle::Context;
+pub use openapi::document as openapi_document;
 pub use peer::ReadGroup;
 pub use registry::operations;
 pub use server::serve;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `ccctl schema`: what the JSON of each command, and `ccctl.toml`, look like, from the types themselves.
+//! `ccctl schema`: what the JSON of each command, and `ccctl.toml`, look like, and the API's OpenAPI document, from the types
+//! themselves.
 
 use ccctl_console::schema::{of, print, versioned, Schemas};
 use ccctl_console::Exit;
@@ -9,7 +10,7 @@ use ccctl_core::operations::{acks, canary, trace};
 use schemars::schema_for;
 
 use super::{metrics, plot, top, version};
-use crate::api::{operations, ErrorAnswer};
+use crate::api::{openapi_document, operations, ErrorAnswer};
 use crate::arguments::Schema;
 
 pub fn run(arguments: &Schema) -> anyhow::Result<Exit> {
@@ -29,5 +30,6 @@ fn all() -> Schemas {
     all.insert("metrics", of::<metrics::Answer>());
     all.insert("version", of::<version::Answer>());
     all.insert("ccctl.toml", schema_for!(configuration::File));
+    all.insert("openapi.json", openapi_document().try_into().expect("the document is an object"));
     all
 }
