@@ -139,15 +139,23 @@ deny:
     cargo deny --manifest-path crates/cli/Cargo.toml --config crates/cli/deny.toml check licenses bans sources
     cargo deny --manifest-path crates/lab/Cargo.toml --config crates/lab/deny.toml check licenses bans sources
 
-# the pages of docs/ as a book in target/book (needs: cargo install mdbook); --open shows it in a browser
-book *ARGS:
-    mdbook build {{ ARGS }}
+# the pages of docs/ as a book in target/book, which opens from the disk; --open shows it in a browser
+docs *ARGS:
+    scripts/docs {{ ARGS }}
 
-# docs/reference/algorithms/README.md out of the algorithms' files, and API documentation of the crates
-docs:
+# the book: its links, and every page's width in headless Chromium (installs it)
+test-docs:
+    scripts/test-docs
+
+# pages and figures that are made of the program's own tables, of the simulator and of results
+describe:
     scripts/describe-algorithms
     scripts/describe-metrics
-    cargo doc --workspace --no-deps
+    scripts/describe-api
+
+# docs/images/ of terminals and of a trace, from a run with real traffic: [list|why|top|top-socket|trace-yeah]... (root)
+pictures *NAMES:
+    scripts/pictures {{ NAMES }}
 
 # help, errors, remedies and log of the program in one list, to be read after a change of words; of these crates: [CRATE...]
 messages *CRATES:
