@@ -16,6 +16,7 @@ mod metrics_churn;
 mod metrics_port;
 mod metrics_prometheus;
 mod metrics_tls;
+mod pages;
 mod readme;
 mod survive;
 mod top_rearm;

@@ -28,7 +28,7 @@ pub fn compile(folder: &Folder, source: &str, label: &str) -> String {
 }
 
 /// The headers of the vendored libbpf lie beside the program under test.
-fn libbpf_headers() -> Vec<PathBuf> {
+pub fn libbpf_headers() -> Vec<PathBuf> {
     let build = Path::new(CCCTL).with_file_name("build");
     let outputs =
         std::fs::read_dir(build).into_iter().flatten().flatten().map(|entry| entry.path().join("out/include"));
