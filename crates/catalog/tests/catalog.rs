@@ -118,17 +118,16 @@ fn numbers_that_stand_for_no_value_are_declared_in_c() {
     );
     assert_eq!(none_of("cubic", "w_max_pkts"), None);
     for (path, text) in c_files() {
-        let declared = text.lines().filter(|line| line.starts_with('\t') && line.contains(" CC_NONE(")).count();
-        let fields = text.lines().filter_map(|line| line.trim().split_once(" CC_NONE("));
+        let members = text.lines().filter(|line| line.starts_with('\t'));
+        let fields = members.filter_map(|line| line.split_once(" CC_NONE("));
         let names: Vec<&str> = fields.filter_map(|(field, _)| field.rsplit(' ').next()).collect();
-        assert_eq!(names.len(), declared, "{path}");
         let users: Vec<_> = algorithms()
             .iter()
             .filter(|it| path.ends_with(".h") || path.contains(&format!("/{}.", it.name())))
             .collect();
         for name in names {
             let is_it = |field: &str| field.split(['.', '[']).any(|word| word == name);
-            let mut states = users.iter().flat_map(|it| &it.layout().state);
+            let mut states = users.iter().flat_map(|it| it.layout().state);
             assert!(states.any(|field| is_it(&field.name) && field.none.is_some()), "{path}: {name}");
         }
         let old = text.lines().find(|line| line.starts_with('\t') && line.contains(": none") && line.contains("; /*"));
