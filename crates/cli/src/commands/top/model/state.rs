@@ -56,7 +56,11 @@ impl StateField {
     /// The value and its unit.
     pub fn text(&self) -> String {
         let Some(value) = self.value else { return NOTHING.to_owned() };
-        let value = if self.fraction_bits > 0 { format!("{value:.3}") } else { format!("{value}") };
+        let value = match self.fraction_bits {
+            0 => format!("{value}"),
+            _ if value != 0.0 && value.abs() < 0.1 => format!("{value:.6}"), // packets per us
+            _ => format!("{value:.3}"),
+        };
         format!("{value} {}", self.unit).trim_end().to_owned()
     }
 }
@@ -79,6 +83,7 @@ mod tests {
         let told = |name: &str, raw: f64| StateField::new(name, Some(raw)).text();
         assert_eq!(told("min_rtt_us", 40_000.0), "40000 us");
         assert_eq!(told("alpha_q10", 512.0), "0.500");
+        assert_eq!(told("bw_q24", 16_777.216), "0.001000");
         assert_eq!(told("alpha_pkts_q10", 1536.0), "1.500 packets");
         assert_eq!(told("bandwidth_bytes_per_s", 7.0), "7 bytes/s");
         assert_eq!(told("k_q10s", 2560.0), "2.500 s");
