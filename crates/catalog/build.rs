@@ -58,7 +58,7 @@ fn main() -> Result<()> {
         let mut hasher = DefaultHasher::new();
         hasher.write(&fs::read(&object)?);
         writeln!(list, "/// By which builds of it are told apart.")?;
-        writeln!(list, "pub const {name}_HASH: u64 = {:#x};", hasher.finish())?;
+        writeln!(list, "pub const {name}_HASH: u64 = u64::from_ne_bytes({:?});", hasher.finish().to_ne_bytes())?;
     }
     fs::write(out.join("list.rs"), list)?;
     bind_c::bind(&root, &SHARED_HEADERS, &[], &out.join("kernel.rs"))?;

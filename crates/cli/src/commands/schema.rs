@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `ccctl schema`: what the JSON of each command, and `ccctl.toml`, look like, and the API's OpenAPI document, from the types
-//! themselves.
+//! `ccctl schema`: what the JSON of each command, and `ccctl.toml`, look like, and the API's `OpenAPI` document, from the
+//! types themselves.
 
 use ccctl_console::schema::{of, print, versioned, Schemas};
 use ccctl_console::Exit;

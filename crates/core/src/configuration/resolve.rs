@@ -119,7 +119,7 @@ impl Configuration {
     pub fn of_text(name: &str, text: &str, trust: Trust) -> anyhow::Result<Self> {
         let file = File::of_text(name, text)?;
         let place = Place { file: name, text };
-        let names: Vec<String> = file.instance.iter().map(|(name, _)| name.get_ref().clone()).collect();
+        let names: Vec<String> = file.instance.keys().map(|name| name.get_ref().clone()).collect();
         let mut faults = Vec::new();
         let instances = file.instance.iter().map(|(name, instance)| wanted(&place, name, instance, trust));
         let instances: Vec<_> = instances.filter_map(|wanted| noted(wanted, &mut faults)).collect();

@@ -248,7 +248,9 @@ fn folders_of_version_0_1_0_are_read_continued_and_merged() {
     let series = series_of(&out);
     assert!(series.is_some());
     let files: Vec<_> = fs::read_dir(out.join("units")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.iter().for_each(|unit| made_old(&out, unit));
+    for unit in &files {
+        made_old(&out, unit);
+    }
     assert!(out.join("units/00000-r0.json").exists() && out.join("series/00000-r1/flow-a-0.csv").exists());
     let report = run_all(&scenario, &with_series(&out)).unwrap();
     assert_eq!((report.ran, report.kept), (0, 10));

@@ -64,8 +64,8 @@ fn blocks(page: &str) -> Vec<Block> {
                 block.text.push('\n');
             }
             // A comment goes on to its end; any other line between it and the block means that it is not of the block
-            (false, None) if line.starts_with("<!--") => comment = line.to_owned(),
-            (false, None) if !comment.is_empty() && !comment.ends_with("-->") => comment += &format!("\n{line}"),
+            (false, None) if line.starts_with("<!--") => line.clone_into(&mut comment),
+            (false, None) if !comment.is_empty() && !comment.ends_with("-->") => comment.extend(["\n", line]),
             (false, None) => comment.clear(),
         }
     }
@@ -131,7 +131,7 @@ fn check_configuration(block: &Block, folder: &Folder) -> Result<(), String> {
 
 /// Each line of the block is in the file, in the same order, whatever white space is between its words.
 fn check_part(block: &Block, file: &str) -> Result<(), String> {
-    let words = |text: &str| text.split_whitespace().map(|word| format!("{word} ")).collect::<String>();
+    let words = |text: &str| text.split_whitespace().flat_map(|word| [word, " "]).collect::<String>();
     let text = words(&fs::read_to_string(format!("{ROOT}/{file}")).map_err(|error| format!("{file}: {error}"))?);
     let mut rest = text.as_str();
     for line in block.text.lines() {
@@ -167,7 +167,9 @@ fn check(page: &Path) -> Result<(), String> {
 #[test]
 fn listings_of_the_pages_work() {
     support::test("pages", 300, || {
-        INSTANCES.iter().for_each(|name| claim(name));
+        for name in INSTANCES {
+            claim(name);
+        }
         claim_rules();
         let pages = pages();
         assert!(pages.len() > 20, "{pages:?}");
