@@ -37,6 +37,7 @@ const EXACT: Plan = Plan { rounds: 4, migrations: 2, sockets: &[0, 1000, 10_000]
 
 /// What runs of one command took.
 #[derive(Default)]
+#[allow(clippy::struct_field_names)] // a name ends in its unit
 struct Times {
     elapsed_ms: Sample,
     processor_ms: Sample,
