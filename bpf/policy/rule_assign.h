@@ -4,6 +4,7 @@
 #define CCCTL_RULE_ASSIGN_H
 
 #include "rule_match.h"
+#include "rule_memory.h"
 
 /* A choice drawn by weight. 2^32 draws over at most 8 million weights: each is off by less than 0.2 %. */
 static __always_inline u32 draw(const struct rule *rule)
@@ -51,13 +52,13 @@ static __always_inline void give(void *setter, const struct rule_choice *choice,
 }
 
 /*
- * Gives a socket what `rule` says, also where there is no room to remember it: storage of a socket comes out of its
- * option memory, which its process can fill. Gives the kernel's error where no name could be set. A new connection draws
- * anew: what it may remember is its listener's, or that of an earlier connection of the same socket.
+ * Gives a socket what `rule` says, also where there is no room to remember it. Gives the kernel's error where no name could
+ * be set. A new connection draws anew: what it may remember is its listener's, or that of an earlier connection of the same
+ * socket.
  */
 static __always_inline int assign(void *setter, void *sk, const struct rule *rule, u32 event, bool passive, bool anew)
 {
-	struct rule_assignment *assignment = bpf_sk_storage_get(&rule_sockets, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+	struct rule_assignment *assignment = memory_of(setter, sk);
 	struct rule_assignment forgotten = {};
 	u32 choice;
 
@@ -74,7 +75,8 @@ static __always_inline int assign(void *setter, void *sk, const struct rule *rul
 	assignment->rule_id = rule->id;
 	assignment->event = event;
 	assignment->passive = passive;
-	assignment->at_ns = bpf_ktime_get_ns();
+	/* for a new connection that of the last tick, which is cheap: people read seconds; iterators do not have it */
+	assignment->at_ns = anew ? bpf_ktime_get_coarse_ns() : bpf_ktime_get_ns();
 	give(setter, &rule->choice[choice], assignment);
 	return assignment->given[0] ? 0 : assignment->error;
 }
@@ -88,7 +90,7 @@ static __always_inline int restore(void *setter, void *sk, const struct rule_ass
 	__builtin_memcpy(name, assignment->before, TCP_CA_NAME_MAX);
 	error = bpf_setsockopt(setter, SOL_TCP, TCP_CONGESTION, name, sizeof(name));
 	if (!error)
-		bpf_sk_storage_delete(&rule_sockets, sk);
+		forget(sk);
 	return error;
 }
 

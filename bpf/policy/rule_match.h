@@ -13,7 +13,8 @@
 #include "socket_read.h"
 #include "rule_record.h"
 
-#define RULE_CACHED_CGROUPS 8192
+#define RULE_CACHED_SETS 4096
+#define RULE_CACHE_WAYS 2
 
 /*
  * Sockets are given as what bpf_skc_to_tcp_sock() returns: its fields, and what they point to, can be read by plain
@@ -37,10 +38,16 @@ RULE_MAP(rule_scopes, BPF_MAP_TYPE_ARRAY, 0, u32, struct rule_scope, 1);
 RULE_MAP(rule_prefixes, BPF_MAP_TYPE_LPM_TRIE, BPF_F_NO_PREALLOC, struct prefix_key, u32, 1);
 RULE_MAP(rule_sets, BPF_MAP_TYPE_ARRAY, 0, u32, struct rule_set, 1);
 RULE_MAP(rule_ports, BPF_MAP_TYPE_HASH, 0, struct port_key, u32, 1);
-/* Scope by cgroup id: paths are walked once for each cgroup. An id is never used again while the host runs. */
-RULE_MAP(scope_cache, BPF_MAP_TYPE_LRU_HASH, 0, u64, u32, RULE_CACHED_CGROUPS);
-/* Outlives the other maps: the loader hands it on from one set of rules to the next. */
-RULE_MAP(rule_sockets, BPF_MAP_TYPE_SK_STORAGE, BPF_F_NO_PREALLOC | BPF_F_CLONE, int, struct rule_assignment, 0);
+
+/*
+ * Scope by cgroup id: paths are walked once for each cgroup. An id is never used again while the host runs. An array: the
+ * kernel's hashes take ten times as long. An entry is one word, id above and scope below, so that it is read whole.
+ */
+struct cached_scopes {
+	u64 way[RULE_CACHE_WAYS]; /* the newest first */
+};
+
+RULE_MAP(scope_cache, BPF_MAP_TYPE_ARRAY, 0, u32, struct cached_scopes, RULE_CACHED_SETS);
 
 struct rule_search {
 	u32 scope;
@@ -98,17 +105,26 @@ static __noinline u32 walk_path(const struct cgroup *cgroup)
 static __always_inline u32 scope_of(const void *sk)
 {
 	const struct cgroup *cgroup = cgroup_of(sk);
-	u32 scope, *cached;
+	struct cached_scopes *cached;
+	u32 scope, set;
 	u64 id;
 
 	if (!cgroup)
 		return root_scope();
 	id = cgroup->kn->id;
-	cached = bpf_map_lookup_elem(&scope_cache, &id);
-	if (cached)
-		return *cached;
+	set = id % RULE_CACHED_SETS; /* ids are given in turn: neighbours do not meet */
+	cached = bpf_map_lookup_elem(&scope_cache, &set);
+	for (int way = 0; cached && way < RULE_CACHE_WAYS; way++) {
+		u64 entry = cached->way[way];
+
+		if (entry >> RULE_SCOPE_BITS == id)
+			return (u32)(entry & ((1 << RULE_SCOPE_BITS) - 1));
+	}
 	scope = walk_path(cgroup);
-	bpf_map_update_elem(&scope_cache, &id, &scope, BPF_ANY);
+	if (cached && !(id >> (64 - RULE_SCOPE_BITS))) {
+		cached->way[1] = cached->way[0];
+		cached->way[0] = id << RULE_SCOPE_BITS | scope;
+	}
 	return scope;
 }
 

@@ -8,12 +8,14 @@
 
 #include "kernel/constants.h"
 
-#define RULES_FORMAT 1
+#define RULES_FORMAT 2
 #define RULE_CHOICES 8
 #define RULE_FALLBACKS 4 /* names in a choice, tried in order */
 #define RULE_CGROUP_DEPTH 32 /* components of a cgroup's path that rules may name */
 #define RULE_CGROUP_NAME_BYTES 256 /* NAME_MAX, with the closing zero */
 #define RULE_SEARCH_STEPS 1024 /* port sets that one search may look at */
+#define RULE_SCOPE_BITS 16 /* of the number of a scope */
+#define RULE_NOTES 65536 /* of live connections; those beyond remember in storage of their sockets */
 
 enum rule_event {
 	RULE_CONNECT = 1, /* before the SYN */
@@ -102,6 +104,12 @@ struct rule_assignment {
 	char wanted[TCP_CA_NAME_MAX]; /* first name of its choice */
 	char given[TCP_CA_NAME_MAX]; /* the name that was set; empty: all were refused */
 	char before[TCP_CA_NAME_MAX]; /* what it would use without rules */
+};
+
+/* That of a connection. It outlives its socket. */
+struct rule_note {
+	unsigned long long cookie; /* of the socket; 0: of none */
+	struct rule_assignment assignment;
 };
 
 enum rule_work {

@@ -142,12 +142,12 @@ static __always_inline void change(struct seq_file *seq, struct tcp_sock *tp, st
 	bpf_seq_write(seq, &report, sizeof(report));
 }
 
-/* Is there no room in the socket's option memory? The socket is locked, so nobody meets what is made for the trial. */
+/* Is there no room to remember a rule? The socket is locked, so nobody meets what is made for the trial. */
 static __always_inline bool is_full(struct tcp_sock *tp)
 {
-	if (!bpf_sk_storage_get(&rule_sockets, tp, NULL, BPF_SK_STORAGE_GET_F_CREATE))
+	if (!memory_of(tp, tp))
 		return true;
-	bpf_sk_storage_delete(&rule_sockets, tp);
+	forget(tp);
 	return false;
 }
 
@@ -196,7 +196,7 @@ int visit(struct bpf_iter__tcp *ctx)
 		return 0;
 	__builtin_memset(&report, 0, sizeof(report));
 	listens = skc->skc_state == TCP_LISTEN;
-	met = bpf_sk_storage_get(&rule_sockets, tp, NULL, 0);
+	met = remembered(tp);
 	passive = is_listened_on(skc, listens);
 	if (met)
 		passive = met->passive;

@@ -33,7 +33,7 @@ static __always_inline void begin(struct bpf_sock_ops *ctx, void *sk, u32 event)
 		return;
 	}
 	/* A rule that has gone since had set the listener, or an earlier connection of this socket. */
-	inherited = bpf_sk_storage_get(&rule_sockets, sk, NULL, 0);
+	inherited = remembered(sk);
 	if (inherited)
 		restore(ctx, sk, inherited);
 }

@@ -14,7 +14,7 @@
  * same among all sockets of a namespace, where a kernel refuses the eighth.
  */
 #include "socket_match.h"
-#include "rule_record.h"
+#include "rule_memory.h" /* its maps are those of the rules in force, which the loader hands over */
 
 #define PROGRAMS_MOST 4096 /* with sockets: far more than anybody loads */
 #define SAMPLE_ATTEMPTS 3
@@ -45,14 +45,6 @@ struct {
 	__type(key, struct socket_window_key);
 	__type(value, struct socket_window);
 } news SEC(".maps");
-
-/* That of the rules in force, which the loader hands over. */
-struct {
-	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC | BPF_F_CLONE);
-	__type(key, int);
-	__type(value, struct rule_assignment);
-} rule_sockets SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
@@ -316,7 +308,7 @@ static bool is_of_a_user_namespace(const struct sock_common *skc)
 /* Did a rule or the default of its namespace give the socket what it uses, and not the application itself? */
 static bool is_given(struct tcp_sock *tp, const struct socket_record *record)
 {
-	const struct rule_assignment *met = bpf_sk_storage_get(&rule_sockets, tp, NULL, 0);
+	const struct rule_assignment *met = remembered(tp);
 
 	if (met && names_equal(record->algorithm, met->given))
 		return true;

@@ -64,6 +64,10 @@ struct sock_cgroup_data {
 	struct cgroup *cgroup; /* of cgroup v2, since 5.15 */
 };
 
+typedef struct {
+	s64 counter;
+} atomic64_t;
+
 struct sock_common {
 	u16 skc_family;
 	u8 skc_state; /* enum tcp_state */
@@ -72,6 +76,7 @@ struct sock_common {
 	u16 skc_dport; /* network order */
 	u16 skc_num; /* local port, host order */
 	possible_net_t skc_net;
+	atomic64_t skc_cookie; /* 0: nobody has asked for it yet */
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
 };
@@ -95,6 +100,8 @@ struct sock {
 	struct sock_cgroup_data sk_cgrp_data;
 	struct socket *sk_socket;
 	kuid_t sk_uid;
+	void *sk_bpf_storage; /* NULL: no program has stored anything of this socket */
+	int sk_wmem_queued; /* bytes: what is to be sent, and what is sent and not acknowledged */
 #endif
 	unsigned long sk_pacing_rate; /* W: bytes per second, ~0 = no limit */
 	unsigned long sk_max_pacing_rate; /* bytes per second, the socket's own limit */

@@ -18,8 +18,6 @@ use ccctl_catalog::kernel::c_text;
 const WINDOWS: SocketProgramName<socket_record> = SocketProgramName::new("windows");
 /// What a socket had counted when it was last looked at.
 const SEEN: &str = "seen";
-/// What rules have given to sockets.
-const RULE_SOCKETS: &str = "rule_sockets";
 
 /// What connections of one algorithm did in a window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -91,7 +89,7 @@ impl AlgorithmInterval {
 pub struct IntervalScanner {
     iterator: SocketIterator<socket_record>,
     /// Map of what rules have given; it goes with the last rule.
-    rules: Option<u32>,
+    rules: Vec<u32>,
     is_first: bool,
 }
 
@@ -99,7 +97,7 @@ impl IntervalScanner {
     /// Loads what looks.
     pub fn new() -> Result<Self> {
         let rules = rules::memory_of_sockets()?;
-        Ok(Self { iterator: load(rules.as_ref(), None)?, rules: id_of(rules.as_ref())?, is_first: true })
+        Ok(Self { iterator: load(&rules, None)?, rules: ids_of(&rules)?, is_first: true })
     }
 
     /// What was done since the last look, by kernel name; None from the first one. A network namespace that cannot be
@@ -121,30 +119,30 @@ impl IntervalScanner {
         Ok((!is_first).then_some(windows))
     }
 
-    /// With the first rule there is another map of what rules have given.
+    /// With the first rule there are other maps of what rules have given.
     fn follow_rules(&mut self) -> Result<()> {
         let rules = rules::memory_of_sockets()?;
-        let id = id_of(rules.as_ref())?;
-        if id == self.rules {
+        let ids = ids_of(&rules)?;
+        if ids == self.rules {
             return Ok(());
         }
         let seen = self.iterator.map(SEEN)?;
         let seen = MapHandle::try_from(&seen).map_err(|error| Error::libbpf("store the samples", &error))?;
-        self.iterator = load(rules.as_ref(), Some(&seen))?;
-        self.rules = id;
+        self.iterator = load(&rules, Some(&seen))?;
+        self.rules = ids;
         Ok(())
     }
 }
 
-fn load(rules: Option<&MapHandle>, seen: Option<&MapHandle>) -> Result<SocketIterator<socket_record>> {
-    let rules = rules.map(|map| (RULE_SOCKETS, map));
-    let maps: Vec<(&str, &MapHandle)> = rules.into_iter().chain(seen.map(|map| (SEEN, map))).collect();
+fn load(rules: &[(&'static str, MapHandle)], seen: Option<&MapHandle>) -> Result<SocketIterator<socket_record>> {
+    let rules = rules.iter().map(|(name, map)| (*name, map));
+    let maps: Vec<(&str, &MapHandle)> = rules.chain(seen.map(|map| (SEEN, map))).collect();
     SocketIterator::on(&WINDOWS, &[], &maps, &SocketFilter::default(), "")
 }
 
-fn id_of(map: Option<&MapHandle>) -> Result<Option<u32>> {
-    let id = map.map(|map| map.info().map(|info| info.info.id)).transpose();
-    id.map_err(|error| Error::libbpf("read the rules' socket storage", &error))
+fn ids_of(maps: &[(&'static str, MapHandle)]) -> Result<Vec<u32>> {
+    let ids = maps.iter().map(|(_, map)| Ok(map.info()?.info.id));
+    ids.collect::<libbpf_rs::Result<_>>().map_err(|error| Error::libbpf("read what sockets remember of rules", &error))
 }
 
 /// Takes everything out.

@@ -8,12 +8,15 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::record::{
     cgroup_key, cgroup_node, port_key, prefix_key, rule, rule_choice, rule_scope, rule_set, rules_header,
-    PREFIX_KEY_BITS, RULES_FORMAT, RULE_SEARCH_STEPS,
+    PREFIX_KEY_BITS, RULES_FORMAT, RULE_SCOPE_BITS, RULE_SEARCH_STEPS,
 };
-use super::table::{Rule, RuleTable, Selector};
+use super::table::{Rule, RuleTable, Selector, MOST_RULES};
 use crate::error::{Error, Result};
 use crate::prefix::Prefix;
 use crate::sys::copy_name;
+
+/// There are at most as many scopes as rules.
+const _: () = assert!(MOST_RULES < 1 << RULE_SCOPE_BITS);
 
 /// Contents of the maps. Element 0 of each array is not used.
 #[derive(Default)]

@@ -259,12 +259,12 @@ pub fn rule_usage() -> Result<BTreeMap<u32, usize>> {
     assignment().usage()
 }
 
-/// The storage in which sockets remember what rules have given them; none without rules.
-pub(crate) fn memory_of_sockets() -> Result<Option<MapHandle>> {
-    let Some(installed) = installed::Installed::open()? else { return Ok(None) };
-    let map = installed.map(object::SOCKETS_MAP);
-    let map = map.map(|map| MapHandle::from_map_id(map.info()?.info.id)).transpose();
-    map.map_err(|error| Error::libbpf("open what sockets remember of rules", &error))
+/// The maps in which sockets remember what rules have given them, by name; none without rules.
+pub(crate) fn memory_of_sockets() -> Result<Vec<(&'static str, MapHandle)>> {
+    let Some(installed) = installed::Installed::open()? else { return Ok(Vec::new()) };
+    let maps = object::MEMORY_MAPS.iter().filter_map(|name| Some((*name, installed.map(name)?)));
+    let maps = maps.map(|(name, map)| Ok((name, MapHandle::from_map_id(map.info()?.info.id)?)));
+    maps.collect::<libbpf_rs::Result<_>>().map_err(|error| Error::libbpf("open what sockets remember of rules", &error))
 }
 
 /// How many rules can give this name to a connection.

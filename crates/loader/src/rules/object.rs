@@ -13,27 +13,19 @@ use crate::error::{privileges_missing, Error, Result};
 use crate::sys;
 use crate::verifier_log::{last_words, write_log};
 
-/// The map that remembers what sockets have met: it goes from one program to the next.
-pub(super) const SOCKETS_MAP: &str = "rule_sockets";
-/// The maps that an iterator shares with the program.
-const SHARED_MAPS: [&str; 9] = [
-    "rules_header",
-    "rules",
-    "cgroup_nodes",
-    "rule_scopes",
-    "rule_prefixes",
-    "rule_sets",
-    "rule_ports",
-    "scope_cache",
-    SOCKETS_MAP,
-];
+/// The maps in which sockets remember what they have met: they go from one program to the next.
+pub(super) const MEMORY_MAPS: [&str; 2] = ["rule_sockets", "rule_notes"];
+/// The other maps that an iterator shares with the program.
+const SHARED_MAPS: [&str; 8] =
+    ["rules_header", "rules", "cgroup_nodes", "rule_scopes", "rule_prefixes", "rule_sets", "rule_ports", "scope_cache"];
 
 /// Loads the program with these rules in its maps. Nothing calls it yet.
 pub(crate) fn load_program(compiled: &Compiled, before: Option<&Installed>) -> Result<Object> {
     let object = load("the program of the rules", ccctl_catalog::RULES_OBJECT, |open| {
         for mut map in open.maps_mut() {
             let name = map.name().to_string_lossy().into_owned();
-            if let (SOCKETS_MAP, Some(kept)) = (name.as_str(), before.and_then(|before| before.map(SOCKETS_MAP))) {
+            let kept = before.filter(|_| MEMORY_MAPS.contains(&name.as_str())).and_then(|before| before.map(&name));
+            if let Some(kept) = kept {
                 map.reuse_fd(kept.as_fd())?;
             } else if let Some(entries) = compiled.entries_of(&name) {
                 map.set_max_entries(entries.max(1) as u32)?;
@@ -52,7 +44,7 @@ pub(crate) fn load_iterator(installed: Option<&Installed>, query: &rule_query) -
             let name = map.name().to_string_lossy().into_owned();
             if name.ends_with(".rodata") {
                 map.set_initial_value(bytes_of(query))?;
-            } else if SHARED_MAPS.contains(&name.as_str()) {
+            } else if SHARED_MAPS.iter().chain(&MEMORY_MAPS).any(|shared| *shared == name) {
                 if let Some(shared) = installed.and_then(|installed| installed.map(&name)) {
                     map.reuse_fd(shared.as_fd())?;
                 }

@@ -39,10 +39,11 @@ const INSTANCES: &str = "instances";
 const SHORT: SocketProgramName<socket_record> = SocketProgramName::new("sockets");
 const OWNERS: &str = "owners";
 /// Maps that are not even made for programs other than the one that needs them.
-const MAPS_OF_ONE: [(&str, &str); 6] = [
+const MAPS_OF_ONE: [(&str, &str); 7] = [
     ("seen", "windows"),
     ("news", "windows"),
     ("rule_sockets", "windows"),
+    ("rule_notes", "windows"),
     ("counted", "rates"),
     ("rated", "rates"),
     ("followed", "follow"),
