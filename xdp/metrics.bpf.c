@@ -297,11 +297,15 @@ static bool has_sack(const struct tcp_sock *tp, const struct sk_buff *skb)
 SEC("tp_btf/tcp_probe")
 int BPF_PROG(ack_arrives, struct sock *sk, struct sk_buff *skb)
 {
-	struct metric_control *state = control_now();
+	struct metric_control *state;
 	struct series_counts *sums;
 	struct socket_met *before;
 	struct tcp_sock *tp;
 
+	/* most segments are data for a receiver, and leave here */
+	if (!sk->sk_wmem_queued)
+		return 0;
+	state = control_now();
 	tp = bpf_skc_to_tcp_sock(sk);
 	if (!state || !tp || !tp->packets_out)
 		return 0;

@@ -2,7 +2,7 @@
 /*
  * What happens to chosen sockets: each ACK, each retransmission, each step of loss recovery, their end.
  *
- * A socket is chosen by its cookie in a hash. All others pay for a trace point that fires and one look-up that fails; they
+ * A socket is chosen by its cookie in a hash. All others pay for a trace point that fires and a bit that is not set; they
  * are not described. `ack_arrives` is only attached where every ACK is wanted.
  *
  * Records go through one ring. What finds no room in it is counted in `trace_lost`, by processor.
@@ -24,6 +24,14 @@ struct {
 	__type(key, u64); /* cookie */
 	__type(value, u8);
 } chosen SEC(".maps");
+
+/* Bits by cookie, of all that were ever chosen: most sockets are told by them, without the hash. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, TRACE_HINTS);
+	__type(key, u32);
+	__type(value, u64);
+} hints SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -74,8 +82,12 @@ static __always_inline struct trace_record *describe(struct tcp_sock *tp, u64 co
 /* The cookie of a chosen socket; 0 of all others. */
 static __always_inline u64 chosen_cookie(struct sock *sk)
 {
-	u64 cookie = bpf_get_socket_cookie(sk);
+	u64 cookie = sk->__sk_common.skc_cookie.counter;
+	u32 word = cookie / TRACE_HINT_BITS % TRACE_HINTS;
+	u64 *hint = bpf_map_lookup_elem(&hints, &word);
 
+	if (!hint || !(*hint >> cookie % TRACE_HINT_BITS & 1))
+		return 0;
 	return bpf_map_lookup_elem(&chosen, &cookie) ? cookie : 0;
 }
 

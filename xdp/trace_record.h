@@ -5,6 +5,10 @@
 
 #include "socket_stats.h"
 
+/* A chosen socket sets bit (cookie % TRACE_HINT_BITS) of word (cookie / TRACE_HINT_BITS % TRACE_HINTS). */
+#define TRACE_HINT_BITS 64
+#define TRACE_HINTS 1024
+
 /* What happened; the values of the record are those of this moment. */
 enum trace_kind {
 	TRACE_ACK, /* a segment arrived, and TCP has not looked at it yet: the values are those that it meets */

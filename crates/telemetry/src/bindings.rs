@@ -30,6 +30,7 @@ pub use header::{
 pub use trace_header::{
     trace_record, trace_settings, TRACE_ACK, TRACE_CLOSED, TRACE_RECOVERY, TRACE_RETRANSMIT, TRACE_TIMEOUT,
 };
+pub(crate) use trace_header::{TRACE_HINTS, TRACE_HINT_BITS};
 
 macro_rules! pod {
     ($($name:ident)*) => {

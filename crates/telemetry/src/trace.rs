@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
-use aya::maps::{HashMap, Map, MapData, PerCpuArray, RingBuf};
+use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray, RingBuf};
 use aya::programs::BtfTracePoint;
 use aya::{Btf, Ebpf, EbpfLoader};
 
 use crate::bindings::{
-    trace_record, trace_settings, TRACE_ACK, TRACE_CLOSED, TRACE_RECOVERY, TRACE_RETRANSMIT, TRACE_TIMEOUT,
+    trace_record, trace_settings, TRACE_ACK, TRACE_CLOSED, TRACE_HINTS, TRACE_HINT_BITS, TRACE_RECOVERY,
+    TRACE_RETRANSMIT, TRACE_TIMEOUT,
 };
 use crate::cost::{self, ProgramCost};
 use crate::error::{Error, Result};
@@ -25,6 +26,7 @@ const EVENTS: [(&str, &str); 3] = [
 const LOST: &str = "trace_lost";
 const OPENED: &str = "opened";
 const CHOSEN: &str = "chosen";
+const HINTS: &str = "hints";
 const RING: &str = "events";
 /// Room for some 25,000 records.
 const RING_BYTES: u32 = 8 << 20;
@@ -81,6 +83,7 @@ pub struct Trace {
     object: Ebpf,
     ring: RingBuf<MapData>,
     chosen: HashMap<MapData, u64, u8>,
+    hints: Array<MapData, u64>,
 }
 
 impl Trace {
@@ -97,15 +100,20 @@ impl Trace {
             .map_err(|source| Error::Object { object: "trace", source })?;
         let ring = RingBuf::try_from(take(&mut object, RING)?).map_err(Error::map(RING))?;
         let chosen = HashMap::try_from(take(&mut object, CHOSEN)?).map_err(Error::map(CHOSEN))?;
+        let hints = Array::try_from(take(&mut object, HINTS)?).map_err(Error::map(HINTS))?;
         for (name, trace_point) in EVENTS.iter().chain(settings.each_ack.then_some(&ACKS)) {
             attach(&mut object, name, trace_point, &btf)?;
         }
-        Ok(Self { object, ring, chosen })
+        Ok(Self { object, ring, chosen, hints })
     }
 
     /// Tells of this socket from now on.
     pub fn choose(&mut self, cookie: u64) -> Result<()> {
-        self.chosen.insert(cookie, 1, 0).map_err(Error::map(CHOSEN))
+        self.chosen.insert(cookie, 1, 0).map_err(Error::map(CHOSEN))?;
+        let word = (cookie / u64::from(TRACE_HINT_BITS) % u64::from(TRACE_HINTS)) as u32;
+        let bits = self.hints.get(&word, 0).map_err(Error::map(HINTS))?;
+        let bit = 1 << (cookie % u64::from(TRACE_HINT_BITS));
+        self.hints.set(word, bits | bit, 0).map_err(Error::map(HINTS))
     }
 
     /// Tells what happened since the last call, and ends when the ring is empty. The ring is to be emptied often: what
