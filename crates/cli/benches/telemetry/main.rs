@@ -20,7 +20,7 @@ use ccctl_telemetry::{Clock, PointChoice, Settings};
 use ccctl_testbed::{within, Connections, Exclusive, Network, Offload, SERVER_V4};
 use measure::{aim, aims, form, machine, note, Form, Sample};
 use paced::Cost;
-use traced::{Traced, IDLE_SOCKETS};
+use traced::{Traced, IDLE_SOCKETS, MANY_SOCKETS};
 
 const ALGORITHM: &str = "cubic";
 const RATE_MBIT: f64 = 800.0;
@@ -159,14 +159,17 @@ fn traces(plan: &Plan) -> Vec<(Option<Traced>, f64)> {
     let plan = &Plan { rounds: plan.rounds.div_ceil(3), run: plan.run * 3 };
     let network = network(false);
     let idle = Connections::open(&network, SERVER_V4, Some(traced::IDLE_ALGORITHM), IDLE_SOCKETS).unwrap();
-    let mut all = Vec::new();
-    for traced in std::iter::once(None).chain(Traced::ALL.map(Some)) {
+    let measure = |traced: Option<Traced>, idle: usize| {
         let load = traced.map_or(Load::Nothing, Load::Trace);
         let name = traced.map_or("off".to_owned(), |traced| traced.to_string());
-        let setting = format!("{IDLE_SOCKETS} idle connections, one of 800 Mbit/s | {name}");
-        all.push((traced, compare(&network, &setting, load, Some(RATE_MBIT), plan)));
-    }
-    drop(idle);
+        let setting = format!("{idle} idle connections, one of 800 Mbit/s | {name}");
+        (traced, compare(&network, &setting, load, Some(RATE_MBIT), plan))
+    };
+    let mut all: Vec<_> =
+        std::iter::once(None).chain(Traced::ONE.map(Some)).map(|traced| measure(traced, IDLE_SOCKETS)).collect();
+    let more = Connections::open(&network, SERVER_V4, Some(ALGORITHM), MANY_SOCKETS - 1).unwrap();
+    all.push(measure(Some(Traced::Many("100ms")), IDLE_SOCKETS + MANY_SOCKETS - 1));
+    drop((idle, more));
     all
 }
 

@@ -15,6 +15,8 @@ use super::ALGORITHM;
 pub const IDLE_SOCKETS: usize = 1000;
 /// Theirs, so that the busy one is told by its own.
 pub const IDLE_ALGORITHM: &str = "reno";
+/// Sockets of a larger trace: the busy one, and others with its algorithm.
+pub const MANY_SOCKETS: usize = 100;
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// What is traced, and how.
@@ -22,6 +24,8 @@ const LIMIT: Duration = Duration::from_secs(30);
 pub enum Traced {
     /// The busy connection, so often.
     Every(&'static str),
+    /// The busy connection and idle ones, [`MANY_SOCKETS`] in all, so often.
+    Many(&'static str),
     /// Each ACK of the busy connection.
     EachAck,
     /// Each ACK of the idle ones' receivers, of which there is none: what the busy one pays for not being chosen.
@@ -32,6 +36,7 @@ impl fmt::Display for Traced {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Every(time) => write!(formatter, "trace of one in 1,000 every {time}"),
+            Self::Many(time) => write!(formatter, "trace of {MANY_SOCKETS} in 1,100 every {time}"),
             Self::EachAck => formatter.write_str("trace of each ACK of one in 1,000"),
             Self::Others => formatter.write_str("trace of each ACK of others"),
         }
@@ -39,8 +44,8 @@ impl fmt::Display for Traced {
 }
 
 impl Traced {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Every("10ms"), Self::Every("100ms"), Self::EachAck, Self::Others];
+    /// Those of one socket.
+    pub const ONE: [Self; 4] = [Self::Every("10ms"), Self::Every("100ms"), Self::EachAck, Self::Others];
 
     /// Tracing one socket among 1,000 is to cost less than 1 %. A row for each of many thousand ACKs a second costs more,
     /// most of it for writing them down.
@@ -50,7 +55,7 @@ impl Traced {
 
     fn words(self) -> Vec<&'static str> {
         match self {
-            Self::Every(time) => vec!["--every", time, "--instance", ALGORITHM],
+            Self::Every(time) | Self::Many(time) => vec!["--every", time, "--instance", ALGORITHM],
             Self::EachAck => vec!["--each-ack", "--instance", ALGORITHM],
             Self::Others => vec!["--each-ack", "--instance", IDLE_ALGORITHM],
         }
