@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who is at the other end, and what they may do.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
+use std::process::Command;
 
 use ccctl_console::{Exit, Fault};
 use nix::sched::{setns, CloneFlags};
 use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::{PeerCredentials, PeerPidfd};
-use nix::unistd::Group;
 
 use super::request::Role;
 use ccctl_core::sys;
+
+/// The groups of this host.
+const GROUPS: &str = "/etc/group";
 
 /// The group that may read: its id, where the system has it.
 #[derive(Debug, Clone, Default)]
@@ -21,9 +24,24 @@ pub struct ReadGroup(Option<u32>);
 impl ReadGroup {
     /// The group of this name; None where there is none, which leaves reading to root.
     pub fn named(name: &str) -> Option<Self> {
-        let group = Group::from_name(name).ok().flatten()?;
-        Some(Self(Some(group.gid.as_raw())))
+        let here = fs::read_to_string(GROUPS).ok().and_then(|groups| id_of(name, &groups));
+        let id = here.or_else(|| id_of(name, &directory_entry(name)?))?;
+        Some(Self(Some(id)))
     }
+}
+
+/// The id of the group of this name, in the form of `/etc/group`.
+fn id_of(name: &str, groups: &str) -> Option<u32> {
+    groups.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        (fields.next() == Some(name)).then(|| fields.nth(1)?.parse().ok()).flatten()
+    })
+}
+
+/// The line of a group that a directory such as LDAP has. A static program cannot load the modules of `nsswitch.conf`.
+fn directory_entry(name: &str) -> Option<String> {
+    let found = Command::new("getent").args(["group", "--", name]).output().ok()?;
+    String::from_utf8(found.stdout).ok()
 }
 
 /// The process that has connected.
@@ -75,5 +93,18 @@ impl Peer {
 impl std::fmt::Display for Peer {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "user {}, process {}", self.uid, self.pid)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_is_found_by_its_whole_name() {
+        let groups = "root:x:0:\nccctl2:x:7:\nccctl:x:998:alice,bob\nbroken:x\nodd:x:-1:\n";
+        for (name, id) in [("root", Some(0)), ("ccctl", Some(998)), ("ccct", None), ("broken", None), ("odd", None)] {
+            assert_eq!(id_of(name, groups), id, "{name}");
+        }
     }
 }
