@@ -10,6 +10,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use ccctl_console::arguments::{time, Color, Output};
+use ccctl_console::manual::Man;
 use ccctl_core::operations;
 use clap::{Args, Parser, Subcommand};
 
@@ -157,13 +158,6 @@ pub struct Events {
 pub struct Completions {
     /// The shell: bash, zsh, fish, elvish or powershell
     pub shell: String,
-}
-
-/// `ccctl man`
-#[derive(Debug, Args)]
-pub struct Man {
-    /// Folder, which is created if it does not exist
-    pub folder: PathBuf,
 }
 
 /// `ccctl schema`

@@ -18,7 +18,6 @@ pub mod headings;
 pub mod lab;
 pub mod list;
 pub mod load;
-pub mod man;
 pub mod metrics;
 pub mod migrate;
 pub mod plot;

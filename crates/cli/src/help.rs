@@ -2,11 +2,14 @@
 //! The command line with its help: commands in groups, and examples.
 
 use std::fmt::Write as _;
+use std::sync::LazyLock;
 
 use ccctl_console::EXIT_CODES;
 use clap::CommandFactory as _;
 
 use crate::arguments::Arguments;
+use crate::commands::version::FORMATS;
+use crate::VERSION;
 
 /// Every command that is not hidden, in the group in which one looks for it.
 const GROUPS: [(&str, &[&str]); 7] = [
@@ -46,6 +49,9 @@ const EXAMPLES_OF: [(&str, &str); 14] = [
     ("default", "ccctl default bpf_cubic\nccctl default --netns blue"),
 ];
 
+/// What `--version` prints.
+static LONG_VERSION: LazyLock<String> = LazyLock::new(|| format!("{VERSION}\n{FORMATS}"));
+
 /// The command line.
 pub fn command() -> clap::Command {
     let mut command = Arguments::command();
@@ -58,6 +64,7 @@ pub fn command() -> clap::Command {
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{commands}\nOptions:\n{{options}}{{after-help}}"
     );
     command
+        .long_version(LONG_VERSION.as_str())
         .help_template(help)
         .after_help(format!("{EXAMPLES}\n\n{EXIT_CODES}\n\nccctl help COMMAND explains a command."))
 }

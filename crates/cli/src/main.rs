@@ -111,7 +111,7 @@ fn run_once(command: &Command) -> anyhow::Result<Exit> {
         Command::Lab(lab) => commands::lab::run(lab).map(|never| match never {}),
         Command::Doctor(output) => commands::doctor::run(output),
         Command::Completions(completions) => commands::completions::run(completions),
-        Command::Man(man) => commands::man::run(man),
+        Command::Man(man) => man.write(help::command()),
         Command::Schema(schema) => commands::schema::run(schema),
         Command::Version(output) => commands::version::run(output),
         Command::Look(look) => Ok(ccctl_core::object_scan::run(look.parent)),

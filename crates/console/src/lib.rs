@@ -8,6 +8,7 @@ mod ending;
 mod exit;
 mod fault;
 mod limits;
+pub mod manual;
 pub mod output;
 pub mod schema;
 mod stop;

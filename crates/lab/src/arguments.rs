@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ccctl_console::arguments::{time_within, Output};
+use ccctl_console::manual::Man;
 use ccctl_console::{cause_of_usage, EXIT_CODES};
 use ccctl_lab::picture::Format;
 use clap::{Args, Parser, Subcommand};
@@ -48,6 +49,8 @@ pub enum Command {
     Clean(Output),
     /// Print the JSON Schema of a command's answer
     Schema(Schema),
+    /// Write the manual pages into a folder
+    Man(Man),
 }
 
 /// `ccctl lab schema`

@@ -18,6 +18,9 @@ pub use crate::mount_view::BPFFS;
 
 /// Everything of ours in it.
 pub const PIN_ROOT: &str = "/sys/fs/bpf/ccctl";
+/// Format of the pins: their names, and what the maps behind them hold. It changes where a ccctl cannot take over what the
+/// one before has pinned (docs/reference/upgrades.md); the rules have a number of their own.
+pub const PIN_FORMAT: u32 = 1;
 /// How to mount it: the kernel's own default lets everybody make files in it.
 pub const MOUNT: &str = "mount -t bpf -o mode=0700 bpf /sys/fs/bpf";
 

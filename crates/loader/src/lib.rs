@@ -50,7 +50,7 @@ mod watch;
 pub mod without_kernel;
 mod writable_fields;
 
-pub use bpffs::{mounted as bpffs_mounted, BPFFS, PIN_ROOT};
+pub use bpffs::{mounted as bpffs_mounted, BPFFS, PIN_FORMAT, PIN_ROOT};
 pub use check::{Check, Status};
 pub use default::{set as set_default, DefaultChange, RestoredDefault};
 pub use doctor::{check_all, REGISTRATION};
@@ -72,7 +72,7 @@ pub use rules::{
     assign, cgroup_of_unit, change_rules, consider, format_choices, is_unit_name, parse_targets, preview_assign,
     preview_unassign, read_rules, remove_all, rename as rename_in_rules, rename_choices, rule_usage, set_rules,
     unassign, why, AssignRequest, Assigned, CgroupPath, CgroupTree, Choice, Event, Explanation, Finding, Flow, Met,
-    Moved, Now, Rule, RuleTable, Selector, SocketQuery, Verdict, MOST_RULES,
+    Moved, Now, Rule, RuleTable, Selector, SocketQuery, Verdict, MOST_RULES, RULES_FORMAT,
 };
 pub use sockets::{
     count as count_sockets, delivery_rate, totals as socket_totals, AlgorithmRates, AlgorithmTotals, CaState,

@@ -2,6 +2,7 @@
 //! `ccctl version`
 
 use ccctl_console::{arguments::Output, output, Exit};
+use ccctl_core::configuration::FILE_FORMAT;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -13,10 +14,40 @@ use crate::VERSION;
 pub struct Answer {
     /// Version and commit of this program.
     version: String,
+    /// Formats of what outlives a program. An upgrade that changes one says how (docs/reference/upgrades.md).
+    formats: Formats,
     /// Is there a daemon of the same version?
     is_daemon_usable: bool,
     /// Why there is one that cannot be used.
     daemon_problem: Option<String>,
+}
+
+/// Formats by number.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+pub struct Formats {
+    /// What is pinned in the BPF file system.
+    pins: u32,
+    /// The maps of the rules.
+    rules: u32,
+    /// The configuration file.
+    configuration_file: u32,
+    /// The JSON of answers and of the API: `json_version`.
+    json: u32,
+}
+
+/// Those of this program.
+pub const FORMATS: Formats = Formats {
+    pins: ccctl_loader::PIN_FORMAT,
+    rules: ccctl_loader::RULES_FORMAT,
+    configuration_file: FILE_FORMAT,
+    json: output::JSON_VERSION,
+};
+
+impl std::fmt::Display for Formats {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { pins, rules, configuration_file, json } = self;
+        write!(formatter, "formats: pins {pins}, rules {rules}, ccctl.toml {configuration_file}, JSON {json}")
+    }
 }
 
 pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
@@ -26,12 +57,13 @@ pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
         DaemonState::Busy(fault) => (false, Some(fault.cause)),
         DaemonState::Unusable(why) => (false, Some(why)),
     };
-    let answer = Answer { version: VERSION.to_owned(), is_daemon_usable, daemon_problem };
+    let answer = Answer { version: VERSION.to_owned(), formats: FORMATS, is_daemon_usable, daemon_problem };
     if arguments.json {
         output::json(&answer)?;
         return Ok(Exit::Done);
     }
     output::line(&format!("ccctl {}", answer.version))?;
+    output::line(&FORMATS.to_string())?;
     match (&answer.daemon_problem, answer.is_daemon_usable) {
         (Some(problem), _) => output::line(problem)?,
         (None, true) => output::line("the daemon runs, and has the same version")?,

@@ -24,5 +24,8 @@ pub fn read(path: &Path, trust: Trust) -> Result<String, Unread> {
     String::from_utf8(bytes).map_err(|_| Unread::Failed(std::io::Error::other("it is not UTF-8 text")))
 }
 
+/// Format of the file: it changes where a file of the version before is refused (docs/reference/upgrades.md).
+pub const FILE_FORMAT: u32 = 2;
+
 /// Where the daemon's file is.
 pub const PATH: &str = "/etc/ccctl/ccctl.toml";

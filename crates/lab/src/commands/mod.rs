@@ -23,6 +23,7 @@ mod task;
 mod text;
 
 use ccctl_console::Exit;
+use clap::CommandFactory as _;
 
 #[cfg(test)]
 pub use {
@@ -30,7 +31,7 @@ pub use {
     reproduction::Answer as ReproductionAnswer, run::Results, show::Answer as ShowAnswer, text::Outcome,
 };
 
-use crate::arguments::Command;
+use crate::arguments::{Arguments, Command};
 
 pub fn run(command: Command) -> anyhow::Result<Exit> {
     match command {
@@ -46,5 +47,6 @@ pub fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Modules(command) => ccctl_compare::run(command).map(|()| Exit::Done),
         Command::Clean(output) => clean::run(&output),
         Command::Schema(schema) => schema::run(&schema),
+        Command::Man(man) => man.write(Arguments::command()),
     }
 }

@@ -46,6 +46,9 @@ use sockops::Sockops;
 pub(crate) use table::{join_choices, split_choices};
 pub(crate) use target::{parse_choices, Names};
 
+/// Format of the maps of rules, which the header of their program sets.
+pub const RULES_FORMAT: u32 = record::RULES_FORMAT;
+
 /// Weights are relative; larger ones only make draws less exact.
 const MOST_WEIGHT: u32 = 1_000_000;
 

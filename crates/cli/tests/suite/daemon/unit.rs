@@ -207,7 +207,11 @@ fn the_journal_gets_levels_and_no_flood() {
         let mut daemon = Process(support::daemon::spawn(&folder, Path::new(CCCTL), &[("JOURNAL_STREAM", &stream)]));
         let started = told(&journal, Duration::from_secs(2));
         assert!(started.contains("PRIORITY\n5"), "{started}");
-        assert!(started.contains("ccctl 0.1.0 serves") && started.contains("SYSLOG_IDENTIFIER\nccctl"), "{started}");
+        assert!(
+            started.contains(concat!("ccctl ", env!("CARGO_PKG_VERSION"), " serves"))
+                && started.contains("SYSLOG_IDENTIFIER\nccctl"),
+            "{started}"
+        );
         std::fs::write(folder.path().join("ccctl.toml"), "x").unwrap();
         for count in 1..=20 {
             Command::new("kill").args(["-s", "HUP", &daemon.0.id().to_string()]).status().unwrap();
