@@ -13,6 +13,10 @@ setup:
 build:
     cargo build --release --package ccctl --package ccctl-lab
 
+# what a release consists of, or a part of it: [--arch x86-64|arm64] [--only deb,...] [--sign KEY] [--twice] (root; Debian 12)
+dist *ARGS:
+    scripts/dist {{ ARGS }}
+
 # load cubic, send real traffic over it, show it, unload it (root)
 quickstart:
     scripts/quickstart

@@ -212,10 +212,16 @@ pub fn wrong(
     UsageError::new(format!("{}:{line}: {cause}", place.file), remedy).into()
 }
 
+/// Keys of a rule that 0.1.0 had, and what they are called since.
+const RENAMED: [(&str, &str); 2] = [("to", "dst"), ("to_port", "port")];
+
 /// Out of "unknown field `x`, expected one of `y`, `z`": the one most like it.
 fn suggestion(message: &str) -> Option<String> {
     let mut quoted = message.split('`').skip(1).step_by(2);
     let unknown = message.starts_with("unknown ").then(|| quoted.next()).flatten()?;
+    if let Some((_, name)) = RENAMED.iter().find(|(old, _)| *old == unknown) {
+        return Some(format!("it is called {name} since ccctl 0.2.0"));
+    }
     let similar = ccctl_catalog::closest(unknown, quoted)?;
     Some(format!("did you mean {similar}?"))
 }
@@ -237,12 +243,30 @@ mod tests {
     }
 
     #[test]
+    fn the_manual_page_has_each_key() {
+        const PAGE: &str = include_str!("../../../../packaging/man/ccctl.toml.5");
+        let schema = schemars::schema_for!(File).to_value();
+        let mut sections: Vec<&serde_json::Value> = vec![&schema];
+        sections.extend(schema["$defs"].as_object().expect("it has sections").values());
+        let keys = sections.iter().filter_map(|section| section["properties"].as_object()).flat_map(|keys| keys.keys());
+        let headings: Vec<&str> = PAGE
+            .lines()
+            .filter(|line| [".B ", ".BR ", ".SH "].iter().any(|macro_name| line.starts_with(macro_name)))
+            .flat_map(|line| line.split(|letter: char| !letter.is_ascii_lowercase() && letter != '_'))
+            .collect();
+        let missing: Vec<&String> = keys.filter(|key| !headings.contains(&key.as_str())).collect();
+        assert!(missing.is_empty(), "ccctl.toml.5 does not have {missing:?}");
+    }
+
+    #[test]
     fn what_is_wrong_is_named_with_its_line_and_what_was_meant() {
         for (text, place, hint) in [
             ("\ndefualt = \"web\"", "f.toml:2: unknown field `defualt`", "did you mean default?"),
             ("[instance.web]\nalgorithm = \"cubic\"\nprofil = 1", "f.toml:3: unknown field `profil`", "profile?"),
             ("[api]\nsocket = \"/x\"\nread_grup = \"x\"", "f.toml:3:", "did you mean read_group?"),
             ("[log]\nlevel = \"inof\"", "f.toml:2: unknown variant `inof`", "did you mean info?"),
+            ("[[rule]]\nuse = \"x\"\nto = \"10.0.0.0/8\"", "f.toml:3: unknown field `to`", "called dst"),
+            ("[[rule]]\nuse = \"x\"\nto_port = 443", "f.toml:3: unknown field `to_port`", "called port"),
             ("[[rule]]\nuse = \"x\"\nport = 70000", "f.toml:3:", "docs/guide/daemon.md"),
             ("[instance.web]\n", "f.toml:1: missing field `algorithm`", "docs/guide/daemon.md"),
             ("default = 1", "f.toml:1: invalid type", "docs/guide/daemon.md"),
