@@ -61,6 +61,10 @@ test-attacks *WORD:
 test-kernels *ARGS:
     scripts/test-kernels {{ ARGS }}
 
+# the Debian package in emulated machines with systemd: [--short] [--deb FILE] [bookworm|trixie] (downloads; docs/internals/package-tests.md)
+test-packages *ARGS:
+    scripts/test-packages {{ ARGS }}
+
 # Linux's own modules beside our algorithms: [--short] [--write] [ALGORITHM...] (downloads a kernel; docs/results/module-comparison.md)
 compare-modules *ARGS:
     scripts/compare-modules {{ ARGS }}
