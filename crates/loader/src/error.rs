@@ -157,9 +157,9 @@ impl Error {
         if answer.kind() == io::ErrorKind::PermissionDenied {
             return Self::Host {
                 cause: format!("{step}: not permitted"),
-                remedy:
-                    "run as root, or with CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON and CAP_SYS_ADMIN (network namespaces)"
-                        .to_owned(),
+                remedy: "run as root, or with CAP_NET_ADMIN and CAP_SYS_ADMIN; members of the daemon's read_group may ask \
+                         the daemon"
+                    .to_owned(),
             };
         }
         Self::Kernel { step, answer }

@@ -26,27 +26,27 @@ pub struct Answer {
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 pub struct Formats {
     /// What is pinned in the BPF file system.
-    pins: u32,
+    pin_format: u32,
     /// The maps of the rules.
-    rules: u32,
+    rules_format: u32,
     /// The configuration file.
-    configuration_file: u32,
+    file_format: u32,
     /// The JSON of answers and of the API: `json_version`.
-    json: u32,
+    json_format: u32,
 }
 
 /// Those of this program.
 pub const FORMATS: Formats = Formats {
-    pins: ccctl_loader::PIN_FORMAT,
-    rules: ccctl_loader::RULES_FORMAT,
-    configuration_file: FILE_FORMAT,
-    json: output::JSON_VERSION,
+    pin_format: ccctl_loader::PIN_FORMAT,
+    rules_format: ccctl_loader::RULES_FORMAT,
+    file_format: FILE_FORMAT,
+    json_format: output::JSON_VERSION,
 };
 
 impl std::fmt::Display for Formats {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { pins, rules, configuration_file, json } = self;
-        write!(formatter, "formats: pins {pins}, rules {rules}, ccctl.toml {configuration_file}, JSON {json}")
+        let Self { pin_format, rules_format, file_format, json_format } = self;
+        write!(formatter, "formats: pins {pin_format}, rules {rules_format}, ccctl.toml {file_format}, JSON {json_format}")
     }
 }
 

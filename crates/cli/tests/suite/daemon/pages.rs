@@ -205,7 +205,8 @@ fn commands(block: &str) -> Vec<(&str, Vec<&str>)> {
         let line = line.trim_start_matches(['$', '#', ' ']);
         let Some(call) = line.strip_prefix("ccctl ").map(|call| call.split(" | ").next().unwrap()) else { continue };
         let mut words = call.split_whitespace().take_while(|word| *word != "#");
-        let Some(name) = words.next().filter(|name| *name != "lab" && !name.starts_with('-')) else { continue };
+        let is_no_command = |name: &str| name == "lab" || name.starts_with(|first: char| !first.is_alphabetic()); // a version
+        let Some(name) = words.next().filter(|name| !is_no_command(name)) else { continue };
         let is_option = |word: &&str| word.len() > 2 && word.starts_with("--");
         commands.push((name, words.filter(is_option).map(|word| word.split('=').next().unwrap()).collect()));
     }
