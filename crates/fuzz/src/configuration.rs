@@ -25,10 +25,8 @@ pub(crate) fn run(bytes: &[u8]) {
     match Configuration::of_text(FILE, text, Trust::Checked) {
         Err(error) => {
             let message = cause(&error);
-            let line =
-                message.strip_prefix(FILE).and_then(|rest| rest.strip_prefix(':')?.split(':').next()?.parse().ok());
             let lines = text.matches('\n').count() + 1;
-            assert!(line.is_some_and(|line| (1..=lines).contains(&line)), "{message}");
+            assert!(every_fault_names_a_line(&message, lines), "{message}");
         }
         Ok(configuration) => {
             if configuration.rules.iter().any(|rule| rule.unit.is_some()) {
@@ -44,6 +42,15 @@ pub(crate) fn run(bytes: &[u8]) {
             assert_eq!(steps.len(), configuration.instances.len() + configuration.rules.len());
         }
     }
+}
+
+/// "FILE:22: ...", or "2 faults: FILE:22: ...; FILE:32: ...".
+fn every_fault_names_a_line(message: &str, lines: usize) -> bool {
+    let many = message.split_once(" faults: ").and_then(|(count, faults)| Some((count.parse().ok()?, faults)));
+    let (count, faults): (usize, &str) = many.unwrap_or((1, message));
+    let line_of = |fault: &str| fault.strip_prefix(FILE)?.strip_prefix(':')?.split(':').next()?.parse().ok();
+    let names_a_line = |fault: &&str| line_of(fault).is_some_and(|line| (1..=lines).contains(&line));
+    names_a_line(&faults) && faults.split("; ").filter(names_a_line).count() >= count
 }
 
 /// Does it name object files? They would be read, and looked at by another process; the target `objects` has them.

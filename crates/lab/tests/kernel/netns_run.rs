@@ -87,7 +87,8 @@ fn has_the_same_folder(scratch: &Scratch) {
     assert!(windows > 16.0 && windows < 36.0, "{windows}");
     assert!(mean(&kernel, "loss_epochs") >= 1.0);
     let page = String::from_utf8(scratch.bytes("ccctl-lab/two-netns/index.html")).unwrap();
-    assert!(page.contains("ccctl lab run ./two.toml --backend netns") && !page.contains("Invalid runs"));
+    let command = "ccctl lab run ./two.toml <span class=\"option\">--backend</span> netns";
+    assert!(page.contains(command) && !page.contains("Invalid runs"));
 }
 
 /// Rows at the scenario's interval, with the algorithm's state.

@@ -146,7 +146,7 @@ fn any_size() {
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert_eq!(locals(&text).len(), 20, "24 rows less title, header, sums, keys: {text}");
         screen.press(&["End"]);
-        screen.wait("the last one", |text| text.contains("30 of 30 shown"));
+        screen.wait("the last one", |text| text.contains("line 30 of 30, 30 shown"));
         assert!(screen.is_alternate());
         screen.press(&["q"]);
         assert_eq!(screen.ended(), "0");
