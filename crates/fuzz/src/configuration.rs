@@ -44,7 +44,7 @@ pub(crate) fn run(bytes: &[u8]) {
     }
 }
 
-/// "FILE:22: ...", or "2 faults: FILE:22: ...; FILE:32: ...".
+/// One fault is `FILE:22: ...`; several are `2 faults: FILE:22: ...; FILE:32: ...`.
 fn every_fault_names_a_line(message: &str, lines: usize) -> bool {
     let many = message.split_once(" faults: ").and_then(|(count, faults)| Some((count.parse().ok()?, faults)));
     let (count, faults): (usize, &str) = many.unwrap_or((1, message));

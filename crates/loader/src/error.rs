@@ -157,9 +157,10 @@ impl Error {
         if answer.kind() == io::ErrorKind::PermissionDenied {
             return Self::Host {
                 cause: format!("{step}: not permitted"),
-                remedy: "run as root, or with CAP_NET_ADMIN and CAP_SYS_ADMIN; members of the daemon's read_group may ask \
+                remedy:
+                    "run as root, or with CAP_NET_ADMIN and CAP_SYS_ADMIN; members of the daemon's read_group may ask \
                          the daemon"
-                    .to_owned(),
+                        .to_owned(),
             };
         }
         Self::Kernel { step, answer }

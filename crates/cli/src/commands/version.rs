@@ -24,6 +24,7 @@ pub struct Answer {
 
 /// Formats by number.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[allow(clippy::struct_field_names)] // a key of the JSON has one shape, and "rules" is a list elsewhere
 pub struct Formats {
     /// What is pinned in the BPF file system.
     pin_format: u32,
@@ -46,7 +47,10 @@ pub const FORMATS: Formats = Formats {
 impl std::fmt::Display for Formats {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { pin_format, rules_format, file_format, json_format } = self;
-        write!(formatter, "formats: pins {pin_format}, rules {rules_format}, ccctl.toml {file_format}, JSON {json_format}")
+        write!(
+            formatter,
+            "formats: pins {pin_format}, rules {rules_format}, ccctl.toml {file_format}, JSON {json_format}"
+        )
     }
 }
 
