@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::experiment::{
-    self, file, label, memory, point_spec, resolve, Axis, Document, Point, Position, Region, ScenarioError, SourceText,
-    Sweep, SCENARIO_BYTES_MAX,
+    self, file, label, memory, resolve, Axis, Document, Point, Position, Region, ScenarioError, SourceText, Sweep,
+    SCENARIO_BYTES_MAX,
 };
 use crate::measures::Reference;
 use crate::statements::{statements, Claim, PaperValue, Reader};
@@ -130,10 +130,7 @@ fn with_overrides(text: &str, overrides: &[Override]) -> String {
 
 fn traces(points: &[Point]) -> Vec<String> {
     let links = points.iter().flat_map(|point| &point.setup.links);
-    let files = links.filter_map(|link| match &link.rate {
-        point_spec::LinkRate::Trace { file, .. } => Some(file.clone()),
-        point_spec::LinkRate::Constant(_) => None,
-    });
+    let files = links.filter_map(|link| link.trace_file.clone());
     files.collect::<std::collections::BTreeSet<String>>().into_iter().collect()
 }
 

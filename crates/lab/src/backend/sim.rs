@@ -6,13 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ccctl_sim::{
-    BitRate, Codel, FlowId, FlowSpec, FlowView, Instance, Limit, LinkId, LinkSpec, LinkView, Probability, Red,
-    Simulation, TCP_INFINITE_SSTHRESH,
+    FlowId, FlowSpec, FlowView, Instance, LinkId, LinkSpec, LinkView, Loss, Simulation, TCP_INFINITE_SSTHRESH,
 };
 
 use super::outcome::{Flow, FlowSample, LinkSample, LinkSeries, Outcome, StateField, Transfer};
 use super::{Backend, BackendError, Watch};
-use crate::experiment::point_spec::{Application, Group, Link, LinkRate, Loss, Queue, Schedule, Size};
+use crate::experiment::point_spec::{Group, Schedule};
 use crate::experiment::PointSpec;
 use crate::seed;
 
@@ -65,10 +64,10 @@ struct Ways {
 impl Run {
     fn new(setup: &PointSpec, seed: u64) -> Result<Self, BackendError> {
         let mut simulation = Simulation::new(seed);
-        let forward = setup.links.iter().map(|link| simulation.add_link(&link_spec(link))).collect();
+        let forward = setup.links.iter().map(|link| simulation.add_link(&link.spec)).collect();
         let mut back = BTreeMap::new();
         for (number, link) in setup.links.iter().enumerate().filter(|(_, link)| link.back_is_link) {
-            let spec = LinkSpec { loss: ccctl_sim::Loss::None, ..link_spec(link) };
+            let spec = LinkSpec { loss: Loss::None, ..link.spec.clone() };
             back.insert(number, simulation.add_link(&spec));
         }
         let ways = Ways { forward, back };
@@ -145,88 +144,15 @@ fn flow_spec(setup: &PointSpec, ways: &Ways, group: &Group, instance: Arc<Instan
     let back = || group.path.iter().rev().filter_map(|link| ways.back.get(link).copied()).collect::<Vec<LinkId>>();
     let (path, ack_path) = if group.reverse { (back(), there()) } else { (there(), back()) };
     let only_delay = group.path.iter().filter(|link| !ways.back.contains_key(link));
-    let way_back: Duration = only_delay.map(|link| setup.links[*link].delay).sum();
+    let way_back: Duration = only_delay.map(|link| setup.links[*link].spec.delay).sum();
     FlowSpec {
         path,
         ack_path,
         access_delay: group.access_delay * 2 + way_back,
         access_jitter: group.access_jitter,
-        application: application(group.application),
+        application: group.application,
         tcp: group.tcp,
         ..FlowSpec::bulk(instance, ways.forward[group.path[0]])
-    }
-}
-
-fn application(application: Application) -> ccctl_sim::Application {
-    match application {
-        Application::Bulk => ccctl_sim::Application::Bulk,
-        Application::Transfer { bytes } => ccctl_sim::Application::Transfer { bytes },
-        Application::Limited { bits_per_s } => {
-            ccctl_sim::Application::Limited { rate: BitRate::bits_per_s(bits_per_s) }
-        }
-        Application::OnOff { on, off, bits_per_s } => {
-            ccctl_sim::Application::OnOff { on, off, rate: BitRate::bits_per_s(bits_per_s) }
-        }
-        Application::Web(user) => ccctl_sim::Application::Web(user),
-    }
-}
-
-pub(super) fn link_spec(link: &Link) -> LinkSpec {
-    let rate = match &link.rate {
-        LinkRate::Constant(bits) => ccctl_sim::LinkRate::Constant(BitRate::bits_per_s(*bits)),
-        LinkRate::Trace { trace, .. } => ccctl_sim::LinkRate::Trace(Arc::clone(trace)),
-    };
-    LinkSpec { jitter: link.jitter, loss: loss(link.loss), ..LinkSpec::new(rate, link.delay, queue(link.queue)) }
-}
-
-/// A probability of at least 10^-18 keeps 18 digits.
-fn probability(share: f64) -> Probability {
-    const WHOLE: u64 = 1_000_000_000_000_000_000;
-    Probability::ratio((share * WHOLE as f64).round() as u64, WHOLE)
-}
-
-fn loss(loss: Loss) -> ccctl_sim::Loss {
-    match loss {
-        Loss::None => ccctl_sim::Loss::None,
-        Loss::Bernoulli(share) => ccctl_sim::Loss::Bernoulli(probability(share)),
-        Loss::GilbertElliott { good_to_bad, bad_to_good, loss_in_good, loss_in_bad } => {
-            ccctl_sim::Loss::GilbertElliott {
-                good_to_bad: probability(good_to_bad),
-                bad_to_good: probability(bad_to_good),
-                loss_in_good: probability(loss_in_good),
-                loss_in_bad: probability(loss_in_bad),
-            }
-        }
-    }
-}
-
-fn queue(queue: Queue) -> ccctl_sim::Queue {
-    let limit = |size: Size| match size {
-        Size::Packets(pkts) => Limit::Packets(pkts),
-        Size::Bytes(bytes) => Limit::Bytes(bytes),
-    };
-    match queue {
-        Queue::Droptail(size) => ccctl_sim::Queue::DropTail(limit(size)),
-        Queue::Threshold { mark_above_pkts, size } => {
-            ccctl_sim::Queue::Threshold { mark_above_pkts, limit: limit(size) }
-        }
-        Queue::Red {
-            min_threshold_pkts,
-            max_threshold_pkts,
-            max_probability,
-            weight_shift,
-            gentle,
-            ecn,
-            limit_pkts,
-        } => {
-            let max_probability = probability(max_probability);
-            let red =
-                Red { min_threshold_pkts, max_threshold_pkts, max_probability, weight_shift, gentle, ecn, limit_pkts };
-            ccctl_sim::Queue::Red(red)
-        }
-        Queue::Codel { target, interval, ecn, limit_pkts } => {
-            ccctl_sim::Queue::Codel(Codel { target, interval, ecn, limit_pkts })
-        }
     }
 }
 

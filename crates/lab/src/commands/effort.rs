@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! How much work runs are.
 
-use ccctl_lab::experiment::point_spec::LinkRate;
+use ccctl_lab::experiment::point_spec::Link;
 use ccctl_lab::experiment::PointSpec;
 use ccctl_lab::scenario::Scenario;
 
@@ -32,12 +32,8 @@ impl Effort {
 
 /// Packets of a run, if its links are always busy.
 pub fn packets(setup: &PointSpec) -> f64 {
-    let of_link = |link: &ccctl_lab::experiment::point_spec::Link| {
-        let bit_per_s = match &link.rate {
-            LinkRate::Constant(rate) => *rate as f64,
-            LinkRate::Trace { trace, .. } => trace.mean().as_bits_per_s() as f64,
-        };
-        bit_per_s / 8.0 / f64::from(link.packet_bytes.max(1)) * setup.duration.as_secs_f64()
+    let of_link = |link: &Link| {
+        link.bits_per_s() as f64 / 8.0 / f64::from(link.packet_bytes.max(1)) * setup.duration.as_secs_f64()
     };
     setup.links.iter().map(of_link).sum()
 }

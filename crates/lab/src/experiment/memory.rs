@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What a scenario takes of memory, estimated before anything is run.
 
-use super::point_spec::{LinkRate, PointSpec, Schedule};
+use ccctl_sim::LinkRate;
+
+use super::point_spec::{PointSpec, Schedule};
 
 /// One run may take this much: the estimate is high, so that a run that is allowed fits.
 pub(crate) const RUN_BYTES_MAX: u64 = 1 << 29;
@@ -48,10 +50,10 @@ impl PointSpec {
         let group = |flows: usize| GROUP_BYTES + (flows * size_of::<Schedule>()) as u64;
         let link = |rate: &LinkRate| match rate {
             LinkRate::Constant(_) => 0,
-            LinkRate::Trace { trace, .. } => (trace.opportunities() * size_of::<u32>()) as u64,
+            LinkRate::Trace(trace) => (trace.opportunities() * size_of::<u32>()) as u64,
         };
         POINT_BYTES
             + self.groups.iter().map(|it| group(it.schedule.len())).sum::<u64>()
-            + self.links.iter().map(|it| link(&it.rate)).sum::<u64>()
+            + self.links.iter().map(|it| link(&it.spec.rate)).sum::<u64>()
     }
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What one point of a sweep asks a backend for: everything resolved, nothing left to look up.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use ccctl_catalog::ParameterSet;
-use ccctl_sim::{RateTrace, TcpSpec};
+use ccctl_sim::{Application, Codel, Limit, LinkSpec, Loss, Queue, Red, TcpSpec};
 
 /// An experiment, one point of a sweep.
 #[derive(Debug, Clone)]
@@ -29,105 +28,14 @@ pub struct PointSpec {
 pub struct Link {
     /// How measures call it.
     pub name: String,
-    /// Speed.
-    pub rate: LinkRate,
-    /// Propagation delay, one way.
-    pub delay: Duration,
-    /// Up to so much more for each packet.
-    pub jitter: Duration,
-    /// Where packets wait.
-    pub queue: Queue,
-    /// What is lost on the way.
-    pub loss: Loss,
+    /// Speed, delay, queue and loss of the forward direction.
+    pub spec: LinkSpec,
+    /// File of its rate, as the scenario names it; none: constant.
+    pub trace_file: Option<String>,
     /// The way back is a link as well, not only a delay.
     pub back_is_link: bool,
     /// Size of a packet of the group that the link's BDP is reckoned for.
     pub packet_bytes: u32,
-}
-
-/// A link's speed.
-#[derive(Debug, Clone)]
-pub enum LinkRate {
-    /// Bits per second.
-    Constant(u64),
-    /// Times of opportunities.
-    Trace {
-        /// The file, as the scenario names it.
-        file: String,
-        /// What it says.
-        trace: Arc<RateTrace>,
-    },
-}
-
-/// A queue's limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Size {
-    /// Packets.
-    Packets(u32),
-    /// Bytes.
-    Bytes(u64),
-}
-
-/// A queue.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Queue {
-    /// Drops what does not fit.
-    Droptail(Size),
-    /// Marks above a length.
-    Threshold {
-        /// That length.
-        mark_above_pkts: u32,
-        /// What fits.
-        size: Size,
-    },
-    /// Random early detection.
-    Red {
-        /// No early drops below.
-        min_threshold_pkts: u32,
-        /// `max_probability` is reached.
-        max_threshold_pkts: u32,
-        /// Probability there.
-        max_probability: f64,
-        /// Weight 2^-shift of the average.
-        weight_shift: u32,
-        /// Rises to 1 beyond.
-        gentle: bool,
-        /// Marks.
-        ecn: bool,
-        /// What fits.
-        limit_pkts: u32,
-    },
-    /// Controlled delay.
-    Codel {
-        /// Delay that may stand.
-        target: Duration,
-        /// For how long a queue may stand.
-        interval: Duration,
-        /// Marks.
-        ecn: bool,
-        /// What fits.
-        limit_pkts: u32,
-    },
-}
-
-/// A law of loss; probabilities are of single packets.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Loss {
-    /// None.
-    None,
-    /// Each packet alike.
-    Bernoulli(f64),
-    /// Two states.
-    GilbertElliott {
-        /// After a packet.
-        good_to_bad: f64,
-        /// After a packet.
-        bad_to_good: f64,
-        /// Of a packet.
-        loss_in_good: f64,
-        /// Of a packet.
-        loss_in_bad: f64,
-    },
 }
 
 /// A group of alike flows.
@@ -168,64 +76,23 @@ pub struct Schedule {
     pub stop: Option<Duration>,
 }
 
-/// What an application sends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Application {
-    /// As much as possible.
-    Bulk,
-    /// One transfer.
-    Transfer {
-        /// Its length.
-        bytes: u64,
-    },
-    /// Evenly.
-    Limited {
-        /// Rate.
-        bits_per_s: u64,
-    },
-    /// On and off.
-    OnOff {
-        /// Mean.
-        on: Duration,
-        /// Mean.
-        off: Duration,
-        /// Rate when on.
-        bits_per_s: u64,
-    },
-    /// A user of the web.
-    Web(ccctl_sim::WebUser),
-}
-
-impl LinkRate {
-    /// The rate, or a trace's mean.
-    #[must_use]
-    pub fn bits_per_s(&self) -> u64 {
-        match self {
-            Self::Constant(bits) => *bits,
-            Self::Trace { trace, .. } => trace.mean().as_bits_per_s(),
-        }
-    }
-}
-
-impl Size {
-    /// In packets of this size.
-    #[must_use]
-    pub fn pkts(self, packet_bytes: u32) -> f64 {
-        match self {
-            Self::Packets(pkts) => f64::from(pkts),
-            Self::Bytes(bytes) => bytes as f64 / f64::from(packet_bytes.max(1)),
-        }
-    }
-}
-
 impl Link {
     /// What the queue holds at most, in packets.
     #[must_use]
     pub fn queue_size_pkts(&self) -> f64 {
-        match self.queue {
-            Queue::Droptail(size) | Queue::Threshold { size, .. } => size.pkts(self.packet_bytes),
-            Queue::Red { limit_pkts, .. } | Queue::Codel { limit_pkts, .. } => f64::from(limit_pkts),
+        match self.spec.queue {
+            Queue::DropTail(Limit::Bytes(bytes)) | Queue::Threshold { limit: Limit::Bytes(bytes), .. } => {
+                bytes as f64 / f64::from(self.packet_bytes.max(1))
+            }
+            Queue::DropTail(Limit::Packets(pkts)) | Queue::Threshold { limit: Limit::Packets(pkts), .. } => pkts.into(),
+            Queue::Red(Red { limit_pkts, .. }) | Queue::Codel(Codel { limit_pkts, .. }) => limit_pkts.into(),
         }
+    }
+
+    /// The rate, or a trace's mean.
+    #[must_use]
+    pub fn bits_per_s(&self) -> u64 {
+        self.spec.rate.mean().as_bits_per_s()
     }
 }
 
@@ -250,7 +117,8 @@ impl PointSpec {
         let by_links = self
             .links
             .iter()
-            .any(|link| link.loss != Loss::None || !link.jitter.is_zero() || matches!(link.queue, Queue::Red { .. }));
+            .map(|link| &link.spec)
+            .any(|link| link.loss != Loss::None || !link.jitter.is_zero() || matches!(link.queue, Queue::Red(_)));
         let by_groups = self.groups.iter().filter(|group| !group.schedule.is_empty()).any(|group| {
             let by_application = matches!(group.application, Application::OnOff { .. } | Application::Web(_));
             by_application || !group.start_spread.is_zero() || !group.access_jitter.is_zero()

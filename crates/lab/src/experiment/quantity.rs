@@ -4,6 +4,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use ccctl_sim::Probability;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 
@@ -35,6 +36,15 @@ pub enum Amount {
 /// A probability or a share: `0.01`, `5e-7`, `"1 %"`.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
 pub struct Share(pub f64);
+
+impl Share {
+    /// For the simulator: one of at least 10^-18 keeps 18 digits.
+    #[must_use]
+    pub fn probability(self) -> Probability {
+        const WHOLE: u64 = 1_000_000_000_000_000_000;
+        Probability::ratio((self.0 * WHOLE as f64).round() as u64, WHOLE)
+    }
+}
 
 const TIMES: [(&str, f64); 6] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9), ("h", 3600e9)];
 const SIZES: [(&str, f64); 7] =

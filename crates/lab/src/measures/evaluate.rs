@@ -131,7 +131,7 @@ impl<'a> Window<'a> {
         match name {
             "utilisation" => {
                 let bits = difference(|it| it.delivered_bytes) * 8.0;
-                Some(100.0 * bits / (link.rate.bits_per_s() as f64 * self.length_s()))
+                Some(100.0 * bits / (link.bits_per_s() as f64 * self.length_s()))
             }
             "queue_mean" => Some(queue_mean()),
             "queue_p95" => fairness::percentile(&queues(), 0.95),
@@ -181,7 +181,7 @@ impl<'a> Window<'a> {
 
     fn share(&self, flows: &[&Flow]) -> Option<f64> {
         let path = &self.setup.groups[flows.first()?.group].path;
-        let slowest = path.iter().map(|link| self.setup.links[*link].rate.bits_per_s()).min()?;
+        let slowest = path.iter().map(|link| self.setup.links[*link].bits_per_s()).min()?;
         let sum: f64 = flows.iter().map(|flow| self.goodput(flow)).sum();
         fairness::quotient(100.0 * sum * 1e6, slowest as f64)
     }

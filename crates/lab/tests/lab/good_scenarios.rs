@@ -4,10 +4,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use ccctl_lab::experiment::point_spec::{LinkRate, Loss, Queue, Size};
 use ccctl_lab::experiment::Point;
 use ccctl_lab::measures::DEFINITIONS;
 use ccctl_lab::scenario::Scenario;
+use ccctl_sim::{Limit, LinkRate, Loss, Queue};
 
 use crate::{file, scenario};
 
@@ -45,9 +45,9 @@ window = ["250 s", "500 s"]
 fn a_share_of_the_bdp_becomes_the_papers_number_of_packets() {
     let scenario = scenario(WEIGLE).unwrap();
     let setup = &scenario.points[0].setup;
-    assert_eq!(setup.links[0].queue, Queue::Droptail(Size::Packets(1555)));
-    assert!(matches!(setup.links[0].rate, LinkRate::Constant(622_000_000)));
-    assert_eq!(setup.links[0].loss, Loss::None);
+    assert_eq!(setup.links[0].spec.queue, Queue::DropTail(Limit::Packets(1555)));
+    assert!(matches!(setup.links[0].spec.rate, LinkRate::Constant(rate) if rate.as_bits_per_s() == 622_000_000));
+    assert_eq!(setup.links[0].spec.loss, Loss::None);
     let group = &setup.groups[0];
     assert_eq!(
         (group.base_rtt, group.tcp.max_window_pkts, group.packet_bytes()),
@@ -129,7 +129,7 @@ with = { "link.oc12.delay" = ["8 ms", "48 ms"], "flows.*.access_delay" = ["0 ms"
     assert_eq!((short.groups[0].base_rtt, short.groups[0].tcp.sack), (Duration::from_millis(16), true));
     assert!(!short.groups[1].tcp.sack);
     // 622 Mbit/s times 16 ms: 1244 packets, a fifth 248.8
-    assert_eq!(scenario.points[0].setup.links[0].queue, Queue::Droptail(Size::Packets(248)));
+    assert_eq!(scenario.points[0].setup.links[0].spec.queue, Queue::DropTail(Limit::Packets(248)));
 }
 
 #[test]

@@ -293,7 +293,7 @@ fn a_trace_goes_into_the_folder_and_into_the_identity() {
     let trace = scratch.path("traces/even");
     fs::write(&trace, "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n").unwrap();
     let read = || Scenario::of_text(&scratch.path("s.toml"), &text, &[]).unwrap();
-    assert_eq!(read().points[0].setup.links[0].rate.bits_per_s(), 12_000_000);
+    assert_eq!(read().points[0].setup.links[0].bits_per_s(), 12_000_000);
     let out = scratch.path("out");
     let report = run_all(&read(), &options(&out, 2)).unwrap();
     assert!((report.summary.points[0].measures["utilisation:l"].mean - 100.0).abs() < 15.0);

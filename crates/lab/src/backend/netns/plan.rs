@@ -3,12 +3,11 @@
 
 use std::time::Duration;
 
-use ccctl_sim::TcpSpec;
+use ccctl_sim::{Application, BitRate, Limit, LinkSpec, Loss, Queue, TcpSpec};
 
-use super::super::sim::link_spec;
 use super::super::BackendError;
 use super::NAME;
-use crate::experiment::point_spec::{Application, Group, Queue};
+use crate::experiment::point_spec::Group;
 use crate::experiment::PointSpec;
 use ccctl_path::{NetemPath, PathSpec, SenderSpec};
 
@@ -27,10 +26,10 @@ pub(super) fn check(setup: &PointSpec) -> Result<(), BackendError> {
         return refuse("several links in a row (a dumbbell has one)", "link".to_owned());
     };
     let of_link = |key: &str| format!("link.{}.{key}", link.name);
-    if !link.jitter.is_zero() {
+    if !link.spec.jitter.is_zero() {
         return refuse("jitter", of_link("jitter"));
     }
-    if matches!(link.queue, Queue::Codel { .. }) {
+    if matches!(link.spec.queue, Queue::Codel(_)) {
         return refuse("CoDel", of_link("queue.kind"));
     }
     let Some(first) = groups(setup).next() else { return refuse("a run without flows", "flows.*.count".to_owned()) };
@@ -93,11 +92,11 @@ fn groups(setup: &PointSpec) -> impl Iterator<Item = &Group> {
 /// about to be.
 pub(super) fn path_spec(setup: &PointSpec, seed: u64) -> PathSpec {
     let link = &setup.links[0];
-    let forward = link_spec(link);
-    let reverse = link.back_is_link.then(|| ccctl_sim::LinkSpec { loss: ccctl_sim::Loss::None, ..forward.clone() });
-    let only_delay = if link.back_is_link { Duration::ZERO } else { link.delay };
+    let forward = link.spec.clone();
+    let reverse = link.back_is_link.then(|| LinkSpec { loss: Loss::None, ..forward.clone() });
+    let only_delay = if link.back_is_link { Duration::ZERO } else { forward.delay };
     let sender = |group: &Group| SenderSpec { delay: group.access_delay, delay_back: group.access_delay + only_delay };
-    let usual = PathSpec::new(ccctl_sim::BitRate::mbit_per_s(1), Duration::ZERO, ccctl_sim::Limit::Packets(1));
+    let usual = PathSpec::new(BitRate::mbit_per_s(1), Duration::ZERO, Limit::Packets(1));
     PathSpec {
         senders: setup.groups.iter().map(sender).collect(),
         forward,

@@ -14,10 +14,11 @@ use super::flow::{FlowPlan, RunningFlow};
 use super::path_backend::Road;
 use super::plan::{path_spec, route, sysctls};
 use super::{threshold, KernelAlgorithm, Netns};
-use crate::experiment::point_spec::{Application, Group, Schedule};
+use crate::experiment::point_spec::{Group, Schedule};
 use crate::experiment::PointSpec;
 use crate::seed;
 use ccctl_path::{sender_v4, Affinity, Bounds, DirectionSample, PathSpec, QueueSample, RECEIVER_V4};
+use ccctl_sim::Application;
 use ccctl_testbed::{TcpState, TcpStates, TestbedError};
 
 /// Between two looks at a flow.

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use ccctl_catalog::kernel::CC_CWND_MAX_PKTS;
 use ccctl_console::{cause, Ending};
 use ccctl_lab::backend::{Backend, BackendError, Netns, Outcome, PathKind, Watch, WINDOWS_CHECKED};
-use ccctl_lab::experiment::point_spec::LinkRate;
+use ccctl_lab::experiment::point_spec::Link;
 use ccctl_lab::experiment::PointSpec;
 use ccctl_path::{Bounds, Waiting};
 use ccctl_runfiles::Error::Held;
@@ -129,11 +129,7 @@ fn setting(name: &str, value: &str) -> BTreeMap<String, String> {
 
 /// Of the links, in bit/s.
 fn fastest(setup: &PointSpec) -> u64 {
-    let rate = |link: &ccctl_lab::experiment::point_spec::Link| match &link.rate {
-        LinkRate::Constant(rate) => *rate,
-        LinkRate::Trace { trace, .. } => trace.mean().as_bits_per_s(),
-    };
-    setup.links.iter().map(rate).max().unwrap_or_default()
+    setup.links.iter().map(Link::bits_per_s).max().unwrap_or_default()
 }
 
 /// Until no other run, and no test of the kernel, has the machine.

@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use ccctl_catalog::{algorithms, ParameterSet, Profile, ProfileError};
-use ccctl_sim::{Probability, WebUser};
+use ccctl_sim::{Application, BitRate, Probability, WebUser};
 use toml::Spanned;
 
 use super::super::file::{self, ApplicationKind, File};
-use super::super::point_spec::{Application, Group, Schedule};
+use super::super::point_spec::{Group, Schedule};
 use super::super::source_text::{did_you_mean, ScenarioError, SourceText};
 use super::links::Way;
 use super::{check_name, span_of, tcp, Keys};
@@ -59,7 +59,7 @@ fn group(
     let one_way: Duration = path.iter().map(|link| ways[*link].delay).sum::<Duration>() + flows.access_delay.0;
     let base_rtt = one_way * 2;
     let mut spec = tcp::tcp(source, &flows.tcp, &file.tcp)?;
-    let slowest_bits_per_s = path.iter().map(|link| ways[*link].rate.bits_per_s()).min().unwrap_or_default();
+    let slowest_bits_per_s = path.iter().map(|link| ways[*link].rate.mean().as_bits_per_s()).min().unwrap_or_default();
     let packet_bytes = f64::from(u32::from(spec.mss_bytes) + u32::from(spec.header_bytes));
     let bdp_pkts = slowest_bits_per_s as f64 * base_rtt.as_secs_f64() / 8.0 / packet_bytes;
     tcp::windows(source, &mut spec, &flows.tcp, &file.tcp, bdp_pkts)?;
@@ -209,11 +209,13 @@ fn application(
             }
             bytes => Application::Transfer { bytes },
         },
-        ApplicationKind::Limited => Application::Limited { bits_per_s: keys.need("rate", it.rate.as_ref())?.0 },
+        ApplicationKind::Limited => {
+            Application::Limited { rate: BitRate::bits_per_s(keys.need("rate", it.rate.as_ref())?.0) }
+        }
         ApplicationKind::OnOff => Application::OnOff {
             on: keys.need("on", it.on.as_ref())?.0,
             off: keys.need("off", it.off.as_ref())?.0,
-            bits_per_s: keys.need("rate", it.rate.as_ref())?.0,
+            rate: BitRate::bits_per_s(keys.need("rate", it.rate.as_ref())?.0),
         },
         ApplicationKind::Web => Application::Web(web_user(it)),
     })

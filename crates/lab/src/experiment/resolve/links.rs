@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ccctl_series::read_regular_text;
-use ccctl_sim::RateTrace;
+use ccctl_sim::{BitRate, Codel, Limit, LinkRate, LinkSpec, Loss, Queue, RateTrace, Red};
 use toml::Spanned;
 
 use super::super::file::{self, Back, File, LossKind, QueueKind};
-use super::super::point_spec::{Group, Link, LinkRate, Loss, Queue, Size};
+use super::super::point_spec::{Group, Link};
 use super::super::quantity::{Amount, Share, Time};
 use super::super::source_text::{ScenarioError, SourceText};
 use super::super::TRACE_BYTES_MAX;
@@ -23,6 +23,7 @@ const LARGEST_QUEUE_PKTS: f64 = 100_000_000.0;
 pub(super) struct Way {
     pub(super) name: String,
     pub(super) rate: LinkRate,
+    trace_file: Option<String>,
     pub(super) delay: Duration,
 }
 
@@ -42,7 +43,12 @@ pub(super) fn ways(context: &Context<'_>, links: &[file::Link]) -> Result<Vec<Wa
                 "use a shorter delay",
             ));
         }
-        ways.push(Way { rate: rate(context, link)?, delay: link.delay.0, name });
+        ways.push(Way {
+            rate: rate(context, link)?,
+            trace_file: link.trace.as_ref().map(|file| file.get_ref().clone()),
+            delay: link.delay.0,
+            name,
+        });
     }
     if ways.is_empty() {
         return Err(source.wrong(&(0..0), "the scenario has no links", "add [[link]] with name, rate and queue"));
@@ -53,7 +59,7 @@ pub(super) fn ways(context: &Context<'_>, links: &[file::Link]) -> Result<Vec<Wa
 fn rate(context: &Context<'_>, link: &file::Link) -> Result<LinkRate, ScenarioError> {
     let source = &context.source;
     match (&link.rate, &link.trace) {
-        (Some(rate), None) => Ok(LinkRate::Constant(rate.get_ref().0)),
+        (Some(rate), None) => Ok(LinkRate::Constant(BitRate::bits_per_s(rate.get_ref().0))),
         (None, Some(trace)) => read_trace(context, trace),
         (Some(_), Some(trace)) => {
             Err(source.wrong(&trace.span(), "the link has both a rate and a trace", "remove one of them"))
@@ -66,14 +72,13 @@ fn rate(context: &Context<'_>, link: &file::Link) -> Result<LinkRate, ScenarioEr
 }
 
 fn read_trace(context: &Context<'_>, name: &Spanned<String>) -> Result<LinkRate, ScenarioError> {
-    let (source, file) = (&context.source, name.get_ref().clone());
-    let is_inside =
-        std::path::Path::new(&file).components().all(|part| matches!(part, std::path::Component::Normal(_)));
+    let (source, file) = (&context.source, name.get_ref());
+    let is_inside = std::path::Path::new(file).components().all(|part| matches!(part, std::path::Component::Normal(_)));
     if !is_inside {
         let cause = format!("{file:?} is not in the scenario's folder or below");
         return Err(source.wrong(&name.span(), cause, "write trace = \"traces/FILE\""));
     }
-    let text = read_regular_text(&context.folder.join(&file), TRACE_BYTES_MAX).map_err(|error| {
+    let text = read_regular_text(&context.folder.join(file), TRACE_BYTES_MAX).map_err(|error| {
         source.wrong(&name.span(), format!("cannot read {file:?}: {error}"), "use a path relative to the scenario")
     })?;
     let trace = RateTrace::parse(&text).map_err(|error| {
@@ -83,7 +88,7 @@ fn read_trace(context: &Context<'_>, name: &Spanned<String>) -> Result<LinkRate,
             "write one time in milliseconds per line, as mahimahi does",
         )
     })?;
-    Ok(LinkRate::Trace { file, trace: Arc::new(trace) })
+    Ok(LinkRate::Trace(Arc::new(trace)))
 }
 
 pub(super) fn links(
@@ -96,15 +101,19 @@ pub(super) fn links(
         let users: Vec<&Group> = groups.iter().filter(|group| group.path.contains(&number)).collect();
         let packet_bytes = users.first().map_or(1500, |group| group.packet_bytes());
         let rtt = bdp_rtt(source, link, users.first().copied())?;
-        let bdp_pkts = way.rate.bits_per_s() as f64 * rtt.as_secs_f64() / 8.0 / f64::from(packet_bytes);
+        let bdp_pkts = way.rate.mean().as_bits_per_s() as f64 * rtt.as_secs_f64() / 8.0 / f64::from(packet_bytes);
         let has_data_back = users.iter().any(|group| group.reverse && !group.schedule.is_empty());
         Ok(Link {
             name: way.name.clone(),
-            rate: way.rate.clone(),
-            delay: way.delay,
-            jitter: link.jitter.0,
-            queue: QueueReader { source, queue: &link.queue, packet_bytes, bdp_pkts }.read()?,
-            loss: loss(source, link.loss.as_ref())?,
+            spec: LinkSpec {
+                rate: way.rate.clone(),
+                delay: way.delay,
+                jitter: link.jitter.0,
+                queue: QueueReader { source, queue: &link.queue, packet_bytes, bdp_pkts }.read()?,
+                loss: loss(source, link.loss.as_ref())?,
+                reordering: None,
+            },
+            trace_file: way.trace_file.clone(),
             back_is_link: link.back == Back::Link || (link.back == Back::Auto && has_data_back),
             packet_bytes,
         })
@@ -164,11 +173,11 @@ impl QueueReader<'_> {
         let keys = Keys { source: self.source, what: what.to_owned(), span: self.queue.span() };
         self.refuse_others(&keys, kind)?;
         match kind {
-            QueueKind::Droptail => Ok(Queue::Droptail(self.size()?)),
+            QueueKind::Droptail => Ok(Queue::DropTail(self.limit()?)),
             QueueKind::Threshold => {
                 keys.need("mark_above", queue.mark_above.as_ref())?;
                 let mark_above_pkts = self.pkts(queue.mark_above.as_ref())?.unwrap_or_default();
-                Ok(Queue::Threshold { mark_above_pkts, size: self.size()? })
+                Ok(Queue::Threshold { mark_above_pkts, limit: self.limit()? })
             }
             QueueKind::Red => self.red(&keys),
             QueueKind::Codel => self.codel(),
@@ -214,15 +223,15 @@ impl QueueReader<'_> {
             let span = span_of(queue.weight_shift.as_ref()).unwrap_or_default();
             return Err(self.source.wrong(&span, format!("weight_shift is {weight_shift}"), "1 to 30"));
         }
-        Ok(Queue::Red {
+        Ok(Queue::Red(Red {
             min_threshold_pkts,
             max_threshold_pkts,
-            max_probability: queue.max_probability.as_ref().map_or(0.1, |share| share.get_ref().0),
+            max_probability: queue.max_probability.as_ref().map_or(Share(0.1), |share| *share.get_ref()).probability(),
             weight_shift,
             gentle: queue.gentle.as_ref().is_none_or(|gentle| *gentle.get_ref()),
             ecn: queue.ecn.as_ref().is_some_and(|ecn| *ecn.get_ref()),
             limit_pkts: self.limit_pkts()?,
-        })
+        }))
     }
 
     fn codel(&self) -> Result<Queue, ScenarioError> {
@@ -234,28 +243,28 @@ impl QueueReader<'_> {
             }
             Some(time) => Ok(time.get_ref().0),
         };
-        Ok(Queue::Codel {
+        Ok(Queue::Codel(Codel {
             target: time(&queue.target, 5)?,
             interval: time(&queue.interval, 100)?,
             ecn: queue.ecn.as_ref().is_some_and(|ecn| *ecn.get_ref()),
             limit_pkts: self.limit_pkts()?,
-        })
+        }))
     }
 
     fn limit_pkts(&self) -> Result<u32, ScenarioError> {
         Ok(self.pkts(Some(&self.queue.get_ref().size))?.unwrap_or(1))
     }
 
-    fn size(&self) -> Result<Size, ScenarioError> {
+    fn limit(&self) -> Result<Limit, ScenarioError> {
         let size = &self.queue.get_ref().size;
         match *size.get_ref() {
-            Amount::Bytes(bytes) if bytes >= u64::from(self.packet_bytes) => Ok(Size::Bytes(bytes)),
+            Amount::Bytes(bytes) if bytes >= u64::from(self.packet_bytes) => Ok(Limit::Bytes(bytes)),
             Amount::Bytes(bytes) => {
                 let cause =
                     format!("a queue of {bytes} bytes is too small for a packet of {} bytes", self.packet_bytes);
                 Err(self.source.wrong(&size.span(), cause, "use a larger size"))
             }
-            _ => self.limit_pkts().map(Size::Packets),
+            _ => self.limit_pkts().map(Limit::Packets),
         }
     }
 
@@ -294,17 +303,18 @@ fn loss(source: &SourceText<'_>, loss: Option<&Spanned<file::Loss>>) -> Result<L
             ("loss_in_bad", span_of(loss.loss_in_bad.as_ref())),
         ])?;
     }
-    let share =
-        |value: &Option<Spanned<Share>>, default: f64| value.as_ref().map_or(default, |value| value.get_ref().0);
+    let share = |value: &Option<Spanned<Share>>, default: f64| {
+        value.as_ref().map_or(Share(default), |value| *value.get_ref()).probability()
+    };
     Ok(match kind {
         LossKind::None => Loss::None,
-        LossKind::Bernoulli => match keys.need("probability", loss.probability.as_ref())?.0 {
-            probability if probability > 0.0 => Loss::Bernoulli(probability),
+        LossKind::Bernoulli => match keys.need("probability", loss.probability.as_ref())? {
+            share if share.0 > 0.0 => Loss::Bernoulli(share.probability()),
             _ => Loss::None,
         },
         LossKind::GilbertElliott => Loss::GilbertElliott {
-            good_to_bad: keys.need("good_to_bad", loss.good_to_bad.as_ref())?.0,
-            bad_to_good: keys.need("bad_to_good", loss.bad_to_good.as_ref())?.0,
+            good_to_bad: keys.need("good_to_bad", loss.good_to_bad.as_ref())?.probability(),
+            bad_to_good: keys.need("bad_to_good", loss.bad_to_good.as_ref())?.probability(),
             loss_in_good: share(&loss.loss_in_good, 0.0),
             loss_in_bad: share(&loss.loss_in_bad, 1.0),
         },
