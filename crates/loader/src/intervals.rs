@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::netns::NamespaceScan;
@@ -19,14 +21,14 @@ const WINDOWS: SocketProgramName<socket_record> = SocketProgramName::new("window
 /// What a socket had counted when it was last looked at.
 const SEEN: &str = "seen";
 
-/// What connections of one algorithm did in a window.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// What connections did in an interval.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IntervalStats {
     /// Connections that sent data in it, or wait for an acknowledgement at its end.
     pub active: u64,
-    /// Of these, those with a window that cannot be; what follows leaves them out.
+    /// Of these, those with an impossible window; the following fields leave them out.
     pub impossible: u64,
-    /// At its end: wait for an acknowledgement, and a retransmission timeout has come.
+    /// Connections that wait for an acknowledgement at its end, after a retransmission timeout.
     pub stalled: u64,
     /// Segments with data that were sent.
     pub data_segments: u64,

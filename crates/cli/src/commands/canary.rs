@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use ccctl_console::output::{self, Tone};
 use ccctl_console::{Exit, Stop};
-use ccctl_core::daemon::WindowInfo;
 use ccctl_core::operations::canary::{Canary, CanaryAnswer, CanaryInterval, Outcome};
+use ccctl_loader::IntervalStats;
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 use nix::sys::signal::Signal;
 
@@ -48,8 +48,8 @@ fn print_interval(name: &str, interval: &CanaryInterval) -> anyhow::Result<()> {
     output::line(&format!("{at}  {text}: {verdict}"))
 }
 
-fn described(window: &WindowInfo) -> String {
-    let WindowInfo { active, data_segments, retransmits_pkts, .. } = window;
+fn described(window: &IntervalStats) -> String {
+    let IntervalStats { active, data_segments, retransmits_pkts, .. } = window;
     let retransmitted = match data_segments {
         0 => "nothing sent".to_owned(),
         sent => format!("{:.2} % of {sent} segments retransmitted", *retransmits_pkts as f64 * 100.0 / *sent as f64),

@@ -4,8 +4,9 @@
 use ccctl_console::{output, Exit};
 
 use crate::arguments::{Guard, GuardCommand};
-use ccctl_core::daemon::{GuardReport, WindowInfo};
+use ccctl_core::daemon::GuardReport;
 use ccctl_core::operations::{self, GuardAnswer, Tripped};
+use ccctl_loader::IntervalStats;
 
 use crate::client;
 
@@ -82,7 +83,7 @@ fn print_guard(guard: &GuardReport) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn row(name: &str, window: &WindowInfo, state: String) -> Vec<String> {
+fn row(name: &str, window: &IntervalStats, state: String) -> Vec<String> {
     let percent = |part: u64, whole: u64| match whole {
         0 => part.to_string(),
         whole => format!("{part} ({} %)", part.saturating_mul(100) / whole),

@@ -49,7 +49,7 @@ pub struct GuardReport {
     /// Intervals that have ended since the daemon was started or its `[guard]` changed.
     pub window_count: u64,
     /// Connections of the fallback in the last interval; none before the first has ended.
-    pub fallback_window: Option<WindowInfo>,
+    pub fallback_window: Option<IntervalStats>,
     /// Instances, from the end of their first interval on.
     pub watched: Vec<GuardedInstance>,
     /// What has happened since the daemon was started or its `[guard]` changed, the latest at the end.
@@ -66,24 +66,7 @@ pub struct GuardedInstance {
     /// Number of the latest intervals in a row that were bad.
     pub bad_windows: u32,
     /// The last interval.
-    pub window: WindowInfo,
-}
-
-/// What connections did in an interval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct WindowInfo {
-    /// Connections that sent data in it, or wait for an acknowledgement at its end.
-    pub active: u64,
-    /// Of these, those with an impossible window; the following fields leave them out.
-    pub impossible: u64,
-    /// Connections that wait for an acknowledgement at its end, after a retransmission timeout.
-    pub stalled: u64,
-    /// Segments with data that were sent.
-    pub data_segments: u64,
-    /// Of these, retransmissions.
-    pub retransmits_pkts: u64,
-    /// Retransmission timeouts; 0 before Linux 6.7.
-    pub timeouts: u64,
+    pub window: IntervalStats,
 }
 
 /// An event.
@@ -95,11 +78,4 @@ pub struct GuardEvent {
     pub name: String,
     /// What.
     pub text: String,
-}
-
-impl From<IntervalStats> for WindowInfo {
-    fn from(window: IntervalStats) -> Self {
-        let IntervalStats { active, impossible, stalled, data_segments, retransmits_pkts, timeouts } = window;
-        Self { active, impossible, stalled, data_segments, retransmits_pkts, timeouts }
-    }
 }

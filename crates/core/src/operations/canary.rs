@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Swap;
 use crate::configuration::Limits;
-use crate::daemon::{self, WindowInfo};
+use crate::daemon;
 use crate::request;
 use crate::settings::Settings;
 use crate::shares::{Share, SHARES};
@@ -188,9 +188,9 @@ pub struct CanaryInterval {
     /// When it ended, RFC 3339.
     pub at: String,
     /// What connections of the candidate did.
-    pub candidate_window: WindowInfo,
+    pub candidate_window: IntervalStats,
     /// What connections of the instance did.
-    pub instance_window: WindowInfo,
+    pub instance_window: IntervalStats,
     /// Did the candidate send enough to be judged?
     pub is_judged: bool,
     /// Conditions that held, with both values.
@@ -322,8 +322,8 @@ fn compare(conditions: &[Condition], candidate: IntervalStats, instance: Interva
     let complaints = conditions.iter().filter(|_| is_judged);
     CanaryInterval {
         at: output::time(SystemTime::now()),
-        candidate_window: candidate.into(),
-        instance_window: instance.into(),
+        candidate_window: candidate,
+        instance_window: instance,
         is_judged,
         complaints: complaints.filter_map(|condition| condition.complaint(&candidate, &instance)).collect(),
     }

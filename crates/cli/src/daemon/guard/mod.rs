@@ -185,14 +185,14 @@ impl Guard {
                 name: name.clone(),
                 is_judged: has_enough(last, limits.min_connections),
                 bad_windows: bad,
-                window: last.into(),
+                window: last,
             }
         };
         GuardReport {
             limits: limits.clone(),
             left_out: self.guarding.left_out.clone(),
             window_count: self.ended,
-            fallback_window: fallback.map(Into::into),
+            fallback_window: fallback,
             watched: self.histories.iter().map(one).collect(),
             events: self.events.iter().cloned().collect(),
         }
