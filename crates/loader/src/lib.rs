@@ -75,9 +75,9 @@ pub use rules::{
     Moved, Now, Rule, RuleTable, Selector, SocketQuery, Verdict, MOST_RULES, RULES_FORMAT,
 };
 pub use sockets::{
-    count as count_sockets, delivery_rate, totals as socket_totals, AlgorithmRates, AlgorithmTotals, CaState,
-    CgroupPaths, Failure, Owner, Owners, ProgramLayouts, SocketCounts, SocketFilter, SocketFollower, SocketProgram,
-    SocketRates, SocketReader, SocketRecord, SocketSample, SocketState, Transport, Usage,
+    count as count_sockets, totals as socket_totals, AlgorithmRates, AlgorithmTotals, CaState, CgroupPaths, Failure,
+    Owner, Owners, ProgramLayouts, SocketCounts, SocketFilter, SocketFollower, SocketProgram, SocketRates,
+    SocketReader, SocketRecord, SocketSample, SocketState, Transport, Usage,
 };
 pub use swap::{preview_swap, swap, SwapRequest, Swapped};
 pub use tune::{preview_tune, tune, Tuned};

@@ -23,10 +23,6 @@ pub struct SocketSample {
     pub time: Duration,
     /// The socket; without addresses and cgroup.
     pub record: SocketRecord,
-    /// First byte not acknowledged: a sequence number.
-    pub snd_una: u32,
-    /// Mean deviation of the RTT: RTTVAR of RFC 6298, as `ss` shows it.
-    pub rtt_variation: Duration,
 }
 
 /// How the followed sockets are gone over.
@@ -107,11 +103,6 @@ impl SocketFollower {
 
 impl From<socket_sample> for SocketSample {
     fn from(raw: socket_sample) -> Self {
-        Self {
-            time: Duration::from_nanos(raw.time_ns),
-            record: SocketRecord(raw.detail),
-            snd_una: raw.detail.stats.snd_una,
-            rtt_variation: Duration::from_micros((raw.detail.stats.mdev_us >> 2).into()),
-        }
+        Self { time: Duration::from_nanos(raw.time_ns), record: SocketRecord(raw.detail) }
     }
 }

@@ -17,6 +17,7 @@ mod rates;
 mod reader;
 mod record;
 mod totals;
+mod transport;
 
 pub use cgroup::CgroupPaths;
 pub use count::{count, SocketCounts, Usage};
@@ -27,8 +28,9 @@ pub use owners::{Owner, Owners};
 pub use program::{ProgramLayouts, SocketProgram};
 pub use rates::{AlgorithmRates, SocketRates};
 pub use reader::SocketReader;
-pub use record::{delivery_rate, CaState, SocketRecord, Transport};
+pub use record::SocketRecord;
 pub use totals::{totals, AlgorithmTotals};
+pub use transport::{CaState, Transport};
 
 pub(crate) use counter::keep as keep_counter;
 pub(crate) use iterator::{SocketIterator, SocketProgramName};

@@ -94,7 +94,7 @@ fn measure(column: Column, transport: &Transport, text: &mut String) {
         }
         Column::InFlight => integer(text, transport.in_flight_bytes.into()),
         Column::Unsent => integer(text, transport.unsent_bytes.into()),
-        _ => text.push_str(&transport.ca_state),
+        _ => text.push_str(transport.ca_state.name()),
     }
 }
 

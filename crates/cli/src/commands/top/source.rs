@@ -184,10 +184,10 @@ impl Labels {
             cgroup,
             cwnd_pkts: transport.map(|transport| transport.cwnd_pkts),
             ssthresh_pkts: transport.and_then(|transport| transport.ssthresh_pkts),
-            srtt_us: transport.and_then(|transport| transport.srtt).map(|srtt| srtt.as_micros() as u64),
+            srtt_us: transport.and_then(|transport| transport.srtt_us),
             acked_bytes: transport.map_or(0, |transport| transport.acked_bytes),
             retransmits_pkts: transport.map_or(0, |transport| transport.retransmits_pkts),
-            in_flight_pkts: transport.map_or(0, |transport| transport.packets_out),
+            in_flight_pkts: transport.map_or(0, |transport| transport.in_flight_pkts),
         }
     }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What can be told of a socket in one word, and its order.
 
+use ccctl_loader::Transport;
 use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::socket::{Socket, Transport};
+use super::socket::Socket;
 
 /// A column of the table, and a key to sort by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, ValueEnum)]
@@ -76,7 +77,7 @@ impl Column {
             Self::Algorithm => text(&socket.congestion_control),
             Self::Cgroup => text(socket.cgroup.as_deref().unwrap_or_default()),
             Self::Netns => text(&socket.namespace),
-            Self::CaState => text(socket.transport.as_ref().map_or("", |transport| &transport.ca_state)),
+            Self::CaState => text(socket.transport.as_ref().map_or("", |transport| transport.ca_state.name())),
             Self::AlgorithmState => text(&super::state_text(socket)),
             Self::Process => Key::Number(std::cmp::Reverse(first_pid(socket))),
             Self::Cookie => Key::Number(std::cmp::Reverse(Some(socket.cookie))),

@@ -5,9 +5,10 @@ mod column;
 mod filter;
 mod socket;
 
+pub use ccctl_loader::{CaState, Transport};
 pub use column::Column;
 pub use filter::{cookie, SocketFilter};
-pub use socket::{Socket, Transport};
+pub use socket::Socket;
 
 pub(super) use socket::LookUp;
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One socket as it is told.
 
-use ccctl_catalog::is_impossible_window;
-use ccctl_loader::{CgroupPaths, Owners, ProgramLayouts, SocketRecord};
+use ccctl_loader::{CgroupPaths, Owners, ProgramLayouts, SocketRecord, Transport};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -49,63 +48,6 @@ pub struct Owner {
     pub command: String,
 }
 
-/// What TCP knows of a connection.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Transport {
-    /// Congestion window.
-    pub cwnd_pkts: u32,
-    /// Slow-start threshold; none before the first loss.
-    pub ssthresh_pkts: Option<u32>,
-    /// The window or the threshold is above 2^20 packets, which no algorithm can mean: a fault of the kernel or of the
-    /// algorithm.
-    #[serde(default)]
-    pub is_window_impossible: bool,
-    /// Smoothed RTT; none before the first sample.
-    pub srtt_us: Option<u64>,
-    /// Smallest RTT within the kernel's window; none before the first sample.
-    pub min_rtt_us: Option<u64>,
-    /// Latest sample of the delivery rate.
-    pub delivery_rate_bytes_per_s: Option<u64>,
-    /// The application held that sample back.
-    pub is_rate_app_limited: bool,
-    /// Pacing rate; none: not limited.
-    pub pacing_rate_bytes_per_s: Option<u64>,
-    /// Largest segment.
-    pub mss_bytes: u32,
-    /// Sent and not acknowledged.
-    pub in_flight_pkts: u32,
-    /// The same in bytes.
-    pub in_flight_bytes: u32,
-    /// Written by the application and not sent.
-    pub unsent_bytes: u32,
-    /// Retransmissions in flight.
-    pub retransmits_in_flight_pkts: u32,
-    /// Retransmissions since the connection began.
-    pub retransmits_pkts: u32,
-    /// Bytes acknowledged since then.
-    #[serde(default)]
-    pub acked_bytes: u64,
-    /// Segments sent since then, ACKs and retransmissions included.
-    pub segments_sent_pkts: u32,
-    /// Of these, those with data.
-    #[serde(default)]
-    pub data_segments_sent_pkts: u32,
-    /// Retransmission timeouts since then; 0 before Linux 6.7.
-    #[serde(default)]
-    pub timeouts: u32,
-    /// Packets delivered since then.
-    pub delivered_pkts: u32,
-    /// Of these, with an ECN mark, as the receiver told.
-    #[serde(default)]
-    pub delivered_ce_pkts: u32,
-    /// Packets marked lost since then.
-    pub lost_pkts: u32,
-    /// `open`, `disorder`, `cwr`, `recovery` or `loss`.
-    pub ca_state: String,
-    /// Doublings of the retransmission timeout in a row.
-    pub rto_backoffs: u8,
-}
-
 /// What is looked up once for many sockets.
 pub struct LookUp {
     cgroups: CgroupPaths,
@@ -149,7 +91,7 @@ impl LookUp {
             cgroup: self.cgroups.of(record.cgroup_id()).map(str::to_owned),
             cgroup_id: Some(record.cgroup_id()).filter(|id| *id != 0),
             owners: self.owners.as_ref().map(|owners| owners.of(record.cookie()).into_iter().map(owner).collect()),
-            transport: record.transport().as_ref().map(transport),
+            transport: record.transport(),
             algorithm_state: state,
             congestion_control,
         })
@@ -163,34 +105,4 @@ fn number(value: i128) -> Value {
 
 fn owner(owner: ccctl_loader::Owner) -> Owner {
     Owner { pid: owner.pid, command: owner.command }
-}
-
-fn transport(transport: &ccctl_loader::Transport) -> Transport {
-    let us = |time: std::time::Duration| time.as_micros() as u64;
-    Transport {
-        cwnd_pkts: transport.cwnd_pkts,
-        ssthresh_pkts: transport.ssthresh_pkts,
-        is_window_impossible: is_impossible_window(transport.cwnd_pkts)
-            || transport.ssthresh_pkts.is_some_and(is_impossible_window),
-        srtt_us: transport.srtt.map(us),
-        min_rtt_us: transport.min_rtt.map(us),
-        delivery_rate_bytes_per_s: transport.delivery_rate_bytes_per_s,
-        is_rate_app_limited: transport.is_rate_app_limited,
-        pacing_rate_bytes_per_s: transport.pacing_rate_bytes_per_s,
-        mss_bytes: transport.mss_bytes,
-        in_flight_pkts: transport.packets_out,
-        in_flight_bytes: transport.in_flight_bytes,
-        unsent_bytes: transport.unsent_bytes,
-        retransmits_in_flight_pkts: transport.retransmits_out_pkts,
-        retransmits_pkts: transport.retransmits_pkts,
-        acked_bytes: transport.acked_bytes,
-        segments_sent_pkts: transport.segments_out,
-        data_segments_sent_pkts: transport.data_segments,
-        timeouts: transport.timeouts,
-        delivered_pkts: transport.delivered_pkts,
-        delivered_ce_pkts: transport.delivered_ce_pkts,
-        lost_pkts: transport.lost_pkts,
-        ca_state: transport.ca_state.name().to_owned(),
-        rto_backoffs: transport.rto_backoffs,
-    }
 }

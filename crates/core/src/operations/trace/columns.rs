@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use ccctl_catalog::{Field, Layout};
-use ccctl_loader::{Instance, ProgramLayouts};
+use ccctl_loader::{Instance, ProgramLayouts, Transport};
 use ccctl_series::columns::{self, Definition};
 use ccctl_series::{Column, Table, Value, Values as ColumnValues};
 use ccctl_telemetry::Softnet;
@@ -18,7 +18,7 @@ use crate::operations::Socket;
 pub const HOST: &str = "host";
 
 /// Which socket, and why there is a row.
-const IDENTITY: [Definition; 11] = [
+const IDENTITY: [Definition; 12] = [
     columns::TIME_S,
     columns::EVENT,
     columns::COOKIE,
@@ -30,27 +30,27 @@ const IDENTITY: [Definition; 11] = [
     columns::CONGESTION_CONTROL,
     columns::ALGORITHM,
     columns::CA_STATE,
-];
-/// What TCP knows, in the order of [`values`].
-const VALUES: [Definition; 18] = [
-    columns::CWND_PKTS,
-    columns::SSTHRESH_PKTS,
-    columns::SRTT_US,
-    columns::RTTVAR_US,
-    columns::MIN_RTT_US,
-    columns::IN_FLIGHT_PKTS,
-    columns::IN_FLIGHT_BYTES,
-    columns::DELIVERED_PKTS,
-    columns::DELIVERED_CE_PKTS,
-    columns::LOST_PKTS,
-    columns::RETRANSMITS_PKTS,
-    columns::RETRANSMITS_IN_FLIGHT_PKTS,
-    columns::RTO_BACKOFFS,
     columns::SND_UNA,
-    columns::ACKED_BYTES,
-    columns::DELIVERY_RATE_BYTES_PER_S,
-    columns::PACING_RATE_BYTES_PER_S,
-    columns::MSS_BYTES,
+];
+/// What TCP knows of the connection.
+const VALUES: [(Definition, fn(&Transport) -> Option<u64>); 17] = [
+    (columns::CWND_PKTS, |it| Some(it.cwnd_pkts.into())),
+    (columns::SSTHRESH_PKTS, |it| it.ssthresh_pkts.map(u64::from)),
+    (columns::SRTT_US, |it| it.srtt_us),
+    (columns::RTTVAR_US, |it| it.rttvar_us),
+    (columns::MIN_RTT_US, |it| it.min_rtt_us),
+    (columns::IN_FLIGHT_PKTS, |it| Some(it.in_flight_pkts.into())),
+    (columns::IN_FLIGHT_BYTES, |it| Some(it.in_flight_bytes.into())),
+    (columns::DELIVERED_PKTS, |it| Some(it.delivered_pkts.into())),
+    (columns::DELIVERED_CE_PKTS, |it| Some(it.delivered_ce_pkts.into())),
+    (columns::LOST_PKTS, |it| Some(it.lost_pkts.into())),
+    (columns::RETRANSMITS_PKTS, |it| Some(it.retransmits_pkts.into())),
+    (columns::RETRANSMITS_IN_FLIGHT_PKTS, |it| Some(it.retransmits_in_flight_pkts.into())),
+    (columns::RTO_BACKOFFS, |it| Some(it.rto_backoffs.into())),
+    (columns::ACKED_BYTES, |it| Some(it.acked_bytes)),
+    (columns::DELIVERY_RATE_BYTES_PER_S, |it| it.delivery_rate_bytes_per_s),
+    (columns::PACING_RATE_BYTES_PER_S, |it| it.pacing_rate_bytes_per_s),
+    (columns::MSS_BYTES, |it| Some(it.mss_bytes.into())),
 ];
 /// The first one of [`IDENTITY`] that says what the socket runs on.
 const ALGORITHM_AT: usize = 8;
@@ -68,7 +68,7 @@ struct Decoder {
 pub fn fixed_columns(backlog: bool) -> anyhow::Result<Table> {
     let mut table = Table::default();
     let of_host = if backlog { columns::HOST } else { &[] };
-    for definition in IDENTITY.iter().chain(&VALUES).chain(of_host) {
+    for definition in IDENTITY.iter().chain(VALUES.iter().map(|(definition, _)| definition)).chain(of_host) {
         add(&mut table, definition.empty())?;
     }
     Ok(table)
@@ -131,9 +131,11 @@ impl Columns {
     /// The row of a sample.
     pub fn row(&mut self, sample: &Sample, socket: &Socket, since_start: f64) -> anyhow::Result<Row> {
         let mut row: Row = vec![None; self.header.columns().len()];
+        let transport = Transport::of(&sample.stats);
         identity(&mut row, socket, sample, since_start);
-        for (at, value) in (IDENTITY.len()..).zip(values(sample)) {
-            row[at] = value.map(Value::Integer);
+        row[10] = Some(text(transport.ca_state.name()));
+        for (at, (_, value)) in (IDENTITY.len()..).zip(&VALUES) {
+            row[at] = value(&transport).and_then(whole);
         }
         self.state(sample, &mut row)?;
         Ok(row)
@@ -145,7 +147,7 @@ impl Columns {
         row[ALGORITHM_AT + 1] = Some(text(&decoder.algorithm));
         let mut others = Vec::new();
         for (field, at) in &decoder.fields {
-            let Some(value) = field.value(&sample.algorithm_state) else { continue };
+            let Some(value) = field.value(&sample.stats.icsk_ca_priv) else { continue };
             match (at, i64::try_from(value)) {
                 (Some(at), Ok(value)) => row[*at] = Some(Value::Integer(value)),
                 _ => others.push(format!("{}={value}", field.name)), // no column, or it does not fit into one
@@ -205,33 +207,7 @@ fn identity(row: &mut Row, socket: &Socket, sample: &Sample, since_start: f64) {
     row[6] = owner.and_then(|owner| whole(owner.pid.into()));
     row[7] = owner.map(|owner| text(&owner.command));
     row[ALGORITHM_AT] = Some(text(&sample.algorithm));
-    row[10] = Some(text(sample.ca_state));
-}
-
-/// In the order of [`VALUES`].
-fn values(sample: &Sample) -> [Option<i64>; VALUES.len()] {
-    let values = &sample.values;
-    let rate = |rate: Option<u64>| rate.and_then(|rate| i64::try_from(rate).ok());
-    [
-        Some(values.cwnd_pkts.into()),
-        values.ssthresh_pkts.map(i64::from),
-        values.srtt_us.map(i64::from),
-        values.rttvar_us.map(i64::from),
-        values.min_rtt_us.map(i64::from),
-        Some(values.in_flight_pkts.into()),
-        Some(values.in_flight_bytes.into()),
-        Some(values.delivered_pkts.into()),
-        Some(values.delivered_ce_pkts.into()),
-        Some(values.lost_pkts.into()),
-        Some(values.retransmits_pkts.into()),
-        Some(values.retransmits_in_flight_pkts.into()),
-        Some(values.rto_backoffs.into()),
-        Some(values.snd_una.into()),
-        rate(Some(values.acked_bytes)),
-        rate(values.delivery_rate_bytes_per_s),
-        rate(values.pacing_rate_bytes_per_s),
-        Some(values.mss_bytes.into()),
-    ]
+    row[11] = whole(sample.stats.snd_una.into());
 }
 
 fn text(text: &str) -> Value {

@@ -162,7 +162,7 @@ fn transport_values(transport: &Transport) -> Vec<(String, String)> {
         ("in flight", format!("{} pkts", transport.in_flight_pkts)),
         ("acked", format!("{} bytes", transport.acked_bytes)),
         ("retransmits", format!("{retransmits} of {} pkts", transport.data_segments_sent_pkts)),
-        ("ca state", transport.ca_state.clone()),
+        ("ca state", transport.ca_state.name().to_owned()),
         ("timeouts", format!("{}", transport.timeouts)),
     ];
     rows.map(|(name, value)| (name.to_owned(), value)).into()

@@ -13,7 +13,7 @@ use crate::commands::top::sample::{
     Counters, InstanceSample, Instances, Kind, OneSocket, Sample, Senders, SocketList, SocketRow,
 };
 use ccctl_core::daemon::{Event, EventKind};
-use ccctl_core::operations::{Socket, Transport};
+use ccctl_core::operations::{CaState, Socket, Transport};
 
 const PLAIN: Look = Look { has_colour: false, has_unicode: true };
 
@@ -99,6 +99,7 @@ fn with_one_socket() -> Model {
         ssthresh_pkts: None,
         is_window_impossible: false,
         srtt_us: Some(40_123),
+        rttvar_us: Some(500),
         min_rtt_us: Some(40_000),
         delivery_rate_bytes_per_s: Some(1_250_000),
         is_rate_app_limited: false,
@@ -116,7 +117,7 @@ fn with_one_socket() -> Model {
         delivered_pkts: 50,
         delivered_ce_pkts: 0,
         lost_pkts: 3,
-        ca_state: "open".to_owned(),
+        ca_state: CaState::Open,
         rto_backoffs: 0,
     };
     for second in 0..40 {
