@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! An algorithm and the module that it is compared with: how states map, and what differs on purpose.
 
+use crate::mutants::Mutant;
 use crate::native::call;
 use crate::trial::{Module, Ours, Trial};
 
@@ -50,6 +51,8 @@ pub struct Counterpart {
     pub rules: &'static [Rule],
     /// Parameters of the second set that rules may ask for.
     pub other: &'static [(&'static str, &'static str)],
+    /// Errors that the comparison has to catch.
+    pub mutants: &'static [Mutant],
     /// What of the state is not replayed, and why.
     pub notes: &'static [&'static str],
 }

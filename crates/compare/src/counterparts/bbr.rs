@@ -3,6 +3,7 @@
 
 use super::all;
 use crate::counterpart::{Counterpart, Kind, Rule};
+use crate::mutants::mutants;
 use crate::native::{
     CALL_CONG_CONTROL, CALL_CWND_EVENT, CALL_EXTRA_RTT_MIN, CALL_INIT, CALL_SET_STATE, CALL_SSTHRESH, CALL_TX_START,
     CALL_UNDO_CWND,
@@ -82,6 +83,24 @@ pub const TWIN: Counterpart = Counterpart {
         }),
     }],
     other: &[],
+    mutants: mutants! {
+        here: "ca->min_rtt_us = tp->rtt_min.s[0].v;" => "ca->min_rtt_us = BBR_NO_RTT;";
+        here: "rtt_us < ca->min_rtt_us ||" => "rtt_us <= ca->min_rtt_us ||";
+        here: "pkts += 3 * bbr_burst_goal_pkts(sk);" => "pkts += 2 * bbr_burst_goal_pkts(sk);";
+        here: "pkts = (pkts + 1) & ~1ULL;" => "pkts = pkts & ~1ULL;";
+        here: "	bbr_forget_policer(ca, tcp_sk(sk));\n	return" => "	return";
+        here: "		ca->mode = BBR_PROBE_RTT;\n		bbr_save_cwnd(ca, tcp_sk(sk));" => "		bbr_save_cwnd(ca, tcp_sk(sk));\n		ca->mode = BBR_PROBE_RTT;";
+        here: "if (bbr_pacing_gain_q8(ca, p) > BBR_ONE_Q8)" => "if (ca->mode == BBR_STARTUP)";
+        here: "return (u32)(tp->delivered_mstamp / 1000);" => "return (u32)(tp->delivered_mstamp / 1024);";
+        here: "++ca->burst_rounds >= p->aggregation_rounds" => "++ca->burst_rounds > p->aggregation_rounds";
+        here: "ca->conserves = true;" => "ca->conserves = false;";
+        here: "*cwnd = cc_max(*cwnd, ca->prior_cwnd_pkts);" => "*cwnd = ca->prior_cwnd_pkts;";
+        here: "if (ca->full_bw_reached || rate > sk->sk_pacing_rate)" => "if (rate > 0)";
+        here: "tp->app_limited = limited_delivered;" => "ca->limited_delivered = limited_delivered;";
+        here: "ca->epoch_acked_pkts <= expected_pkts ||" => "ca->epoch_acked_pkts < expected_pkts ||";
+        here: "ca->second.round == ca->best.round && age > window / 4" => "ca->second.round == ca->best.round && age > window / 2";
+        here: "if (!tcp_sk(sk)->app_limited)" => "if (tcp_sk(sk)->app_limited)";
+    },
     notes: &[
         "Also compared: the pacing rate, whether there is one, and `app_limited`.",
         "Times in jiffies are put on our clock as multiples of a tick before or after the call.",

@@ -3,6 +3,7 @@
 
 use super::{additive_increase, all};
 use crate::counterpart::{Counterpart, Kind, Rule};
+use crate::mutants::mutants;
 use crate::native::{CALL_CONG_AVOID, CALL_PKTS_ACKED, CALL_SET_STATE, CALL_SSTHRESH};
 use crate::trial::Trial;
 
@@ -30,6 +31,17 @@ pub const TWIN: Counterpart = Counterpart {
         kind: Kind::Predict(|trial| is_kept(trial) && explains(trial, trial.before.get("cnt") as u32)),
     }],
     other: &[],
+    mutants: mutants! {
+        here: "(u64)cwnd * p->beta_q10 >> 10" => "(u64)cwnd * (p->beta_q10 + 8) >> 10";
+        here: "(1024 + p->beta_q10) / 2048" => "(1024 + p->beta_q10) / 1024";
+        here: "if (step <= 1)" => "if (step < 1)";
+        here: "return cwnd * (p->search_divisor - 1) / beyond;" => "return cwnd * p->search_divisor / beyond;";
+        here: "if (step > p->max_step_pkts)" => "if (step >= 2 * p->max_step_pkts)";
+        here: "cwnd <= p->low_window_pkts)\n\t\treturn cwnd;" => "cwnd < p->low_window_pkts)\n\t\treturn cwnd;";
+        here: "if (new_state != TCP_CA_Loss)" => "if (new_state != TCP_CA_Recovery)";
+        here: "ratio_q4 - (ratio_q4 >> 4)" => "ratio_q4 - (ratio_q4 >> 5)";
+        here: "(u64)divisor << 4, ratio_q4" => "(u64)divisor << 4, ratio_q4 + 1";
+    },
     notes: &["`undo_cwnd` of ours restores last_max too (the module's does not): only the window is compared there."],
 };
 

@@ -3,6 +3,7 @@
 //! the module's: ours is given a throw of 0 where the module's succeeded, and one that always fails where it did not.
 
 use crate::counterpart::{Counterpart, Kind, Rule};
+use crate::mutants::mutants;
 use crate::native::{call, CALL_CONG_AVOID, CALL_CWND_EVENT, CALL_INIT, CALL_PKTS_ACKED, CALL_SSTHRESH};
 use crate::trial::{Module, Ours, Trial};
 use ccctl_sim::splitmix64;
@@ -60,6 +61,14 @@ pub const TWIN: Counterpart = Counterpart {
         },
     ],
     other: &[],
+    mutants: mutants! {
+        here: "ca->shadow_pkts >> 1, cwnd" => "ca->shadow_pkts >> 2, cwnd";
+        here: "sum_us = min_sum_us > 0 ? min_sum_us : max_sum_us;" => "sum_us = min_sum_us;";
+        here: "p->backoff_beta_q10 >> 10" => "p->backoff_beta_q10 >> 9";
+        here: "ca->samples < CDG_SAMPLES" => "ca->samples < CDG_SAMPLES - 1";
+        here: "sample->pkts_acked > 1 && ca->delayed_acks < CDG_DELACK_MAX" => "sample->pkts_acked > 2 && ca->delayed_acks < CDG_DELACK_MAX";
+        here: "p->backoff_factor_ppm << 16) / 1000000" => "p->backoff_factor_ppm << 16) / 900000";
+    },
     notes: &[
         "A backoff begins in the same call, with the same ssthresh. How the window goes down to it is the core's in the module (CWR), ours \
          by `cong_avoid`, which is not called there: side by side shows it.",

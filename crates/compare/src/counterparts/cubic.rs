@@ -3,6 +3,7 @@
 
 use super::{additive_increase, all};
 use crate::counterpart::{Counterpart, Kind, Rule};
+use crate::mutants::mutants;
 use crate::native::{call, CALL_CONG_AVOID, CALL_PKTS_ACKED, CALL_SET_STATE, CALL_SSTHRESH};
 use crate::trial::{Module, Ours, Trial};
 
@@ -40,6 +41,16 @@ pub const TWIN: Counterpart = Counterpart {
         },
     ],
     other: &[("reno_friendly", "off")],
+    mutants: mutants! {
+        here: "(u64)cwnd * p->beta_q10 >> 10" => "(u64)cwnd * (p->beta_q10 - 16) >> 10";
+        here: "(1024 + p->beta_q10) / 2048" => "(1024 + p->beta_q10) / 1024";
+        here: "ca->origin_pkts + delta : cc_min" => "ca->origin_pkts + delta / 2 : cc_min";
+        here: "if (t_q10s < ca->k_q10s)" => "if (t_q10s > ca->k_q10s)";
+        here: "return cc_max(cwnd / (ca->reno_cwnd_pkts - cwnd), 1);" => "return cc_max(cwnd / (ca->reno_cwnd_pkts - cwnd), 3);";
+        here: "ca->epoch_us = 0;\n\tca->prior_cwnd_pkts = cwnd;" => "ca->prior_cwnd_pkts = cwnd;";
+        here: "u32 divisor = 100 * cwnd;" => "u32 divisor = 10 * cwnd;";
+        "slow_start.h": "HYSTART_MIN_THRESHOLD_US 4000" => "HYSTART_MIN_THRESHOLD_US 8000";
+    },
     notes: &[
         "K is the module's own: its cube root is an approximation, which ours has to be within 0.5 % of where an epoch begins.",
         "`cwnd_event` moves the epoch in both; ours also keeps when it was last active, which the module takes from lsndtime.",

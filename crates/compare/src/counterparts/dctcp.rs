@@ -3,6 +3,7 @@
 
 use super::all;
 use crate::counterpart::{Counterpart, Kind, Rule};
+use crate::mutants::mutants;
 use crate::native::{CALL_CWND_EVENT, CALL_INIT, CALL_IN_ACK_EVENT, CALL_SET_STATE, CALL_SSTHRESH};
 use crate::trial::{Module, Ours};
 
@@ -86,6 +87,13 @@ pub const TWIN: Counterpart = Counterpart {
         },
     ],
     other: &[],
+    mutants: mutants! {
+        here: "(u64)marked << (10 - (gain_shift & 15))" => "(u64)marked << (11 - (gain_shift & 15))";
+        here: "cwnd * ca->alpha_q10 >> 11" => "cwnd * ca->alpha_q10 >> 10";
+        here: "prior_cwnd_pkts >> 1);" => "prior_cwnd_pkts >> 2);";
+        here: "ca->alpha_q10 - decay_q10 + share_q10, DCTCP_ALPHA_MAX_Q10" => "ca->alpha_q10 - decay_q10 + share_q10, DCTCP_ALPHA_MAX_Q10 / 2";
+        here: "new_state == TCP_CA_Recovery &&" => "new_state == TCP_CA_Loss &&";
+    },
     notes: &[
         "The module also keeps the state of PLB (path changes), which is not congestion control.",
         "What a receiver sends, and when, is not recorded: only the state that it acts on.",

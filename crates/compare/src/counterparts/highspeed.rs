@@ -3,6 +3,7 @@
 
 use super::{all, DROPPED_LEFTOVER};
 use crate::counterpart::{Counterpart, Kind, Rule};
+use crate::mutants::mutants;
 use crate::native::{call, CALL_CONG_AVOID, CALL_SSTHRESH};
 use crate::trial::Trial;
 
@@ -28,6 +29,13 @@ pub const TWIN: Counterpart = Counterpart {
         },
     ],
     other: &[],
+    mutants: mutants! {
+        here: "(ca->row + 1ULL) << 10" => "(ca->row + 2ULL) << 10";
+        "hstcp.h": "decrease_q8 >> 8)" => "decrease_q8 >> 7)";
+        here: "if (p->per_ack)" => "if (!p->per_ack)";
+        "hstcp.h": "cwnd_pkts > table->row[trial - 1].cwnd_pkts" => "cwnd_pkts >= table->row[trial - 1].cwnd_pkts";
+        "cc.h": "credit -= pkts * cost_q10;" => "credit = 0;";
+    },
     notes: &["The module also limits the window to 2^25 packets; BPF may not write that limit."],
 };
 

@@ -3,6 +3,7 @@
 
 use super::all;
 use crate::counterpart::{Counterpart, Kind, Rule};
+use crate::mutants::mutants;
 use crate::native::{CALL_CONG_AVOID, CALL_INIT, CALL_PKTS_ACKED, CALL_SET_STATE, CALL_SSTHRESH};
 use crate::trial::{Module, Ours, Trial};
 
@@ -39,6 +40,15 @@ pub const TWIN: Counterpart = Counterpart {
         },
     ],
     other: &[],
+    mutants: mutants! {
+        here: "1024 + 10240 * excess_ms / 1000" => "1024 + 9000 * excess_ms / 1000";
+        here: "acked_pkts = 1;\n}" => "acked_pkts = 2;\n}";
+        here: "(3ULL * ca->rate_pps + rate_pps) / 4" => "(7ULL * ca->rate_pps + rate_pps) / 8";
+        here: "2 * (128 - ca->beta_q7) * increase_q10 >> 7" => "2 * (127 - ca->beta_q7) * increase_q10 >> 7";
+        here: "(u64)tcp_sk(sk)->snd_cwnd * ca->beta_q7 >> 7" => "(u64)tcp_sk(sk)->snd_cwnd * ca->beta_q7 >> 6";
+        here: "#define HTCP_BETA_MAX_Q7 102" => "#define HTCP_BETA_MAX_Q7 112";
+        here: "\tca->last_congestion_us = cc_tick_now_us(sk, htcp_params()->tick_us);\n\tif" => "\tif";
+    },
     notes: &[
         "`pkts_acked` is replayed with RTTs and clock in the module's jiffies. Its smallest throughput of an epoch, which nothing \
          reads, ours does not keep.",

@@ -3,6 +3,7 @@
 
 use super::all;
 use crate::counterpart::{Counterpart, Kind, Rule};
+use crate::mutants::mutants;
 use crate::native::{call, CALL_CONG_AVOID, CALL_INIT, CALL_PKTS_ACKED, CALL_SET_STATE};
 use crate::trial::{Module, Ours, Trial};
 
@@ -80,6 +81,15 @@ pub const TWIN: Counterpart = Counterpart {
         },
     ],
     other: &[],
+    mutants: mutants! {
+        here: "(u64)rtt_us << 3, hybla" => "(u64)rtt_us << 2, hybla";
+        here: "if (hybla_params()->per_ack)" => "if (!hybla_params()->per_ack)";
+        here: "cc_max(ca->rho_q3, 1 << 3);" => "1 << 3;";
+        here: "- 128;" => "- 127;";
+        here: "(u64)ca->rho_q3 * ca->rho_q3 << 4" => "(u64)ca->rho_q3 * ca->rho_q3 << 5";
+        here: "cc_min(ca->rho_q3 >> 3, 16)" => "cc_min(ca->rho_q3 >> 3, 3)";
+        here: "0xebd7c5b5a6988c80ULL" => "0xebd7c5b5a6988d81ULL";
+    },
     notes: &[
         "rho of the module follows the smallest smoothed RTT, ours the smallest RTT: each time that the module renews its rho, ours has \
          to come out the same of the same RTT, and growth is compared with the module's.",

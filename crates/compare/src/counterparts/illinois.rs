@@ -3,6 +3,7 @@
 
 use super::all;
 use crate::counterpart::{Counterpart, Kind, Rule};
+use crate::mutants::mutants;
 use crate::native::{CALL_CONG_AVOID, CALL_INIT, CALL_PKTS_ACKED, CALL_SET_STATE};
 use crate::trial::{Module, Ours};
 
@@ -48,6 +49,13 @@ pub const TWIN: Counterpart = Counterpart {
         }),
     }],
     other: &[],
+    mutants: mutants! {
+        here: "++ca->low_rounds < p->theta_rtts" => "++ca->low_rounds <= p->theta_rtts";
+        here: "cwnd - (cwnd * ca->beta_q6 >> 6)" => "cwnd - (cwnd * ca->beta_q6 >> 7)";
+        here: "above_low * (p->alpha_max_q7 - p->alpha_min_q7) / p->alpha_min_q7" => "above_low * p->alpha_max_q7 / p->alpha_min_q7";
+        here: "earned >= tp->snd_cwnd" => "earned > tp->snd_cwnd";
+        here: "average >= high || high <= low" => "average > 2 * high || high <= low";
+    },
     notes: &[],
 };
 

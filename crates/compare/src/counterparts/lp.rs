@@ -4,6 +4,7 @@
 
 use super::all;
 use crate::counterpart::{Counterpart, Kind, Rule};
+use crate::mutants::mutants;
 use crate::native::{CALL_CONG_AVOID, CALL_PKTS_ACKED};
 use crate::trial::{Module, Ours, Trial};
 
@@ -60,6 +61,15 @@ pub const TWIN: Counterpart = Counterpart {
         },
     ],
     other: &[],
+    mutants: mutants! {
+        here: "tcp_sk(sk)->snd_cwnd >> 1);" => "tcp_sk(sk)->snd_cwnd - 1);";
+        "lp.h": "lowprio_is_inferring(d, sk) ? 1 : cwnd_pkts" => "cwnd_pkts";
+        "lp.h": "100 * beyond_us >" => "90 * beyond_us >";
+        "lp.h": "d->max_us = d->smooth_q3us >> 2;" => "d->max_us = d->smooth_q3us >> 1;";
+        "lp.h": "!p->delayed_acks && lowprio_may" => "p->delayed_acks || lowprio_may";
+        "lp.h": "(u64)p->own_queue_pkts * cc" => "(u64)(p->own_queue_pkts + 1) * cc";
+        "lp.h": "cc_now_us(sk) < d->reaction_end_us" => "cc_now_us(sk) <= d->phase_end_us";
+    },
     notes: &[
         "The module's estimate of the peer's tick is not compared: ours rounds to nominal ticks.",
         "How long the phase without growth lasts is not compared: 3 ticks' differences of time stamps there, 3 smoothed RTTs here.",

@@ -3,6 +3,7 @@
 
 use super::all;
 use crate::counterpart::{Counterpart, Kind, Rule};
+use crate::mutants::mutants;
 use crate::native::{CALL_CONG_AVOID, CALL_INIT, CALL_PKTS_ACKED, CALL_SET_STATE};
 use crate::trial::{Module, Ours, Trial};
 
@@ -54,6 +55,13 @@ pub const TWIN: Counterpart = Counterpart {
         },
     ],
     other: &[],
+    mutants: mutants! {
+        here: "excess_pkts > 2)" => "excess_pkts > 3)";
+        here: "cc_min(p->decrease_q7, 128) >> 7" => "cc_min(p->decrease_q7, 128) >> 6";
+        here: "ca->calls < p->increase_calls" => "ca->calls <= p->increase_calls";
+        here: "ca->rounds < p->decision_rtts" => "ca->rounds <= p->decision_rtts";
+        here: "(u64)sample_us * weight_q8 + (u64)ca->rtt_us * (256 - weight_q8)" => "(u64)sample_us * weight_q8 + (u64)ca->rtt_us * (255 - weight_q8)";
+    },
     notes: &["The time until RTT_min is renewed is drawn at random in both, and not compared."],
 };
 

@@ -4,6 +4,7 @@
 use super::all;
 use super::rounds::{rtt, set_doing, ONE_MORE_US};
 use crate::counterpart::{Counterpart, Kind, Rule};
+use crate::mutants::mutants;
 use crate::native::{CALL_CONG_AVOID, CALL_CWND_EVENT, CALL_INIT, CALL_PKTS_ACKED, CALL_SET_STATE};
 use crate::trial::{Module, Ours};
 
@@ -38,6 +39,13 @@ pub const TWIN: Counterpart = Counterpart {
         },
     ],
     other: &[],
+    mutants: mutants! {
+        here: "diff > p->beta_pkts" => "diff >= p->beta_pkts";
+        here: "diff < p->alpha_pkts" => "diff <= p->alpha_pkts";
+        here: "diff > p->gamma_pkts" => "diff > p->gamma_pkts + 1";
+        here: "cc_min(tp->snd_cwnd, target + 1)" => "cc_min(tp->snd_cwnd, target)";
+        here: "p->linux_diff ? rtt->base_us : rtt->round_min_us" => "p->linux_diff ? rtt->round_min_us : rtt->base_us";
+    },
     notes: &[],
 };
 

@@ -4,6 +4,7 @@
 use super::all;
 use super::rounds::{rtt, set_doing, RELEARN};
 use crate::counterpart::{Counterpart, Kind, Rule};
+use crate::mutants::mutants;
 use crate::native::{CALL_CONG_AVOID, CALL_CWND_EVENT, CALL_INIT, CALL_PKTS_ACKED, CALL_SET_STATE};
 use crate::trial::{Module, Ours, Trial};
 
@@ -64,6 +65,12 @@ pub const TWIN: Counterpart = Counterpart {
         },
     ],
     other: &[],
+    mutants: mutants! {
+        here: "(u64)tp->snd_cwnd * 4 / 5" => "(u64)tp->snd_cwnd * 5 / 6";
+        here: "tp->snd_cwnd_cnt < tp->snd_cwnd)" => "tp->snd_cwnd_cnt <= tp->snd_cwnd)";
+        here: "ca->increase_next = !ca->increase_next;" => "ca->increase_next = true;";
+        here: "((u64)tp->snd_cwnd << 1) - target_q1" => "(u64)tp->snd_cwnd - target_q1 / 2";
+    },
     notes: &["The module's count of samples is never reset and wraps after 65,536: then it is Reno for three ACKs."],
 };
 

@@ -2,6 +2,7 @@
 //! `tcp_westwood.c`: bandwidth in bytes per jiffy and RTTs in jiffies; ours in packets per us Q24 and in us.
 
 use crate::counterpart::{Counterpart, Kind, Rule};
+use crate::mutants::mutants;
 use crate::native::{call, CALL_CWND_EVENT, CALL_IN_ACK_EVENT, CALL_PKTS_ACKED};
 use crate::trial::{Module, Ours, Trial};
 
@@ -42,6 +43,13 @@ pub const TWIN: Counterpart = Counterpart {
         },
     ],
     other: &[],
+    mutants: mutants! {
+        here: "cc_min(((u64)ca->bandwidth_q24 * ca->min_rtt_us) >> 24, CC_CWND_MAX_PKTS)" => "cc_min(((u64)ca->bandwidth_q24 * ca->rtt_us) >> 24, CC_CWND_MAX_PKTS)";
+        here: "(7ULL * average + sample) >> 3" => "(6ULL * average + 2ULL * sample) >> 3";
+        here: "cc_set_cwnd(tp, tp->snd_ssthresh);" => "cc_set_cwnd(tp, tp->snd_ssthresh - 1);";
+        here: "ca->relearn_min_rtt = true;" => "ca->relearn_min_rtt = false;";
+        here: "tcp_cong_avoid_ai(tp, tp->snd_cwnd, acked_pkts);" => "tcp_cong_avoid_ai(tp, tp->snd_cwnd - 1, acked_pkts);";
+    },
     notes: &[
         "`in_ack_event` of the module, which measures bandwidth, is answered by our `pkts_acked`, with the bytes that the module has \
          counted and its RTT. What is counted as acknowledged is not compared: bytes out of snd_una and duplicate ACKs there, packets \

@@ -4,6 +4,7 @@
 use super::all;
 use super::rounds::{rtt, ONE_MORE_US};
 use crate::counterpart::Counterpart;
+use crate::mutants::mutants;
 use crate::native::{CALL_CONG_AVOID, CALL_CWND_EVENT, CALL_INIT, CALL_PKTS_ACKED, CALL_SET_STATE, CALL_SSTHRESH};
 use crate::trial::{Module, Ours};
 
@@ -40,6 +41,15 @@ pub const TWIN: Counterpart = Counterpart {
     answered_by: None,
     rules: &[ONE_MORE_US],
     other: &[],
+    mutants: mutants! {
+        here: "ca->slow_rtts < p->rho_rtts" => "ca->slow_rtts <= p->rho_rtts";
+        here: "u32 reduction = cc_max(cwnd >> 1, 2);" => "u32 reduction = cwnd - cc_min(cc_max(cwnd >> 1, 2), cwnd);";
+        here: "queueing_us > ca->rtt.base_us / p->phi" => "queueing_us >= ca->rtt.base_us / p->phi * 2";
+        here: "cc_max(cwnd - reduction, ca->reno_count_pkts)" => "cwnd - reduction";
+        here: "ca->slow_rtts ? tp->snd_cwnd : cc_min(tp->snd_cwnd, p->acks_per_pkt)" => "ca->slow_rtts ? tp->snd_cwnd : p->acks_per_pkt";
+        here: "cc_max(ca->reno_count_pkts >> 1, 2);" => "cc_max(ca->reno_count_pkts >> 1, 1);";
+        "rtt.h": "rtt->samples >= CC_RTT_SAMPLES" => "rtt->samples > CC_RTT_SAMPLES";
+    },
     notes: &["The module also limits the window to 2^25 packets; BPF may not write that limit."],
 };
 
