@@ -2,7 +2,7 @@
 //! Rules and the sockets that are alive, through the iterator in `bpf/policy/rule_sockets.bpf.c`.
 
 use std::collections::BTreeMap;
-use std::io::Read as _;
+use std::io::{ErrorKind, Read as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use ccctl_catalog::kernel::{c_text, text, AF_INET};
@@ -103,7 +103,7 @@ impl RuleIterator {
                 match iterator.read(&mut buffer) {
                     Ok(0) => return Ok(bytes),
                     Ok(count) => bytes.extend_from_slice(&buffer[..count]),
-                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                    Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
                     Err(error) => return Err(failed(error)),
                 }
             }

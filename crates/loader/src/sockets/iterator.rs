@@ -2,7 +2,7 @@
 //! The iterators, loaded for one question.
 
 use std::cell::RefCell;
-use std::io::Read as _;
+use std::io::{ErrorKind, Read as _};
 use std::marker::PhantomData;
 use std::os::fd::{AsFd as _, BorrowedFd};
 
@@ -244,7 +244,8 @@ fn read_into(link: &Link, buffer: &mut [u8], mut tell: impl FnMut(&[u8])) -> Res
         match iterator.read(buffer) {
             Ok(0) => return Ok(()),
             Ok(count) => tell(&buffer[..count]),
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            // A signal; or a million sockets for which nothing was written (MAX_ITER_OBJECTS), behind which the next read goes on.
+            Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
             Err(error) => return Err(Error::kernel("read the socket iterator", error)),
         }
     }
