@@ -8,7 +8,7 @@ use std::path::PathBuf;
 #[path = "../catalog/compile_bpf.rs"]
 mod compile_bpf;
 
-const PROGRAMS: [&str; 5] = ["empty_hooks", "empty_sockops", "function_time", "marker", "tcp_state"];
+const PROGRAMS: [&str; 6] = ["empty_hooks", "empty_sockops", "empty_trace", "function_time", "marker", "tcp_state"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../..").canonicalize()?;

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ccctl_telemetry::{Clock, PointChoice, Settings};
-use ccctl_testbed::{within, Connections, Exclusive, Network, Offload, SERVER_V4};
+use ccctl_testbed::{within, Connections, EmptyAt, EmptyTrace, Exclusive, Network, Offload, SERVER_V4};
 use measure::{aim, aims, form, machine, note, Form, Sample};
 use paced::Cost;
 use traced::{Traced, IDLE_SOCKETS, MANY_SOCKETS};
@@ -44,6 +44,8 @@ enum Load {
     Nothing,
     /// The clock at this place; timing every ACK or one in 8.
     Clock(PointChoice, bool),
+    /// Programs that do nothing: what of the clock is the kernel's.
+    Empty(&'static [EmptyAt]),
     /// A trace, beside [`IDLE_SOCKETS`] other connections.
     Trace(Traced),
 }
@@ -54,6 +56,12 @@ const LOADS: [(&str, Load); 5] = [
     ("tc ingress, every ACK timed", Load::Clock(PointChoice::Tc, true)),
     ("native XDP", Load::Clock(PointChoice::Native, false)),
     ("generic XDP", Load::Clock(PointChoice::Generic, false)),
+];
+
+const EMPTY: [(&str, Load); 3] = [
+    ("empty programs at the entry and the return of tcp_ack()", Load::Empty(&[EmptyAt::Entry, EmptyAt::Return])),
+    ("an empty program at the entry of tcp_ack()", Load::Empty(&[EmptyAt::Entry])),
+    ("an empty program at tcp_probe", Load::Empty(&[EmptyAt::Probe])),
 ];
 
 fn main() {
@@ -74,9 +82,11 @@ fn main() {
         }
         aims();
         for (name, more) in at_rate {
-            if name == "off" {
-                println!("| CPU per GB, off against off | {more:.2} % | | nothing is attached: this is the noise |");
-                note("CPU per GB, off against off", more, "%");
+            let empty = EMPTY.iter().any(|(empty, _)| *empty == name);
+            if name == "off" || empty {
+                let (what, remark) = if empty { (name, "the kernel's part") } else { ("off against off", "the noise") };
+                println!("| CPU per GB, {what} | {more:.2} % | | {remark} |");
+                note(&format!("CPU per GB, {what}"), more, "%");
             } else {
                 let limit = if name.contains("every ACK") { EACH_AIM_PCT } else { ON_AIM_PCT };
                 aim(&format!("CPU per GB, clock on: {name}"), more, limit, " %");
@@ -101,7 +111,7 @@ fn only_traces() -> bool {
 fn clocks(plan: &Plan) -> Vec<(&'static str, f64)> {
     let paced = network(false);
     let mut at_rate = Vec::new();
-    for (name, load) in LOADS {
+    for (name, load) in LOADS.into_iter().chain(EMPTY) {
         let setting = format!("MTU 1500, no offloads, 800 Mbit/s | {name}");
         at_rate.push((name, compare(&paced, &setting, load, Some(RATE_MBIT), plan)));
     }
@@ -149,6 +159,10 @@ fn one(network: &Network, load: Load, rate: Option<f64>, time: Duration) -> Cost
     match load {
         Load::Nothing => run(),
         Load::Clock(point, every_ack) => beside(&mut start(network, point, every_ack), run),
+        Load::Empty(places) => {
+            let _attached = EmptyTrace::attach(places).unwrap();
+            run()
+        }
         Load::Trace(traced) => traced.beside(network, run),
     }
 }
