@@ -5,9 +5,9 @@
 /// Where the running kernel shows it.
 pub const KERNEL_BTF: &str = "/sys/kernel/btf/vmlinux";
 
-const MAGIC: u16 = 0xeb9f;
+pub(crate) const MAGIC: u16 = 0xeb9f;
 const HEADER_BYTES: usize = 12;
-const MEMBER_BYTES: usize = 12;
+pub(crate) const MEMBER_BYTES: usize = 12;
 const ENUM_VALUE_BYTES: usize = 8;
 
 /// Kinds of types (include/uapi/linux/btf.h).
@@ -19,6 +19,7 @@ pub mod kind {
     pub const STRUCT: u32 = 4;
     pub const UNION: u32 = 5;
     pub const ENUM: u32 = 6;
+    pub const FORWARD: u32 = 7;
     pub const TYPEDEF: u32 = 8;
     pub const VOLATILE: u32 = 9;
     pub const CONST: u32 = 10;
@@ -26,6 +27,7 @@ pub mod kind {
     pub const FUNC_PROTO: u32 = 13;
     pub const VAR: u32 = 14;
     pub const DATASEC: u32 = 15;
+    pub const FLOAT: u32 = 16;
     pub const DECL_TAG: u32 = 17;
     pub const TYPE_TAG: u32 = 18;
     pub const ENUM64: u32 = 19;
@@ -43,7 +45,7 @@ pub struct Header {
     pub size_or_type: u32,
     has_bit_fields: bool,
     /// Where its members begin.
-    members: usize,
+    pub(crate) members: usize,
 }
 
 /// A member of a struct.
@@ -129,6 +131,28 @@ impl<'a> KernelBtf<'a> {
             has_bit_fields: info >> 31 == 1,
             members: at + HEADER_BYTES,
         })
+    }
+
+    /// All types of a kind, with their numbers.
+    pub(crate) fn all(&self, kind: u32) -> impl Iterator<Item = (u32, Header)> + '_ {
+        let headers =
+            (0..).zip(&self.starts).skip(1).filter_map(|(id, start)| Some((id, self.header_at(*start as usize)?)));
+        headers.filter(move |(_, header)| header.kind == kind)
+    }
+
+    /// A type's name; empty where it has none.
+    #[must_use]
+    pub fn name(&self, header: &Header) -> &'a str {
+        self.text(header.name)
+    }
+
+    /// The word that has a type's kind.
+    pub(crate) fn info(&self, header: &Header) -> Option<u32> {
+        self.word(header.members - 8)
+    }
+
+    pub(crate) fn word(&self, at: usize) -> Option<u32> {
+        word(self.section, at)
     }
 
     fn is_named(&self, header: &Header, name: &str) -> bool {

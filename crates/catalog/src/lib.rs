@@ -7,6 +7,7 @@
 //! kernel nothing.
 
 mod btf;
+mod btf_part;
 mod description;
 pub mod kernel;
 pub mod kernel_btf;
@@ -19,6 +20,7 @@ mod setting;
 mod state;
 
 pub use btf::{resolved, LayoutError};
+pub use btf_part::part_of;
 pub use description::Description;
 pub use kernel::is_impossible_window;
 pub use layout::{algorithm_of_btf, registered_in_btf, Layout};

@@ -51,6 +51,8 @@ const INSTANCES: &str = "instances";
 const COUNTER: &str = "counter-";
 /// What the kernel's types say.
 const KERNEL_OPS: &str = "kernel-types";
+/// Those of them that programs are relocated by.
+const RELOCATION_TYPES: &str = "relocation-types";
 
 /// Our folder, looked at a moment ago: nobody else can make, move or remove what is in it. There is no other way to the
 /// path of a pin.
@@ -119,20 +121,16 @@ impl PinFolder {
         self.root.join(KERNEL_OPS)
     }
 
-    /// The same for a new one.
-    pub(crate) fn replace_kernel_ops(&self, pin: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
-        let path = self.kernel_ops();
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => pin(&path),
-        }
+    /// Pin of the types that programs are relocated by.
+    pub(crate) fn relocation_types(&self) -> PathBuf {
+        self.root.join(RELOCATION_TYPES)
     }
 
     /// Removes what serves instances, of all builds.
     fn remove_kept(&self) {
         for entry in fs::read_dir(self.root).into_iter().flatten().flatten() {
             let name = entry.file_name();
-            if name == KERNEL_OPS || name.to_string_lossy().starts_with(COUNTER) {
+            if name == KERNEL_OPS || name == RELOCATION_TYPES || name.to_string_lossy().starts_with(COUNTER) {
                 // Where it stays, the folder is not empty, and stays too.
                 let _ = fs::remove_file(entry.path());
             }

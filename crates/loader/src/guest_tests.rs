@@ -15,10 +15,12 @@ use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::TcpCongestion;
 
 use crate::instance::Instance;
+use crate::kept_types::{structs_of_algorithms, KeptTypes};
 use crate::kernel_ops::KernelOps;
 use crate::load::{load, LoadRequest};
 use crate::migrate::migrate;
-use crate::object::{fit_object, load_object, LoadedObject, Program};
+use crate::object::{fit_object, full_load, load_object, LoadedObject, Program};
+use crate::quick_load::load_by;
 use crate::recover::recover;
 use crate::sockets::SocketFilter;
 use crate::unload::{unload, UnloadOptions};
@@ -61,6 +63,25 @@ fn guest_update_link_refuses_the_map_that_the_link_has() {
     assert!(refused(&duplicate), "another descriptor of the same map");
     sys::update_link(link.as_fd(), first.as_fd()).expect("back to the first");
     assert!(refused(&first));
+}
+
+/// With the few types that are kept, libbpf makes the same programs as with all types of the kernel.
+#[test]
+#[ignore = "only in a guest: just test-kernels"]
+fn guest_the_short_way_loads_the_same_programs() {
+    let types = KeptTypes::read(structs_of_algorithms()).expect("the kernel has BTF");
+    for algorithm in algorithms() {
+        let name = algorithm.name();
+        let program = Program::named(name).expect("an algorithm of the catalogue");
+        let full = full_load(&program, "guest_test", "").expect(name);
+        let short = load_by(&types, &program, "guest_test", "").expect(name);
+        assert_eq!(short.tags().expect(name), full.tags().expect(name), "{name}");
+        if KernelOps::get().expect("struct_ops").has_links {
+            let map = short.ops_map().expect(name);
+            sys::write_value(map.as_fd(), &short.value).expect("the kernel takes the table");
+            // registers nothing yet
+        }
+    }
 }
 
 /// Before 6.4 a kill between pin and registration leaves a pin of what is not registered. The same is made here.
@@ -211,7 +232,7 @@ fn verifier_cost(algorithm: &Algorithm) -> Vec<String> {
         LOG.lock().expect("nobody panics with it").push_str(&message);
     }
     let program = Program::named(algorithm.name()).expect("an algorithm of the catalogue");
-    let mut fitted = fit_object(&program, "guest_test", "").expect("it opens");
+    let mut fitted = fit_object(&program, "guest_test", "", None).expect("it opens");
     for mut program in fitted.open.progs_mut() {
         program.set_log_level(BPF_LOG_STATS);
     }

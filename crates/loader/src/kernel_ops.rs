@@ -25,6 +25,16 @@ pub(crate) struct Member {
     pub(crate) offset: usize,
     pub(crate) bytes: usize,
     pub(crate) is_hook: bool,
+    /// Its number in the struct.
+    pub(crate) number: u32,
+}
+
+impl Member {
+    /// What a hook's place has in a struct of an object; None of a hook that is not set.
+    pub(crate) fn address_in(&self, ops: &[u8]) -> Option<usize> {
+        let slot = ops.get(self.offset..)?.first_chunk()?;
+        Some(usize::from_ne_bytes(*slot)).filter(|address| *address != 0)
+    }
 }
 
 /// The value of a `struct_ops` map for TCP congestion control.
@@ -34,7 +44,9 @@ pub(crate) struct KernelOps {
     /// Size of the whole value.
     pub(crate) value_bytes: usize,
     /// The value's type in the kernel's BTF.
-    value_type: u32,
+    pub(crate) value_type: u32,
+    /// The type of what the value has registered.
+    pub(crate) ops_type: u32,
     /// Members by name; offsets are from the start of the value.
     pub(crate) members: HashMap<String, Member>,
     /// Registrations of `struct_ops` can be links (6.4).
@@ -73,14 +85,7 @@ impl KernelOps {
     }
 
     fn read() -> std::result::Result<Self, String> {
-        let of = |bytes: &[u8]| {
-            let btf = KernelBtf::of(bytes).ok_or_else(|| format!("{KERNEL_BTF} is not readable"))?;
-            Self::of(&btf)
-        };
-        if let Ok(mapped) = MappedFile::open(KERNEL_BTF) {
-            return of(&mapped);
-        }
-        of(&fs::read(KERNEL_BTF).map_err(|error| format!("the kernel has no BTF ({error})"))?)
+        in_kernel_btf(Self::of)
     }
 
     fn of(btf: &KernelBtf<'_>) -> std::result::Result<Self, String> {
@@ -88,11 +93,12 @@ impl KernelOps {
         let (value_type, value) = found[0].ok_or("the kernel has no struct_ops for TCP congestion control")?;
         let data = btf.members(value).find(|member| member.name == "data");
         let data = data.ok_or("the kernel's struct_ops value has no data")?.bit_offset as usize / 8;
-        let (_, ops) = found[1].ok_or("the kernel has no struct tcp_congestion_ops")?;
+        let (ops_type, ops) = found[1].ok_or("the kernel has no struct tcp_congestion_ops")?;
         let control = btf.members(ops).find(|member| member.name == "cong_control");
         Ok(Self {
             value_bytes: value.size_or_type as usize,
             value_type,
+            ops_type,
             members: kernel_members(btf, ops, data),
             cong_control_arguments: control
                 .and_then(|control| btf.arguments(control.type_id))
@@ -102,14 +108,25 @@ impl KernelOps {
     }
 }
 
+/// Asks the kernel's types, all of them.
+pub(crate) fn in_kernel_btf<T>(
+    of: impl Fn(&KernelBtf<'_>) -> std::result::Result<T, String>,
+) -> std::result::Result<T, String> {
+    let of = |bytes: &[u8]| of(&KernelBtf::of(bytes).ok_or_else(|| format!("{KERNEL_BTF} is not readable"))?);
+    if let Ok(mapped) = MappedFile::open(KERNEL_BTF) {
+        return of(&mapped);
+    }
+    of(&fs::read(KERNEL_BTF).map_err(|error| format!("the kernel has no BTF ({error})"))?)
+}
+
 /// The members of the kernel's `struct tcp_congestion_ops`, which begins at `base`.
 fn kernel_members(btf: &KernelBtf<'_>, ops: Header, base: usize) -> HashMap<String, Member> {
     let all: Vec<_> = btf.members(ops).collect();
     let ends = all.iter().skip(1).map(|next| next.bit_offset as usize / 8).chain([ops.size_or_type as usize]);
-    let placed = all.iter().zip(ends).map(|(member, end)| {
+    let placed = (0..).zip(&all).zip(ends).map(|((number, member), end)| {
         let offset = member.bit_offset as usize / 8;
         let is_hook = btf.resolved(member.type_id).is_some_and(|header| header.kind == kind::POINTER);
-        (member.name.to_owned(), Member { offset: base + offset, bytes: end.saturating_sub(offset), is_hook })
+        (member.name.to_owned(), Member { offset: base + offset, bytes: end.saturating_sub(offset), is_hook, number })
     });
     placed.collect()
 }
@@ -137,7 +154,7 @@ pub(crate) fn members(btf: &Btf<'_>, ops: &Composite<'_>) -> HashMap<String, Mem
         let Some(ty) = btf.type_by_id::<BtfType<'_>>(member.ty) else { continue };
         let (offset, next) = (offset_of(index), offset_of(index + 1));
         let is_hook = resolved(ty).is_some_and(|ty| ty.kind() == BtfKind::Ptr);
-        let entry = Member { offset, bytes: next.saturating_sub(offset), is_hook };
+        let entry = Member { offset, bytes: next.saturating_sub(offset), is_hook, number: index as u32 };
         found.insert(member.name.unwrap_or_default().to_string_lossy().into_owned(), entry);
     }
     found

@@ -9,6 +9,7 @@
 //! Commands that change something take a [`Lock`] first: [`recover`] gives it.
 
 mod bpffs;
+mod btf_ext;
 pub mod canary;
 mod check;
 mod default;
@@ -20,7 +21,9 @@ mod guest_tests;
 mod identity;
 mod instance;
 mod intervals;
+mod kept;
 mod kept_ops;
+mod kept_types;
 mod kernel;
 mod kernel_ops;
 mod left_out;
@@ -34,6 +37,7 @@ pub mod owner_records;
 mod params;
 mod pod;
 mod prefix;
+mod quick_load;
 mod recover;
 mod refusal;
 mod retire;

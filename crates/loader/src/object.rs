@@ -2,7 +2,7 @@
 //! From an object file to programs and maps in the kernel, not yet registered.
 
 use std::borrow::Cow;
-use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::path::Path;
 
 use ccctl_catalog::kernel::{text, TCP_CA_NAME_MAX};
@@ -11,13 +11,14 @@ use ccctl_catalog::{
     ParameterSet,
 };
 use libbpf_rs::btf::types::Composite;
-use libbpf_rs::{Btf, MapCore as _, MapType, Object, ObjectBuilder, OpenObject, ProgramType};
+use libbpf_rs::{Btf, Map, MapCore as _, MapType, Object, ObjectBuilder, OpenObject};
 
 use crate::error::{privileges_missing, Error, LogFile, Result};
 use crate::identity::{Identity, IDENTITY_MAP};
 use crate::kernel::check_name;
 use crate::kernel_ops::{members, KernelOps, Member};
 use crate::params::{publish, PARAMS_MAP};
+use crate::quick_load::quick_load;
 use crate::refusal::{missing_hook, unloaded, unopened, Refusal};
 use crate::sys;
 use crate::verifier_log::write_log;
@@ -92,7 +93,7 @@ impl Program {
             error: LayoutError::Missing("name of its struct_ops map".to_owned()),
         };
         let own = self.own_members()?;
-        let mut open = self.open()?;
+        let mut open = self.open(None)?;
         let ops = sys::ops_struct(&mut open).ok_or_else(missing)?;
         let room = name_room(ops, &own).ok_or_else(missing)?;
         let name = text(room);
@@ -104,8 +105,12 @@ impl Program {
         &self.object
     }
 
-    fn open(&self) -> Result<OpenObject> {
-        let (opened, log) = sys::with_log(|| ObjectBuilder::default().open_memory(&self.object));
+    fn open(&self, types: Option<&Path>) -> Result<OpenObject> {
+        let mut builder = ObjectBuilder::default();
+        if let Some(types) = types {
+            builder.btf_custom_path(types).map_err(|error| Error::libbpf("name the kernel's types", &error))?;
+        }
+        let (opened, log) = sys::with_log(|| builder.open_memory(&self.object));
         opened.map_err(|_| Error::Object { object: self.label.clone(), error: unopened(&log) })
     }
 
@@ -134,47 +139,80 @@ fn btf_of(object: &[u8]) -> Option<Btf<'_>> {
     sys::with_log(|| Btf::from_raw("object", object)).0.ok().flatten()
 }
 
+/// A program in the kernel.
+pub(crate) struct Hook {
+    /// Where libbpf has it, which is what the object's struct of hooks says.
+    pub(crate) address: usize,
+    pub(crate) name: String,
+    pub(crate) fd: OwnedFd,
+}
+
 /// Programs and maps in the kernel, with the value that registers them. Dropped, they are gone.
 pub(crate) struct LoadedObject {
-    object: Object,
+    hooks: Vec<Hook>,
+    map: OwnedFd,
+    parameters: OwnedFd,
     /// What the `struct_ops` map is to be filled with.
     pub(crate) value: Vec<u8>,
 }
 
 impl LoadedObject {
+    /// Of the object's struct of hooks and its members.
+    pub(crate) fn new(hooks: Vec<Hook>, map: OwnedFd, parameters: OwnedFd, ops: OwnOps<'_>) -> std::io::Result<Self> {
+        let kernel = KernelOps::get().map_err(std::io::Error::other)?;
+        let value = kernel_value(&hooks, ops, kernel)?;
+        // An instance is found from its hooks, and they hold only the maps that they use; an algorithm may use no parameter.
+        if let Some(hook) = hooks.first() {
+            sys::bind_map(hook.fd.as_fd(), parameters.as_fd())?;
+        }
+        Ok(Self { hooks, map, parameters, value })
+    }
+
     /// The `struct_ops` map.
     pub(crate) fn ops_map(&self) -> Result<OwnedFd> {
-        let map = self.object.maps().find(|map| map.map_type() == MapType::StructOps);
-        let map = map.ok_or_else(|| Error::kernel("find the struct_ops map", std::io::Error::other("none")))?;
-        map.as_fd().try_clone_to_owned().map_err(|error| Error::kernel("keep the struct_ops map", error))
+        self.map.try_clone().map_err(|error| Error::kernel("keep the struct_ops map", error))
+    }
+
+    /// The kernel's hash of each program's instructions, and what the verifier looked at.
+    #[cfg(test)]
+    pub(crate) fn tags(&self) -> std::io::Result<Vec<(String, [u8; 8], u32)>> {
+        let tag = |hook: &Hook| {
+            let info = sys::program_details(hook.fd.as_fd())?.info;
+            Ok((hook.name.clone(), info.tag, info.verified_insns))
+        };
+        let mut tags: Vec<_> = self.hooks.iter().map(tag).collect::<std::io::Result<_>>()?;
+        tags.sort();
+        Ok(tags)
     }
 
     /// What the verifier looked at, by program; those that this kernel has no hook for are left out.
     pub(crate) fn verified_instructions(&self) -> Result<Vec<(String, u32)>> {
-        let loaded = self.object.progs().filter(|program| program.as_fd().as_raw_fd() >= 0);
-        loaded
-            .map(|program| {
-                let details = sys::program_details(program.as_fd());
-                let details = details.map_err(|error| Error::kernel("read a program", error))?;
-                Ok((program.name().to_string_lossy().into_owned(), details.info.verified_insns))
-            })
-            .collect()
+        let verified = |hook: &Hook| {
+            let details = sys::program_details(hook.fd.as_fd());
+            let details = details.map_err(|error| Error::kernel("read a program", error))?;
+            Ok((hook.name.clone(), details.info.verified_insns))
+        };
+        self.hooks.iter().map(verified).collect()
     }
 }
+
+/// An object's struct of hooks, and its members.
+type OwnOps<'a> = (&'a [u8], &'a [(String, Member)]);
 
 /// An object fitted to this kernel, not yet loaded.
 pub(crate) struct FittedObject {
     pub(crate) open: OpenObject,
-    own: Vec<(String, Member)>,
+    pub(crate) own: Vec<(String, Member)>,
     /// The object's struct of hooks, from before it is loaded.
-    ops: Vec<u8>,
+    pub(crate) ops: Vec<u8>,
 }
 
-/// Opens a program's object under a kernel name, without the hooks that this kernel does not know.
-pub(crate) fn fit_object(program: &Program, name: &str, profile: &str) -> Result<FittedObject> {
+/// Opens a program's object under a kernel name, without the hooks that this kernel does not know. It is to be relocated by
+/// the types in a file, or by all of the kernel's.
+pub(crate) fn fit_object(program: &Program, name: &str, profile: &str, types: Option<&Path>) -> Result<FittedObject> {
     let kernel = KernelOps::get()?;
     let own = program.own_members()?;
-    let mut open = program.open()?;
+    let mut open = program.open(types)?;
     let ops = sys::ops_struct(&mut open).ok_or_else(|| Error::Object {
         object: program.label.clone(),
         error: LayoutError::Missing("struct_ops map".to_owned()),
@@ -193,12 +231,28 @@ pub(crate) fn fit_object(program: &Program, name: &str, profile: &str) -> Result
 
 /// Loads a program under a kernel name with its parameters in force. Nothing can use it yet.
 pub(crate) fn load_object(program: &Program, name: &str, profile: &str, set: &ParameterSet) -> Result<LoadedObject> {
-    let FittedObject { open, own, ops } = fit_object(program, name, profile)?;
+    let loaded = match quick_load(program, name, profile) {
+        Some(loaded) => loaded,
+        None => full_load(program, name, profile)?,
+    };
+    publish(loaded.parameters.as_fd(), &set.to_bytes())?;
+    Ok(loaded)
+}
+
+/// All of it by libbpf.
+pub(crate) fn full_load(program: &Program, name: &str, profile: &str) -> Result<LoadedObject> {
+    let FittedObject { open, own, ops } = fit_object(program, name, profile, None)?;
     let object = load(open, program)?;
-    let value = kernel_value(&object, &ops, &own, KernelOps::get()?)
-        .map_err(|error| Error::kernel(format!("find the programs of {}", program.label), error))?;
-    fill_parameters(&object, set)?;
-    Ok(LoadedObject { object, value })
+    let failed = |error| Error::kernel(format!("find the programs of {}", program.label), error);
+    let hooks = sys::programs(&object).map_err(failed)?;
+    let hooks = hooks.into_iter().map(|(address, name, fd)| Hook { address, name, fd }).collect();
+    let map = |found: &dyn Fn(&Map<'_>) -> bool| {
+        let map = object.maps().find(|map| found(map)).ok_or_else(|| std::io::Error::other("a map is missing"))?;
+        map.as_fd().try_clone_to_owned()
+    };
+    let ops_map = map(&|map| map.map_type() == MapType::StructOps).map_err(failed)?;
+    let parameters = map(&|map| map.name() == PARAMS_MAP).map_err(failed)?;
+    LoadedObject::new(hooks, ops_map, parameters, (&ops, &own)).map_err(failed)
 }
 
 /// The kernel would refuse to register it, and would not say why.
@@ -285,18 +339,17 @@ fn refused(program: &Program, text: &str, log: LogFile, otherwise: &str) -> Erro
     Error::Refused { object, cause, remedy, log }
 }
 
-/// The kernel's struct out of the object's: hooks become descriptors of their programs.
-fn kernel_value(object: &Object, ops: &[u8], own: &[(String, Member)], kernel: &KernelOps) -> std::io::Result<Vec<u8>> {
+/// The kernel's struct out of the object's: hooks become descriptors of their programs. Nothing is registered with holes.
+fn kernel_value(hooks: &[Hook], (ops, own): OwnOps<'_>, kernel: &KernelOps) -> std::io::Result<Vec<u8>> {
     let mut value = vec![0; kernel.value_bytes];
     for (name, member) in own {
         let Some(target) = kernel.members.get(name) else { continue };
         if member.is_hook {
-            let slot = ops.get(member.offset..member.offset + 8).and_then(|slot| slot.try_into().ok());
-            let slot = slot.ok_or_else(|| std::io::Error::other("slot outside the struct"))?;
-            if let Some(fd) = sys::program_fd(object, usize::from_ne_bytes(slot))? {
-                let fd = u64::try_from(fd).map_err(std::io::Error::other)?;
-                value[target.offset..target.offset + 8].copy_from_slice(&fd.to_le_bytes());
-            }
+            let Some(address) = member.address_in(ops) else { continue };
+            let hook = hooks.iter().find(|hook| hook.address == address);
+            let hook = hook.ok_or_else(|| std::io::Error::other("slot does not name a program of the object"))?;
+            let fd = u64::try_from(hook.fd.as_raw_fd()).map_err(std::io::Error::other)?;
+            value[target.offset..target.offset + 8].copy_from_slice(&fd.to_le_bytes());
         } else {
             let bytes = member.bytes.min(target.bytes);
             let own = ops.get(member.offset..member.offset + bytes);
@@ -305,19 +358,4 @@ fn kernel_value(object: &Object, ops: &[u8], own: &[(String, Member)], kernel: &
         }
     }
     Ok(value)
-}
-
-fn fill_parameters(object: &Object, set: &ParameterSet) -> Result<()> {
-    let map = object.maps().find(|map| map.name() == PARAMS_MAP);
-    let map = map.ok_or_else(|| Error::kernel(format!("find {PARAMS_MAP}"), std::io::Error::other("no such map")))?;
-    hold_parameters(object, map.as_fd())
-        .map_err(|error| Error::kernel(format!("keep {PARAMS_MAP} with the programs"), error))?;
-    publish(map.as_fd(), &set.to_bytes())
-}
-
-/// An instance is found from its hooks, and they hold only the maps that they use; an algorithm may use no parameter.
-fn hold_parameters(object: &Object, map: BorrowedFd<'_>) -> std::io::Result<()> {
-    let mut hooks = object.progs().filter(|program| program.prog_type() == ProgramType::StructOps);
-    let hook = hooks.find(|program| program.as_fd().as_raw_fd() >= 0);
-    hook.map_or(Ok(()), |hook| sys::bind_map(hook.as_fd(), map))
 }

@@ -2,10 +2,12 @@
 //! The BPF system calls that libbpf-rs does not wrap. The only module with unsafe code.
 #![allow(unsafe_code)]
 
+mod prepared;
+
 use std::ffi::{c_char, c_int, c_void, CString};
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -13,7 +15,9 @@ use std::ptr;
 use std::sync::Mutex;
 
 use libbpf_rs::{AsRawLibbpf as _, Object, OpenObject};
-use libbpf_sys::{bpf_map, bpf_program};
+use libbpf_sys::bpf_map;
+
+pub(crate) use prepared::{Place, PreparedObject};
 
 /// libbpf returns a negative errno; older calls also set errno.
 fn checked(result: i32) -> io::Result<i32> {
@@ -222,7 +226,7 @@ pub(crate) fn next_map_id(after: u32) -> Option<u32> {
 }
 
 /// The object's own struct of hooks, as libbpf shows it before it loads the object; None without a `struct_ops` map. Where
-/// the C source has functions, it holds the addresses of libbpf's programs ([`program_fd`]).
+/// the C source has functions, it holds the addresses of libbpf's programs ([`programs`]).
 pub(crate) fn ops_struct(object: &mut OpenObject) -> Option<&mut [u8]> {
     let object = object.as_libbpf_object().as_ptr();
     let mut map = ptr::null_mut::<bpf_map>();
@@ -248,25 +252,15 @@ pub(crate) fn ops_struct(object: &mut OpenObject) -> Option<&mut [u8]> {
     Some(unsafe { std::slice::from_raw_parts_mut(data.cast::<u8>(), size as usize) })
 }
 
-/// Descriptor of the program of a loaded object that libbpf has at `address`; None for an empty slot. Fails where libbpf
-/// has skipped the program: nothing is registered with holes.
-pub(crate) fn program_fd(object: &Object, address: usize) -> io::Result<Option<i32>> {
-    if address == 0 {
-        return Ok(None);
-    }
-    let object = object.as_libbpf_object().as_ptr();
-    let mut program = ptr::null_mut::<bpf_program>();
-    loop {
-        // SAFETY: the object is open, `program` is null or one of its programs.
-        program = unsafe { libbpf_sys::bpf_object__next_program(object, program) };
-        if program.is_null() {
-            return Err(io::Error::other("slot does not name a program of the object"));
-        }
-        if program as usize == address {
-            // SAFETY: `program` is one of the object's programs.
-            return checked(unsafe { libbpf_sys::bpf_program__fd(program) }).map(Some);
-        }
-    }
+/// The programs of a loaded object with their descriptors, by the address that libbpf has them at; without those that it
+/// has skipped.
+pub(crate) fn programs(object: &Object) -> io::Result<Vec<(usize, String, OwnedFd)>> {
+    let programs = object.progs().filter(|program| program.as_fd().as_raw_fd() >= 0);
+    let entry = |program: libbpf_rs::Program<'_>| {
+        let name = program.name().to_string_lossy().into_owned();
+        Ok((program.as_libbpf_object().as_ptr() as usize, name, program.as_fd().try_clone_to_owned()?))
+    };
+    programs.map(entry).collect()
 }
 
 /// What libbpf has said since collecting began.

@@ -10,7 +10,7 @@ use crate::{Choice, RuleTable};
 
 /// Fits an object to the running kernel, as [`crate::check`] does it, and loads nothing. Reads the kernel's BTF.
 pub fn fit(program: &Program) -> Result<()> {
-    fit_object(program, &program.default_name()?, "").map(drop)
+    fit_object(program, &program.default_name()?, "", None).map(drop)
 }
 
 /// What is said of an object that the kernel refused with this log.

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The short way from an object to its programs in the kernel: relocated by the few types that are kept. libbpf would read
+//! all types of the kernel for a `struct_ops` map, and so that map is made here.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::path::Path;
+
+use object::{Object as _, ObjectSection as _};
+
+use crate::error::{Error, Result};
+use crate::kept_types::{structs_of, KeptTypes};
+use crate::kernel_ops::KernelOps;
+use crate::object::{fit_object, FittedObject, Hook, LoadedObject, Program};
+use crate::params::PARAMS_MAP;
+use crate::sys::{self, Place, PreparedObject};
+
+/// `BPF_OBJ_NAME_LEN`, with a zero at the end.
+const NAME_BYTES: usize = 15;
+
+/// None where it needs other types than those that are kept, and where anything fails: libbpf then does all of it, and its
+/// words say what is wrong.
+pub(crate) fn quick_load(program: &Program, name: &str, profile: &str) -> Option<LoadedObject> {
+    load_by(&KeptTypes::get()?, program, name, profile).ok()
+}
+
+pub(crate) fn load_by(types: &KeptTypes, program: &Program, name: &str, profile: &str) -> Result<LoadedObject> {
+    let failed = |error| Error::kernel(format!("load {} by the types that are kept", program.label), error);
+    if !structs_of(program.object()).is_some_and(|names| types.have(&names)) {
+        return Err(failed(io::Error::other("it needs others")));
+    }
+    let file = types.file().map_err(failed)?;
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let fitted = fit_object(program, name, profile, Some(Path::new(&path)))?;
+    let (loaded, log) = sys::with_log(|| load(program, fitted));
+    loaded.map_err(|error| failed(io::Error::other(format!("{error}\n{log}"))))
+}
+
+fn license_of(object: &[u8]) -> Option<CString> {
+    let file = object::File::parse(object).ok()?;
+    let text = file.section_by_name("license")?.data().ok()?;
+    CString::new(text.split(|byte| *byte == 0).next()?).ok()
+}
+
+fn load(program: &Program, fitted: FittedObject) -> io::Result<LoadedObject> {
+    let FittedObject { open, own, ops } = fitted;
+    let kernel = KernelOps::get().map_err(io::Error::other)?;
+    let license = license_of(program.object()).ok_or_else(|| io::Error::other("no license"))?;
+    let map_flags = if kernel.has_links { libbpf_rs::libbpf_sys::BPF_F_LINK } else { 0 };
+    let mut places = Vec::new();
+    for (name, member) in own.iter().filter(|(_, member)| member.is_hook) {
+        if let (Some(target), Some(address)) = (kernel.members.get(name), member.address_in(&ops)) {
+            places.push((address, Place { ops: kernel.ops_type, member: target.number }));
+        }
+    }
+    let addresses: Vec<usize> = places.iter().map(|(address, _)| *address).collect();
+    let prepared = PreparedObject::new(open, &addresses)?;
+    let mut hooks = Vec::new();
+    for (address, place) in &places {
+        let (name, fd) = prepared.load(*address, place, &license)?;
+        hooks.push(Hook { address: *address, name, fd });
+    }
+    let map_name: String = program.algorithm.chars().take(NAME_BYTES).collect();
+    let ops_map =
+        prepared.create_ops_map(&CString::new(map_name)?, (kernel.value_type, kernel.value_bytes), map_flags)?;
+    let parameters = prepared.map(&CString::new(PARAMS_MAP)?)?.as_fd().try_clone_to_owned()?;
+    LoadedObject::new(hooks, ops_map, parameters, (&ops, &own))
+}
