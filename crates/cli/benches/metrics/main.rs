@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How long a scrape of the daemon takes at 100 and at 100,000 sockets, and what the metrics cost connections while they are on.
+//! How long a scrape of the daemon takes at 100 sockets, and at 100,000 with 500 pairs of algorithm and cgroup, and what the metrics cost connections while they are on.
 #![allow(clippy::unwrap_used)] // a benchmark fails by panicking
 
 #[path = "../held/mod.rs"]
@@ -11,26 +11,44 @@ mod paced;
 #[path = "../../tests/suite/support/mod.rs"]
 mod support;
 
+use std::fmt;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use ccctl_telemetry::SocketScanner;
-use ccctl_testbed::{eventually, Namespace, Network, Offload};
+use ccctl_testbed::{connect, eventually, Cgroup, Namespace, Network, Offload};
 use held::{end, open, ENDS};
 use measure::{aim, aims, form, machine, note, Form, Sample};
 use support::daemon::Daemon;
 
 const SCRAPE_AIM_MS: f64 = 5.0;
+const MEMORY_AIM_MB: f64 = 15.0;
 const COST_AIM_PCT: f64 = 2.0;
 const RATE_MBIT: f64 = 800.0;
 const STATISTICS: &str = "/proc/sys/kernel/bpf_stats_enabled";
 /// A look that has seen all is waited for.
 const LOOKS: Duration = Duration::from_secs(120);
 
+/// How much there is to tell of.
+#[derive(Clone, Copy)]
+struct Size {
+    sockets: usize,
+    /// Of them, sockets in a cgroup of their own that a rule names: each has its series.
+    label_sets: usize,
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} sockets and {} label sets", self.sockets, self.label_sets)
+    }
+}
+
+const FEW: Size = Size { sockets: 100, label_sets: 1 };
+
 struct Plan {
     scrapes: usize,
-    sockets: [usize; 2],
+    sizes: [Size; 2],
     pairs: usize,
     run: Duration,
 }
@@ -41,36 +59,45 @@ fn main() {
         return;
     }
     let ms = Duration::from_millis;
+    let many = |sockets| Size { sockets, label_sets: 500 };
     let plan = match form() {
-        Form::Full => Plan { scrapes: 300, sockets: [100, 100_000], pairs: 25, run: ms(700) },
-        Form::Smoke => Plan { scrapes: 10, sockets: [100, 1000], pairs: 2, run: ms(300) },
-        Form::Exact => Plan { scrapes: 20, sockets: [100, 10_000], pairs: 3, run: ms(700) },
+        Form::Full => Plan { scrapes: 300, sizes: [FEW, many(100_000)], pairs: 25, run: ms(700) },
+        Form::Smoke => Plan { scrapes: 10, sizes: [FEW, many(2000)], pairs: 2, run: ms(300) },
+        Form::Exact => Plan { scrapes: 20, sizes: [FEW, many(10_000)], pairs: 3, run: ms(700) },
     };
     support::test("metrics", 900, || {
         println!("{}\n", machine());
-        println!("| sockets | scrape, ms: median (min to max) | look, ms | VmRSS of the daemon, MB |\n| --- | --- | --- | --- |");
-        let times = plan.sockets.map(|sockets| scrapes(&plan, sockets));
+        println!(
+            "| | scrape, ms: median (min to max) | look, ms | VmRSS of the daemon, MB |\n| --- | --- | --- | --- |"
+        );
+        let times = plan.sizes.map(|size| scrapes(&plan, size));
         let more = costs(&plan);
         aims();
-        for (sockets, (median, longest)) in plan.sockets.iter().zip(times) {
-            aim(&format!("a scrape at {sockets} sockets, median"), median, SCRAPE_AIM_MS, " ms");
-            aim(&format!("a scrape at {sockets} sockets, the longest"), longest, SCRAPE_AIM_MS, " ms");
+        for (size, (median, longest, resident)) in plan.sizes.iter().zip(times) {
+            aim(&format!("a scrape at {size}, median"), median, SCRAPE_AIM_MS, " ms");
+            aim(&format!("a scrape at {size}, the longest"), longest, SCRAPE_AIM_MS, " ms");
+            aim(&format!("memory of the daemon at {size}"), resident, MEMORY_AIM_MB, " MB");
         }
         aim("CPU per GB, metrics on", more, COST_AIM_PCT, " %");
     });
 }
 
-/// Median and longest time, ms.
-fn scrapes(plan: &Plan, sockets: usize) -> (f64, f64) {
+/// Median and longest time, ms, and the daemon's memory, MB.
+fn scrapes(plan: &Plan, size: Size) -> (f64, f64, f64) {
     let namespace = Namespace::new("scrape").unwrap();
-    let holders = open(&namespace, sockets / ENDS);
+    let holders = open(&namespace, size.sockets / ENDS - (size.label_sets - 1));
+    let cgroups: Vec<Cgroup> = (1..size.label_sets).map(|_| Cgroup::new("scrape").unwrap()).collect();
+    let labelled: Vec<_> = cgroups.iter().map(|cgroup| cgroup.enter(|| pair(&namespace)).unwrap()).collect();
     let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
-    let daemon = Daemon::start("bench", &format!("[metrics]\nenabled = true\nlisten = \"127.0.0.1:{port}\"\n"));
+    let daemon = Daemon::start("bench", &configuration(port, &cgroups));
     let mut text = String::new();
     eventually(LOOKS, || {
         text = scrape(port)?;
-        let seen: f64 = values(&text, "ccctl_connections{").sum();
-        (seen >= sockets as f64).then_some(()).ok_or_else(|| format!("{seen} of {sockets} sockets are seen"))
+        let seen: Vec<f64> = values(&text, "ccctl_connections{").filter(|sockets| *sockets > 0.0).collect();
+        let is_all = seen.iter().sum::<f64>() >= size.sockets as f64 && seen.len() >= size.label_sets;
+        is_all
+            .then_some(())
+            .ok_or_else(|| format!("{} sockets in {} sets are seen", seen.iter().sum::<f64>(), seen.len()))
     })
     .unwrap();
     let (mut times, mut looks) = (Sample::default(), Sample::default());
@@ -84,10 +111,27 @@ fn scrapes(plan: &Plan, sockets: usize) -> (f64, f64) {
         looks.add(values(&text, "ccctl_look_duration_seconds ").sum::<f64>() * 1e3);
         std::thread::sleep(Duration::from_millis(30)); // over several looks
     }
-    println!("| {sockets} | {} | {} | {:.1} |", times.cell(2), looks.cell(1), resident_mb(daemon.pid()));
-    drop(daemon);
+    let resident = resident_mb(daemon.pid());
+    println!("| {size} | {} | {} | {resident:.1} |", times.cell(2), looks.cell(1));
+    drop((daemon, labelled));
     end(holders);
-    (times.median(), longest)
+    (times.median(), longest, resident)
+}
+
+fn configuration(port: u16, cgroups: &[Cgroup]) -> String {
+    let rule = |cgroup: &Cgroup| format!("[[rule]]\ncgroup = \"{}\"\nuse = \"reno\"\n", cgroup.path());
+    let rules: String = cgroups.iter().map(rule).collect();
+    format!("[metrics]\nenabled = true\nlisten = \"127.0.0.1:{port}\"\n{rules}")
+}
+
+/// Both ends of a connection.
+fn pair(namespace: &Namespace) -> (TcpStream, TcpStream) {
+    let both = || {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let to = listener.local_addr().unwrap().to_string();
+        (connect(&to, None, LOOKS).unwrap(), listener.accept().unwrap().0)
+    };
+    namespace.enter(both).unwrap()
 }
 
 /// As Prometheus asks, on a new connection.
