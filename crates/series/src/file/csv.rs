@@ -9,9 +9,8 @@
 //! `NaN`, `inf` and `-inf`, as most readers know them.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read as _, Seek as _};
+use std::io::{self, BufRead, BufReader, Read as _, Seek as _, Write as _};
 use std::path::Path;
 
 use csv_core::{ReadRecordResult, Reader};
@@ -23,14 +22,12 @@ use crate::table::{Column, Table, Value};
 
 pub fn encode_header(header: &Table, out: &mut Vec<u8>) {
     encode_facts(&header.facts, out);
-    let mut lines = String::new();
     for column in header.columns() {
         let kind = Kind::of(&column.values).name();
-        let _ = writeln!(lines, "#column {}: {kind} {}", escape(&column.name, true), escape(&column.unit, false));
+        let _ = writeln!(out, "#column {}: {kind} {}", escape(&column.name, true), escape(&column.unit, false));
     }
-    out.extend_from_slice(lines.as_bytes());
     if !header.columns().is_empty() {
-        encode_fields(header.columns().iter().map(|column| quote(&column.name)), out);
+        encode_fields(header.columns().iter(), out, |column, out| quote(&column.name, out));
     }
 }
 
@@ -41,33 +38,39 @@ pub fn encode_facts(facts: &BTreeMap<String, String>, out: &mut Vec<u8>) {
 }
 
 pub fn encode_row(row: &[Option<Value>], out: &mut Vec<u8>) {
-    encode_fields(row.iter().map(|value| value.as_ref().map(field).unwrap_or_default()), out);
-}
-
-fn encode_fields(fields: impl Iterator<Item = String>, out: &mut Vec<u8>) {
-    let mut line = fields.collect::<Vec<_>>().join(",");
-    // A line without anything is no record: the one field of a table of one column is then in quotes.
-    if line.is_empty() {
-        line.push_str("\"\"");
-    }
-    line.push('\n');
-    out.extend_from_slice(line.as_bytes());
-}
-
-fn field(value: &Value) -> String {
-    match value {
-        Value::Integer(value) => value.to_string(),
+    encode_fields(row.iter().map(Option::as_ref), out, |value, out| match value {
+        None => {}
+        Some(Value::Integer(value)) => drop(write!(out, "{value}")),
         // The shortest text that reads back as the same number, with a fraction even if it is whole.
-        Value::Float(value) => format!("{value:?}"),
-        Value::Text(value) => quote(value),
-    }
+        Some(Value::Float(value)) => drop(write!(out, "{value:?}")),
+        Some(Value::Text(value)) => quote(value, out),
+    });
 }
 
-fn quote(text: &str) -> String {
-    if text.contains(['"', ',', '\n', '\r', '#']) || text.trim() != text {
-        format!("\"{}\"", text.replace('"', "\"\""))
+/// Right into the buffer: a trace has thousands of rows in a second.
+fn encode_fields<T>(fields: impl Iterator<Item = T>, out: &mut Vec<u8>, encode: impl Fn(T, &mut Vec<u8>)) {
+    let start = out.len();
+    for (number, field) in fields.enumerate() {
+        if number > 0 {
+            out.push(b',');
+        }
+        encode(field, out);
+    }
+    // A line without anything is no record: the one field of a table of one column is then in quotes.
+    if out.len() == start {
+        out.extend_from_slice(b"\"\"");
+    }
+    out.push(b'\n');
+}
+
+fn quote(text: &str, out: &mut Vec<u8>) {
+    let special = |byte: u8| matches!(byte, b'"' | b',' | b'\n' | b'\r' | b'#');
+    if text.bytes().any(special) || text.trim() != text {
+        out.push(b'"');
+        out.extend_from_slice(text.replace('"', "\"\"").as_bytes());
+        out.push(b'"');
     } else {
-        text.to_owned()
+        out.extend_from_slice(text.as_bytes());
     }
 }
 
