@@ -113,6 +113,7 @@ fn scrapes(plan: &Plan, size: Size) -> (f64, f64, f64) {
     }
     let resident = resident_mb(daemon.pid());
     println!("| {size} | {} | {} | {resident:.1} |", times.cell(2), looks.cell(1));
+    daemon.json(&["down", "--json"]); // the rules, too
     drop((daemon, labelled));
     end(holders);
     (times.median(), longest, resident)

@@ -7,7 +7,7 @@ use ccctl_console::cause;
 use ccctl_telemetry::{lost_events, Counts, Histogram, MetricKey, Softnet, Times, OTHER};
 
 use super::exporter::{lock, Exporter, Shared, Snapshot};
-use super::exposition::{Format, Samples};
+use super::exposition::{Format, Labels, Samples};
 use super::Value;
 use ccctl_core::counters::COUNTERS;
 use ccctl_core::daemon::VERSION;
@@ -35,7 +35,7 @@ const COLLECTORS: [(&str, Collector); 8] = [
 
 impl Exporter {
     /// The text of a scrape.
-    pub fn scrape(&self, format: Format) -> Result<String, std::fmt::Error> {
+    pub fn scrape(&self, format: Format) -> String {
         let started = Instant::now();
         let mut samples = Samples::default();
         let snapshot = lock(&self.shared.snapshot);
@@ -52,23 +52,22 @@ impl Exporter {
                 None => {} // it was told when it was tried
             }
             all_succeeded &= succeeded;
-            let labels = vec![("collector", name.to_owned())];
+            let labels = Labels::of(&[("collector", name)]);
             samples.add("scrape_collector_success", labels, Value::Count(succeeded.into()));
         }
         drop(snapshot);
         operations(&mut samples);
         let since = self.shared.since.duration_since(UNIX_EPOCH).unwrap_or_default();
-        samples.add("start_time", vec![], Value::Number(since.as_secs_f64()));
-        samples.add("build_info", vec![("version", VERSION.to_owned())], Value::Count(1));
-        samples.add("scrape_success", vec![], Value::Count(all_succeeded.into()));
-        samples.add("scrape_duration", vec![], Value::Number(started.elapsed().as_secs_f64()));
+        samples.add("start_time", Labels::of(&[]), Value::Number(since.as_secs_f64()));
+        samples.add("build_info", Labels::of(&[("version", VERSION)]), Value::Count(1));
+        samples.add("scrape_success", Labels::of(&[]), Value::Count(all_succeeded.into()));
+        samples.add("scrape_duration", Labels::of(&[]), Value::Number(started.elapsed().as_secs_f64()));
         samples.text(format)
     }
 }
 
-fn each(snapshot: &Snapshot, series: &MetricKey) -> Option<Vec<(&'static str, String)>> {
-    let cgroup = snapshot.cgroup(series.cgroup)?;
-    Some(vec![("name", series.instance.clone()), ("cgroup", cgroup.to_owned())])
+fn each(snapshot: &Snapshot, series: &MetricKey) -> Option<Labels> {
+    Some(Labels::of(&[("name", &series.instance), ("cgroup", snapshot.cgroup(series.cgroup)?)]))
 }
 
 fn sockets(shared: &Shared, snapshot: &Snapshot, samples: &mut Samples) -> anyhow::Result<()> {
@@ -130,8 +129,8 @@ fn look(_: &Shared, snapshot: &Snapshot, samples: &mut Samples) -> anyhow::Resul
         samples.add("delivery_rate", labels, Value::Count(present.delivery_bytes_per_s));
     }
     if let Some((at, took)) = snapshot.looked {
-        samples.add("look_age", vec![], Value::Number(at.elapsed().as_secs_f64()));
-        samples.add("look_duration", vec![], Value::Number(took.as_secs_f64()));
+        samples.add("look_age", Labels::of(&[]), Value::Number(at.elapsed().as_secs_f64()));
+        samples.add("look_duration", Labels::of(&[]), Value::Number(took.as_secs_f64()));
     }
     Ok(())
 }
@@ -140,7 +139,7 @@ fn clock(shared: &Shared, _: &Snapshot, samples: &mut Samples) -> anyhow::Result
     let clock = lock(&shared.clock);
     let Some(clock) = clock.as_ref() else { return Ok(()) };
     for (name, counts) in clock.read()?.algorithms {
-        let labels = vec![("name", name)];
+        let labels = Labels::of(&[("name", &name)]);
         samples.add("ack_waiting", labels.clone(), times(&counts.waiting));
         samples.add("ack_processing", labels.clone(), times(&counts.processing));
         samples.add("duplicate_acks", labels.clone(), Value::Count(counts.duplicate_acks));
@@ -169,7 +168,7 @@ fn drops(shared: &Shared, _: &Snapshot, samples: &mut Samples) -> anyhow::Result
     samples.touch("dropped_packets");
     for (reason, by_cpu) in reader.drops()? {
         for (cpu, count) in by_cpu.iter().enumerate().filter(|(_, count)| **count > 0) {
-            let labels = vec![("reason", reason.clone()), ("cpu", cpu.to_string())];
+            let labels = Labels::of(&[("reason", &reason), ("cpu", &cpu.to_string())]);
             samples.add("dropped_packets", labels, Value::Count(*count));
         }
     }
@@ -178,7 +177,7 @@ fn drops(shared: &Shared, _: &Snapshot, samples: &mut Samples) -> anyhow::Result
 
 fn softnet(_: &Shared, _: &Snapshot, samples: &mut Samples) -> anyhow::Result<()> {
     for softnet in Softnet::read()? {
-        let labels = vec![("cpu", softnet.cpu.to_string())];
+        let labels = Labels::of(&[("cpu", &softnet.cpu.to_string())]);
         samples.add("backlog_dropped_packets", labels.clone(), Value::Count(softnet.dropped));
         samples.add("backlog_processed_packets", labels.clone(), Value::Count(softnet.processed));
         samples.add("backlog_squeezes", labels, Value::Count(softnet.time_squeezed));
@@ -191,11 +190,11 @@ fn instances(_: &Shared, snapshot: &Snapshot, samples: &mut Samples) -> anyhow::
     samples.touch("instance_info");
     samples.touch("guard_disabled");
     for (name, algorithm) in &snapshot.instances {
-        let labels = vec![("name", name.clone()), ("algorithm", algorithm.clone())];
+        let labels = Labels::of(&[("name", name), ("algorithm", algorithm)]);
         samples.add("instance_info", labels, Value::Count(1));
     }
     for name in &snapshot.disabled {
-        samples.add("guard_disabled", vec![("name", name.clone())], Value::Count(1));
+        samples.add("guard_disabled", Labels::of(&[("name", name)]), Value::Count(1));
     }
     Ok(())
 }
@@ -203,7 +202,7 @@ fn instances(_: &Shared, snapshot: &Snapshot, samples: &mut Samples) -> anyhow::
 #[allow(clippy::unnecessary_wraps)] // a Collector
 fn programs(_: &Shared, snapshot: &Snapshot, samples: &mut Samples) -> anyhow::Result<()> {
     for ((instance, program), (runs, time)) in &snapshot.programs {
-        let labels = vec![("name", instance.clone()), ("program", program.clone())];
+        let labels = Labels::of(&[("name", instance), ("program", program)]);
         samples.add("bpf_run", labels.clone(), Value::Number(time.as_secs_f64()));
         samples.add("bpf_runs", labels, Value::Count(*runs));
     }
@@ -211,7 +210,7 @@ fn programs(_: &Shared, snapshot: &Snapshot, samples: &mut Samples) -> anyhow::R
 }
 
 fn traces(_: &Shared, _: &Snapshot, samples: &mut Samples) -> anyhow::Result<()> {
-    samples.add("trace_lost_events", vec![], Value::Count(lost_events::read()?));
+    samples.add("trace_lost_events", Labels::of(&[]), Value::Count(lost_events::read()?));
     Ok(())
 }
 
@@ -227,7 +226,7 @@ fn operations(samples: &mut Samples) {
         ("migrated_sockets", &COUNTERS.migrated_sockets),
         ("unmigrated_sockets", &COUNTERS.unmigrated_sockets),
     ] {
-        samples.add(name, vec![], Value::Count(counter.get()));
+        samples.add(name, Labels::of(&[]), Value::Count(counter.get()));
     }
 }
 

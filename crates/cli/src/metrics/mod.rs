@@ -23,6 +23,7 @@ use tokio::sync::watch;
 pub use current::{current, replace};
 pub use exporter::Exporter;
 pub use exposition::Format;
+use exposition::Labels;
 pub use port::scrape;
 pub use table::FAMILIES;
 
@@ -115,7 +116,7 @@ pub struct MetricInfo {
 /// Labels and a value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
-    labels: Vec<(&'static str, String)>,
+    labels: Labels,
     value: Value,
 }
 

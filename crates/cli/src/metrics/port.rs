@@ -202,12 +202,12 @@ pub async fn scrape(format: Format) -> Option<Answer> {
     });
     let scraped = scraped.await;
     Some(match scraped {
-        Ok(Ok(body)) => {
+        Ok(body) => {
             let mut answer = Response::new(Full::new(Bytes::from(body)));
             answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
             answer
         }
-        _ => text(StatusCode::INTERNAL_SERVER_ERROR, "the metrics cannot be written\n"),
+        Err(_) => text(StatusCode::INTERNAL_SERVER_ERROR, "the metrics cannot be written\n"),
     })
 }
 
