@@ -54,7 +54,11 @@ fn load(program: &Program, fitted: FittedObject) -> io::Result<LoadedObject> {
             places.push((address, Place { ops: kernel.ops_type, member: target.number }));
         }
     }
+    places.sort_by_key(|(address, _)| *address); // the order of the file
     let addresses: Vec<usize> = places.iter().map(|(address, _)| *address).collect();
+    if addresses.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(io::Error::other("a program in two places"));
+    }
     let prepared = PreparedObject::new(open, &addresses)?;
     let mut hooks = Vec::new();
     for (address, place) in &places {
