@@ -26,6 +26,9 @@ struct socket_met {
 	u64 bytes_retransmitted;
 	u32 retransmits_pkts;
 	u32 ecn_pkts;
+	u64 opened_ns; /* 0: before the counting began */
+	u32 data_segments;
+	u32 network_limited_jiffies;
 	u64 ops; /* the algorithm for which the series was looked up */
 	u32 series;
 	u32 generation;
@@ -170,6 +173,16 @@ static __always_inline u32 series_of_met(struct tcp_sock *tp, struct socket_met 
 	return before->series;
 }
 
+/* As tcp_get_info_chrono_stats() has it for TCP_INFO: busy, and limited by nothing else. */
+static u32 network_limited_jiffies(const struct tcp_sock *tp)
+{
+	u32 jiffies = tp->chrono_stat[TCP_CHRONO_BUSY - 1];
+
+	if (BPF_CORE_READ_BITFIELD(tp, chrono_type) == TCP_CHRONO_BUSY)
+		jiffies += (u32)bpf_jiffies64() - tp->chrono_start;
+	return jiffies;
+}
+
 /* What the socket's storage has; one that is first met begins with what it has now. */
 static struct socket_met *meet(struct tcp_sock *tp)
 {
@@ -182,6 +195,8 @@ static struct socket_met *meet(struct tcp_sock *tp)
 	now.bytes_retransmitted = tp->bytes_retrans;
 	now.retransmits_pkts = tp->total_retrans;
 	now.ecn_pkts = tp->delivered_ce;
+	now.data_segments = tp->data_segs_out;
+	now.network_limited_jiffies = network_limited_jiffies(tp);
 	return bpf_sk_storage_get(&met, tp, &now, BPF_SK_STORAGE_GET_F_CREATE);
 }
 
@@ -192,7 +207,17 @@ static void add_news(struct series_counts *sums, const struct tcp_sock *tp, stru
 	u32 ecn_pkts = tp->delivered_ce - before->ecn_pkts;
 	u32 retransmits_pkts = tp->total_retrans - before->retransmits_pkts;
 	u64 bytes_retransmitted = tp->bytes_retrans - before->bytes_retransmitted;
+	u32 data_segments = tp->data_segs_out - before->data_segments;
+	u32 jiffies = network_limited_jiffies(tp) - before->network_limited_jiffies;
 
+	if (data_segments) {
+		add(&sums->data_segments, data_segments);
+		before->data_segments += data_segments;
+	}
+	if (jiffies) {
+		add(&sums->network_limited_jiffies, jiffies);
+		before->network_limited_jiffies += jiffies;
+	}
 	if (bytes_acked) {
 		add(&sums->bytes_acked, bytes_acked);
 		before->bytes_acked += bytes_acked;
@@ -243,6 +268,24 @@ static __always_inline void observe(struct metric_histogram *histogram, u32 valu
 	barrier_var(bucket);
 	if (bucket < METRIC_BUCKETS)
 		add(&histogram->buckets[bucket], 1);
+}
+
+/* The time that packets wait, as the sender sees it; see METRIC_QUEUE_BUCKETS. */
+static __always_inline void observe_queueing(struct series_counts *sums, const struct tcp_sock *tp)
+{
+	u32 srtt_us = tp->srtt_us >> 3, least_us = tp->rtt_min.s[0].v;
+	u32 value = srtt_us > least_us ? srtt_us - least_us : 0;
+	u32 bucket = value, exponent;
+
+	if (value >= 2) {
+		exponent = bucket_of(value + 1) - 1; /* the floor of log2, where bucket_of() rounds up */
+		bucket = 2 * exponent + (value >> (exponent - 1) & 1);
+	}
+	if (bucket >= METRIC_QUEUE_BUCKETS)
+		bucket = METRIC_QUEUE_BUCKETS - 1;
+	barrier_var(bucket);
+	if (bucket < METRIC_QUEUE_BUCKETS)
+		add(&sums->queueing_us[bucket], 1);
 }
 
 struct option_walk {
@@ -318,8 +361,10 @@ int BPF_PROG(ack_arrives, struct sock *sk, struct sk_buff *skb)
 	add(&sums->acks, 1);
 	if (has_sack(tp, skb))
 		add(&sums->sack_acks, 1);
-	if (tp->srtt_us)
+	if (tp->srtt_us) {
 		observe(&sums->rtt_us, tp->srtt_us >> 3);
+		observe_queueing(sums, tp);
+	}
 	observe(&sums->cwnd_pkts, tp->snd_cwnd);
 	add_news(sums, tp, before);
 	return 0;
@@ -336,9 +381,17 @@ static void count_opened(struct tcp_sock *tp, struct metric_control *state)
 	if (!before)
 		return;
 	before->ops = 0;
+	before->opened_ns = bpf_ktime_get_ns();
 	sums = counts_at(series_of_met(tp, before, state));
 	if (sums)
 		add(&sums->opened, 1);
+}
+
+static __always_inline u32 age_ms(const struct socket_met *before)
+{
+	u64 age_ms = (bpf_ktime_get_ns() - before->opened_ns) / 1000000;
+
+	return age_ms > 0xffffffff ? 0xffffffff : age_ms;
 }
 
 static void count_closed(struct tcp_sock *tp, struct metric_control *state)
@@ -350,8 +403,11 @@ static void count_closed(struct tcp_sock *tp, struct metric_control *state)
 	if (!sums)
 		return;
 	add(&sums->closed, 1);
-	if (before)
-		add_news(sums, tp, before);
+	if (!before)
+		return;
+	add_news(sums, tp, before);
+	if (before->opened_ns)
+		observe(&sums->life_ms, age_ms(before));
 }
 
 SEC("tp_btf/inet_sock_set_state")
@@ -427,7 +483,7 @@ int look(struct bpf_iter__tcp *ctx)
 	struct series_counts *sums;
 	struct socket_met *before;
 	struct tcp_sock *tp;
-	u32 number;
+	u32 number, bucket;
 
 	if (!skc || !state || skc->skc_state == TCP_LISTEN)
 		return 0;
@@ -442,6 +498,14 @@ int look(struct bpf_iter__tcp *ctx)
 		return 0;
 	if (before)
 		add_news(sums, tp, before);
+	if (before && before->opened_ns) {
+		bucket = bucket_of(age_ms(before));
+		if (bucket >= METRIC_BUCKETS)
+			bucket = METRIC_BUCKETS - 1;
+		barrier_var(bucket);
+		if (bucket < METRIC_BUCKETS)
+			sum->ages_ms[bucket]++;
+	}
 	sum->connections++;
 	if (tp->rate_interval_us)
 		sum->delivery_bytes_per_s += (u64)tp->rate_delivered * tp->mss_cache * 1000000 / tp->rate_interval_us;

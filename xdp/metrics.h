@@ -12,6 +12,12 @@
 /* Histograms: bucket b has values from 2^(b-1), exclusive, to 2^b, inclusive; the last one has all that is larger. */
 #define METRIC_BUCKETS 28
 
+/*
+ * Time in queues is counted more finely: two buckets in each power of two. Bucket 2e + h has the values from
+ * 2^e (1 + h/2), inclusive, to 2^e (1 + (h+1)/2), exclusive; buckets 0 and 1 have the values 0 and 1.
+ */
+#define METRIC_QUEUE_BUCKETS 50
+
 /* Number 0 is every cgroup that no rule names; number 0 of the series is what found no room. */
 struct series_key {
 	char instance[TCP_CA_NAME_MAX]; /* kernel name of the algorithm */
@@ -36,6 +42,10 @@ struct series_counts {
 	unsigned long long loss_events;
 	unsigned long long timeouts;
 	unsigned long long window_reductions;
+	unsigned long long data_segments;
+	unsigned long long network_limited_jiffies; /* neither the peer nor the send buffer limited it */
+	unsigned long long queueing_us[METRIC_QUEUE_BUCKETS]; /* smoothed RTT less the smallest one, at each ACK */
+	struct metric_histogram life_ms; /* of connections that were opened and closed since the counting began */
 	struct metric_histogram rtt_us;
 	struct metric_histogram cwnd_pkts;
 };
@@ -44,6 +54,7 @@ struct series_counts {
 struct series_present {
 	unsigned long long connections;
 	unsigned long long delivery_bytes_per_s;
+	unsigned long long ages_ms[METRIC_BUCKETS]; /* of those opened since the counting began */
 };
 
 /* Written while the programs run. */

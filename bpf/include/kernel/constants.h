@@ -36,6 +36,8 @@ enum tcp_state {
 /* Of loss recovery */
 enum tcp_ca_state { TCP_CA_Open, TCP_CA_Disorder, TCP_CA_CWR, TCP_CA_Recovery, TCP_CA_Loss };
 
+#define TCP_CHRONO_BUSY 1 /* what limits a sender that has data outstanding: the network */
+
 enum tcp_ca_event {
 	CA_EVENT_TX_START, /* first send with nothing in flight; has a hook of its own since 7.1 */
 	CA_EVENT_CWND_RESTART,

@@ -86,6 +86,9 @@ struct tcp_sock {
 	u16 tcp_header_len; /* bytes of a segment's header without anything unusual */
 	u16 total_rto; /* retransmission timeouts; 6.7 */
 	u8 rate_app_limited : 1; /* the application held the last rate sample back */
+	u8 chrono_type : 2; /* what limits the sender now: TCP_CHRONO_... */
+	u32 chrono_start; /* since when, in jiffies */
+	u32 chrono_stat[3]; /* jiffies in which the network, the peer's window and the send buffer have limited it */
 	u32 snd_wnd; /* bytes that the peer has room for */
 	u32 write_seq; /* the next byte that the application will write */
 	u32 mdev_us; /* RTTVAR of RFC 6298 in us, times 4 */

@@ -16,6 +16,7 @@ mod metrics {
 
 pub(crate) use metrics::{
     metric_control, metric_histogram, series_counts, series_key, series_present, METRIC_BUCKETS, METRIC_CGROUPS,
+    METRIC_QUEUE_BUCKETS,
 };
 
 #[allow(clippy::all, clippy::pedantic, missing_docs, non_camel_case_types, non_upper_case_globals, dead_code)]

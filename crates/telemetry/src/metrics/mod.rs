@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 
 use aya::sys::{enable_stats, Stats};
 
-pub use reader::{Counts, Gauges, Histogram, MetricKey, Reader};
+pub use reader::{Counts, Gauges, Histogram, MetricKey, Queueing, Reader};
 pub use scanner::SocketScanner;
 
 use crate::error::{Error, Result};
@@ -21,6 +21,13 @@ use crate::error::{Error, Result};
 pub const OTHER: &str = "other";
 /// Cgroups for which the programs have room.
 pub const CGROUPS: usize = crate::bindings::METRIC_CGROUPS as usize;
+
+/// Length of a jiffy, s: what coarse clocks of the kernel advance by.
+pub fn tick_s() -> Result<f64> {
+    let tick = nix::time::clock_getres(nix::time::ClockId::CLOCK_MONOTONIC_COARSE);
+    let tick = tick.map_err(|errno| Error::io("read the length of a jiffy")(errno.into()))?;
+    Ok(std::time::Duration::from(tick).as_secs_f64())
+}
 
 /// While this lives, the kernel counts the run time of BPF programs. Dropped, it stops, unless somebody else wants it.
 #[derive(Debug)]

@@ -10,7 +10,9 @@ use super::maps::taken;
 use super::OTHER;
 use ccctl_catalog::kernel::c_text;
 
-use crate::bindings::{metric_histogram, series_counts, series_key, series_present, METRIC_BUCKETS};
+use crate::bindings::{
+    metric_histogram, series_counts, series_key, series_present, METRIC_BUCKETS, METRIC_QUEUE_BUCKETS,
+};
 use crate::error::{Error, Result};
 use crate::kernel_types::KernelTypes;
 
@@ -33,11 +35,14 @@ pub struct Gauges {
     pub connections: u64,
     /// Sum of their last delivery rates.
     pub delivery_bytes_per_s: u64,
+    /// Ages in ms of those that were opened since the counting began, by powers of two.
+    pub ages_ms: [u64; METRIC_BUCKETS as usize],
 }
 
 impl Gauges {
     pub(super) fn of(present: &series_present) -> Self {
-        Self { connections: present.connections, delivery_bytes_per_s: present.delivery_bytes_per_s }
+        let series_present { connections, delivery_bytes_per_s, ages_ms } = *present;
+        Self { connections, delivery_bytes_per_s, ages_ms }
     }
 }
 
@@ -63,6 +68,27 @@ impl Histogram {
     }
 }
 
+/// Time in queues at each ACK, as the sender sees it: two buckets in each power of two.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Queueing(pub [u64; METRIC_QUEUE_BUCKETS as usize]);
+
+impl Default for Queueing {
+    fn default() -> Self {
+        Self([0; METRIC_QUEUE_BUCKETS as usize])
+    }
+}
+
+impl Queueing {
+    /// Where a bucket ends, us: values are below this.
+    #[must_use]
+    pub fn bound_us(bucket: usize) -> f64 {
+        match bucket {
+            0 | 1 => bucket as f64 + 1.0,
+            _ => 2_f64.powi(bucket as i32 / 2) * (1.0 + (bucket % 2 + 1) as f64 / 2.0),
+        }
+    }
+}
+
 /// What was counted of one series since the start.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[allow(missing_docs)] // xdp/metrics.h, and docs/guide/metrics.md
@@ -78,6 +104,10 @@ pub struct Counts {
     pub loss_events: u64,
     pub timeouts: u64,
     pub window_reductions: u64,
+    pub data_segments: u64,
+    pub network_limited_jiffies: u64,
+    pub queueing_us: Queueing,
+    pub life_ms: Histogram,
     pub rtt_us: Histogram,
     pub cwnd_pkts: Histogram,
 }
@@ -95,6 +125,10 @@ impl Counts {
         self.loss_events += more.loss_events;
         self.timeouts += more.timeouts;
         self.window_reductions += more.window_reductions;
+        self.data_segments += more.data_segments;
+        self.network_limited_jiffies += more.network_limited_jiffies;
+        self.queueing_us.0.iter_mut().zip(more.queueing_us).for_each(|(sum, count)| *sum += count);
+        self.life_ms.add(&more.life_ms);
         self.rtt_us.add(&more.rtt_us);
         self.cwnd_pkts.add(&more.cwnd_pkts);
     }
