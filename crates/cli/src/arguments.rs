@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command line: types only.
 
+mod experiment;
 mod guard;
 mod sockets;
 mod top;
@@ -14,6 +15,7 @@ use ccctl_console::manual::Man;
 use ccctl_core::operations;
 use clap::{Args, Parser, Subcommand};
 
+pub use experiment::{Experiment, ExperimentCommand, Report};
 pub use guard::{Guard, GuardCommand};
 pub use sockets::Sockets;
 pub use top::Top;
@@ -86,6 +88,8 @@ pub enum Command {
     Rules(Viewed),
     /// Try another algorithm on a share of an instance's new connections, then undo or promote it
     Canary(Asked<operations::Canary>),
+    /// Decide which of two algorithms is better for a service, by switching all of it back and forth
+    Experiment(Experiment),
     /// Explain why a socket uses its algorithm
     Why(Asked<operations::Why>),
     /// Measure the ACK clock: arrival, waiting, processing and drops of ACKs, per algorithm

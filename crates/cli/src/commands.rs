@@ -13,6 +13,7 @@ pub mod default;
 pub mod doctor;
 pub mod down;
 pub mod events;
+pub mod experiment;
 pub mod guard;
 pub mod headings;
 pub mod lab;

@@ -6,6 +6,7 @@ pub mod configuration;
 pub mod counters;
 pub mod daemon;
 pub mod error;
+pub mod experiment;
 pub mod object_scan;
 mod operation;
 pub mod operations;

@@ -2,8 +2,8 @@
 //! Statistics of paired switchback experiments: which arm a moment has, what the pairs of blocks say, how many pairs
 //! are needed, and what voids a run.
 //!
-//! No program uses this crate yet: it is the arithmetic of `ccctl experiment`. It reads no file, asks no clock and
-//! draws no number that does not follow from a seed, so two hosts with the same input get the same bits of output.
+//! It is the arithmetic of `ccctl experiment`. It reads no file, asks no clock and draws no number that does not follow
+//! from a seed, so two hosts with the same input get the same bits of output.
 //!
 //! # Terms
 //!

@@ -107,6 +107,10 @@ pub const OPERATIONS: &[Entry] = &[
     Entry::changes::<operations::Apply>(),
     Entry::reads::<operations::Status>(),
     Entry::reads::<operations::Guard>(),
+    Entry::changes::<operations::ExperimentPlan>(),
+    Entry::changes::<operations::ExperimentStart>(),
+    Entry::reads::<operations::ExperimentStatus>(),
+    Entry::changes::<operations::ExperimentStop>(),
     Entry::changes::<operations::Down>(),
 ];
 

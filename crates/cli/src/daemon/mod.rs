@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ccctl daemon`: serves the API and keeps the host as the file has it.
 
+pub mod experiments;
 mod guard;
 mod notify;
 mod reconciler;

@@ -11,16 +11,18 @@ use ccctl_loader::{canary, guard, Seen};
 use tokio::signal::unix::{signal, Signal, SignalKind};
 use tokio::sync::{mpsc, Notify};
 
+use super::experiments::Experiments;
 use super::guard::Guard;
 use super::notify;
 use super::state::{now, Daemon, Order};
 use crate::log;
 use crate::metrics::MetricsOutlets;
 use crate::metrics::{self, Exporter};
-use ccctl_core::configuration::{self, Configuration};
+use ccctl_core::configuration::{self, Configuration, Metrics};
 use ccctl_core::counters::COUNTERS;
 use ccctl_core::daemon::{DaemonStatus, EventKind, News, Snapshot};
 use ccctl_core::error::{fault, remedy};
+use ccctl_core::operations::experiment;
 use ccctl_core::plan::{self, Step};
 use ccctl_core::request;
 use ccctl_core::sys;
@@ -48,6 +50,7 @@ pub struct Reconciler {
     retry: Option<(Instant, Duration)>,
     stopped: bool,
     guard: Option<Guard>,
+    experiments: Experiments,
     /// What the kernel had when events were last told; none before the first comparison.
     told: Option<Snapshot>,
 }
@@ -60,6 +63,7 @@ enum Reason {
     Apply,
     Drift,
     Guard,
+    Experiment,
 }
 
 impl Reason {
@@ -70,6 +74,7 @@ impl Reason {
             Self::Apply => "as asked",
             Self::Drift => "corrected",
             Self::Guard => "for the guard",
+            Self::Experiment => "for an experiment",
         }
     }
 }
@@ -89,6 +94,7 @@ impl Reconciler {
             retry: None,
             stopped: false,
             guard: None,
+            experiments: Experiments::new(daemon.journal.clone()),
             told: None,
         }
     }
@@ -113,6 +119,7 @@ impl Reconciler {
     ) -> anyhow::Result<Self> {
         let window_ends = self.guard.as_ref().map(Guard::due);
         let next_look = Some(self.next_look);
+        let block_ends = Experiments::due().filter(|_| !self.stopped);
         tokio::select! {
             Some(order) = orders.recv() => self.blocking(move |reconciler| reconciler.execute(order)).await,
             Some(()) = hangup.recv() => {
@@ -124,6 +131,7 @@ impl Reconciler {
             }
             () = changed.notified() => self.blocking(Self::look_after_a_change).await,
             () = until(window_ends) => self.blocking(Self::end_window).await,
+            () = until(block_ends) => self.blocking(Self::switch_arms).await,
             () = until(next_look) => {
                 let mut reconciler = self.blocking(Self::look).await?;
                 reconciler.next_look = Instant::now() + reconciler.pause;
@@ -230,12 +238,27 @@ impl Reconciler {
         self.daemon.note_guard(self.guard.as_ref().map(Guard::report));
     }
 
-    /// Counts as the file wants it.
+    /// Experiments of the file. One that cannot be planned is tried again with each comparison.
+    fn follow_experiments(&self) {
+        for (name, followed) in experiment::follow_file(&self.configuration.experiments) {
+            match followed {
+                Ok(None) => {}
+                Ok(Some(text)) => self.daemon.journal.note(News::new(EventKind::Experiment, &name, text)),
+                Err(error) => tracing::error!("experiment {name}: {}", cause(&error)),
+            }
+        }
+        if let Err(error) = experiment::stop_gone(&self.configuration.experiments) {
+            tracing::error!("experiments: {}", cause(&error));
+        }
+    }
+
+    /// Counts as the file wants it, and for experiments.
     fn measure(&self) {
-        let metrics = self.configuration.metrics.as_ref().filter(|_| !self.stopped);
-        self.daemon.set_metrics(metrics.map(MetricsOutlets::of).unwrap_or_default());
+        let of_file = self.configuration.metrics.as_ref();
+        let for_experiments = Metrics::default();
+        let wanted = of_file.or_else(|| Experiments::counts().then_some(&for_experiments)).filter(|_| !self.stopped);
+        self.daemon.set_metrics(wanted.map(MetricsOutlets::of).unwrap_or_default());
         let before = metrics::current();
-        let wanted = self.configuration.metrics.as_ref().filter(|_| !self.stopped);
         let is_same = |exporter: &Arc<Exporter>| wanted.is_some_and(|wanted| exporter.is_of(wanted));
         if wanted.is_some() && before.as_ref().is_some_and(is_same) || wanted.is_none() && before.is_none() {
             if let Some(exporter) = &before {
@@ -265,6 +288,18 @@ impl Reconciler {
         sys::return_memory();
     }
 
+    /// At the edge of a block: what was done with the previous arm is counted first.
+    fn switch_arms(&mut self) {
+        self.experiments.step();
+        // after the end of one: arm A for its scope, and then its rule goes
+        while self.experiments.is_due() || self.experiments.settle() {
+            let _ = self.compare(Reason::Experiment); // it is noted
+            if self.experiments.is_due() {
+                return; // it failed, and is tried again with the next look
+            }
+        }
+    }
+
     fn look_after_a_change(&mut self) {
         if let Some(metrics) = metrics::current() {
             metrics.names_changed();
@@ -277,6 +312,7 @@ impl Reconciler {
         if self.stopped {
             return;
         }
+        self.switch_arms();
         let due = self.retry.is_some_and(|(at, _)| at <= Instant::now())
             || canary::abandoned().is_ok_and(|abandoned| !abandoned.is_empty());
         let is_same = ccctl_loader::look(&self.seen).map(|seen| seen == self.seen);
@@ -289,6 +325,9 @@ impl Reconciler {
 
     fn compare(&mut self, reason: Reason) -> anyhow::Result<Vec<Step>> {
         self.arm();
+        if reason != Reason::Start {
+            self.experiments.step(); // at the start what experiments need may not be loaded yet
+        }
         let result = request::lock().and_then(|lock| {
             self.tell_changes()?;
             let steps = plan::execute(&lock, &self.configuration, false)?;
@@ -298,6 +337,10 @@ impl Reconciler {
             self.seen = ccctl_loader::look(&self.seen)?;
             Ok(steps)
         });
+        if let Ok(steps) = &result {
+            self.experiments.reconciled(steps);
+            self.follow_experiments();
+        }
         self.measure();
         sys::return_memory();
         match &result {

@@ -2,6 +2,7 @@
 //! The daemon as operations meet it that run inside: they ask for the file to be kept, or for an end.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch, Notify};
 
@@ -10,7 +11,7 @@ use ccctl_core::daemon::{DaemonStatus, GuardReport, RunningDaemon, VERSION};
 use ccctl_core::plan::Step;
 
 use crate::events::Journal;
-use crate::metrics::MetricsOutlets;
+use crate::metrics::{self, MetricsOutlets};
 
 /// What the reconciler is asked for.
 #[derive(Debug)]
@@ -125,6 +126,10 @@ impl RunningDaemon for Daemon {
         let (reply, answer) = oneshot::channel();
         self.orders.blocking_send(Order::Rearm { name: name.to_owned(), reply })?;
         answer.blocking_recv()?
+    }
+
+    fn life_p90(&self, cgroup: &str) -> Option<Duration> {
+        metrics::current()?.life_p90(cgroup)
     }
 
     fn end(&self) {

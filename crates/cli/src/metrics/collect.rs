@@ -8,7 +8,7 @@ use ccctl_telemetry::{lost_events, Counts, Histogram, MetricKey, Softnet, Times,
 
 use super::exporter::{lock, Exporter, Shared, Snapshot};
 use super::exposition::{Format, Labels, Samples};
-use super::Value;
+use super::{Value, FAMILIES};
 use ccctl_core::counters::COUNTERS;
 use ccctl_core::daemon::VERSION;
 
@@ -22,7 +22,7 @@ const ACK_BOUNDS_LOG2: std::ops::RangeInclusive<u32> = 8..=34;
 type Field = fn(&Counts) -> u64;
 type Collector = fn(&Shared, &Snapshot, &mut Samples) -> anyhow::Result<()>;
 
-const COLLECTORS: [(&str, Collector); 8] = [
+const COLLECTORS: [(&str, Collector); 9] = [
     ("sockets", sockets),
     ("look", look),
     ("clock", clock),
@@ -31,6 +31,7 @@ const COLLECTORS: [(&str, Collector); 8] = [
     ("instances", instances),
     ("programs", programs),
     ("traces", traces),
+    ("experiments", experiments),
 ];
 
 impl Exporter {
@@ -211,6 +212,40 @@ fn programs(_: &Shared, snapshot: &Snapshot, samples: &mut Samples) -> anyhow::R
 
 fn traces(_: &Shared, _: &Snapshot, samples: &mut Samples) -> anyhow::Result<()> {
     samples.add("trace_lost_events", Labels::of(&[]), Value::Count(lost_events::read()?));
+    Ok(())
+}
+
+#[allow(clippy::unnecessary_wraps)] // a Collector
+fn experiments(_: &Shared, _: &Snapshot, samples: &mut Samples) -> anyhow::Result<()> {
+    for family in FAMILIES.iter().filter(|family| family.name.starts_with("experiment_")) {
+        samples.touch(family.name);
+    }
+    for info in crate::daemon::experiments::shown() {
+        let (plan, analysis) = (&info.plan, &info.analysis);
+        let own = Labels::of(&[("experiment", &plan.name)]);
+        let mut flag = |name, holds: bool| samples.add(name, own.clone(), Value::Count(holds.into()));
+        flag("experiment_harmful", info.is_held());
+        flag("experiment_void", info.phase == "void" || analysis.gates.iter().any(|gate| gate.is_void));
+        if let Some(running) = &info.current_block {
+            flag("experiment_treated", running.is_treated);
+            samples.add("experiment_block", own.clone(), Value::Count(running.block));
+        }
+        let counts =
+            [("experiment_pairs", analysis.pairs.len()), ("experiment_dropped_pairs", analysis.dropped_pairs.len())];
+        for (name, count) in counts {
+            samples.add(name, own.clone(), Value::Count(count as u64));
+        }
+        for (name, percent) in [
+            ("experiment_change", analysis.estimate_pct),
+            ("experiment_change_lower", analysis.sequence.lower_pct),
+            ("experiment_change_upper", analysis.sequence.upper_pct),
+        ] {
+            let labels = Labels::of(&[("experiment", &plan.name), ("metric", &plan.metric.to_string())]);
+            if let Some(percent) = percent {
+                samples.add(name, labels, Value::Number(percent / 100.0));
+            }
+        }
+    }
     Ok(())
 }
 

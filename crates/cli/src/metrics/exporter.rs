@@ -27,6 +27,8 @@ const PAUSE_PER_LOOK: u32 = 50;
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// How often the clock is looked after, as `ccctl acks` does it.
 const TICK: Duration = Duration::from_millis(50);
+/// For a look that somebody waits for.
+const LOOK_PATIENCE: Duration = Duration::from_secs(20);
 /// What could not be started is tried again.
 const RETRY: Duration = Duration::from_secs(30);
 
@@ -70,6 +72,8 @@ pub(super) struct Shared {
     pub since: SystemTime,
     wish: Mutex<Wish>,
     wished: Condvar,
+    /// Told after each look at the sockets.
+    looked: Condvar,
 }
 
 /// What the thread is asked for.
@@ -80,6 +84,8 @@ enum Wish {
     Nothing,
     /// To read rules and instances anew.
     Names,
+    /// The same, and to look at the sockets now.
+    Look,
     /// To end.
     End,
 }
@@ -97,7 +103,8 @@ impl Shared {
 
     fn ask(&self, new: Wish) {
         let mut wish = lock(&self.wish);
-        if *wish != Wish::End {
+        // whoever waits for a look gets it, although names change meanwhile
+        if *wish != Wish::End && (*wish, new) != (Wish::Look, Wish::Names) {
             *wish = new;
         }
         self.wished.notify_all();
@@ -121,6 +128,7 @@ impl Exporter {
             since: SystemTime::now(),
             wish: Mutex::default(),
             wished: Condvar::new(),
+            looked: Condvar::new(),
         });
         let mut worker = Worker::new(shared.clone(), settings.clone());
         worker.refresh(true); // so that the first scrape finds something
@@ -131,6 +139,19 @@ impl Exporter {
     /// Does it count just this?
     pub fn is_of(&self, settings: &Metrics) -> bool {
         (&self.settings.acks, self.settings.bpf_stats) == (&settings.acks, settings.bpf_stats)
+    }
+
+    /// Looks at all sockets now, and waits until that is done.
+    pub(super) fn look_now(&self) -> anyhow::Result<()> {
+        let asked = Instant::now();
+        self.shared.ask(Wish::Look);
+        let is_older = |snapshot: &mut Snapshot| {
+            snapshot.looked.is_none_or(|(at, took)| at.checked_sub(took).is_none_or(|began| began < asked))
+        };
+        let waited = self.shared.looked.wait_timeout_while(lock(&self.shared.snapshot), LOOK_PATIENCE, is_older);
+        let timed_out = waited.unwrap_or_else(PoisonError::into_inner).1.timed_out();
+        anyhow::ensure!(!timed_out, "the sockets could not be looked at");
+        Ok(())
     }
 
     /// Rules or instances may have changed.
@@ -185,6 +206,7 @@ impl Worker {
             match self.shared.wish_within(if ticks { TICK.min(left) } else { left }) {
                 Wish::End => return,
                 Wish::Names => self.refresh(false),
+                Wish::Look => self.refresh(true),
                 Wish::Nothing => {}
             }
             if let Some(clock) = lock(&self.shared.clock).as_mut() {
@@ -226,6 +248,7 @@ impl Worker {
         }
         *snapshot = next;
         drop(snapshot);
+        self.shared.looked.notify_all();
         sys::return_memory();
     }
 

@@ -2,6 +2,7 @@
 //! Prometheus: the daemon's `/metrics`. The kernel counts; a scrape reads sums, and costs the same at any number of sockets.
 
 mod collect;
+mod counted;
 mod current;
 mod door;
 mod exporter;
@@ -20,6 +21,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
+pub use counted::Counted;
 pub use current::{current, replace};
 pub use exporter::Exporter;
 pub use exposition::Format;

@@ -5,12 +5,15 @@ use super::{Family, Kind};
 
 /// Labels that there may be: never an address, a port or a process.
 #[cfg(test)]
-pub const LABELS: [&str; 8] = ["algorithm", "name", "cgroup", "reason", "cpu", "program", "version", "collector"];
+pub const LABELS: [&str; 10] =
+    ["algorithm", "name", "cgroup", "reason", "cpu", "program", "version", "collector", "experiment", "metric"];
 
 const EACH: &[&str] = &["name", "cgroup"];
 const NAME: &[&str] = &["name"];
 const CPU: &[&str] = &["cpu"];
 const NONE: &[&str] = &[];
+const EXPERIMENT: &[&str] = &["experiment"];
+const OUTCOME: &[&str] = &["experiment", "metric"];
 
 const fn counter(
     name: &'static str,
@@ -66,6 +69,15 @@ pub const FAMILIES: &[Family] = &[
     counter("guard_bad_windows", "", NONE, "Bad intervals that the guard has seen. Source: the daemon"),
     counter("guard_trips", "", NONE, "Times that the guard has disabled an instance. Source: the daemon"),
     counter("guard_rearms", "", NONE, "Times that a disabled instance was enabled again. Source: the daemon"),
+    gauge("experiment_treated", "", EXPERIMENT, "1 in a block of arm B of an experiment, 0 in a block of arm A; missing while none runs. Source: the plan and the clock"),
+    gauge("experiment_block", "", EXPERIMENT, "Number of the block that runs, counted from the epoch. Source: the plan and the clock"),
+    gauge("experiment_pairs", "", EXPERIMENT, "Pairs of blocks that count so far. Source: /var/lib/ccctl/experiments"),
+    gauge("experiment_dropped_pairs", "", EXPERIMENT, "Pairs of blocks that do not count. Source: /var/lib/ccctl/experiments"),
+    gauge("experiment_change", "", OUTCOME, "Change of the metric that decides, from arm A to arm B: 0.05 is 5 % more. Source: crates/inference"),
+    gauge("experiment_change_lower", "", OUTCOME, "Lower limit of the change, 95 % at any time; missing while nothing is excluded. Source: crates/inference"),
+    gauge("experiment_change_upper", "", OUTCOME, "Upper limit of the change, 95 % at any time; missing while nothing is excluded. Source: crates/inference"),
+    gauge("experiment_harmful", "", EXPERIMENT, "1 where a guard-rail has ended the experiment and arm A is held in force. Source: /var/lib/ccctl/experiments"),
+    gauge("experiment_void", "", EXPERIMENT, "1 where the experiment is void, or a gate does not hold. Source: /var/lib/ccctl/experiments"),
     counter("swaps", "", NONE, "Swaps of the program behind a name. Source: the daemon"),
     counter("swap_failures", "", NONE, "Swaps that failed. Source: the daemon"),
     counter("migrations", "", NONE, "Migrations, on request or by the guard. Source: the daemon"),

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::experiment::Design;
 use crate::settings::Setting;
 
 /// The whole file.
@@ -32,6 +33,9 @@ pub struct File {
     pub guard: Option<Spanned<Guard>>,
     /// What Prometheus gets.
     pub metrics: Metrics,
+    /// Experiments: the daemon starts those that are new, and stops those that are gone.
+    #[schemars(with = "Vec<Design>")]
+    pub experiment: Vec<Spanned<Design>>,
 }
 
 /// `[instance.NAME]`

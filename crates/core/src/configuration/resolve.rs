@@ -15,6 +15,7 @@ use super::file::{self, wrong, File, Place};
 use super::limits::Limits;
 use super::metrics_port::{self, MetricsPort};
 use crate::error::remedy;
+use crate::experiment::Design;
 use crate::request;
 use crate::rule_target::RuleTarget;
 use crate::settings::{Setting, Settings};
@@ -81,6 +82,8 @@ pub struct Configuration {
     pub guard: Option<Guard>,
     /// What Prometheus gets; none: nothing counts.
     pub metrics: Option<Metrics>,
+    /// Experiments that are to run.
+    pub experiments: Vec<Design>,
 }
 
 /// What Prometheus gets.
@@ -130,10 +133,11 @@ impl Configuration {
         let guard = file.guard.as_ref().map(|guard| check_guard(&place, guard, &file.instance, &names)).transpose();
         let guard = noted(guard, &mut faults);
         let metrics = noted(check_metrics(&place, file.metrics), &mut faults);
+        let experiments = noted(check_experiments(&place, &file.experiment, &names), &mut faults);
         let default = file.default.map(Spanned::into_inner);
-        match (rules, guard, metrics) {
-            (Some(rules), Some(guard), Some(metrics)) if faults.is_empty() => {
-                Ok(Self { default, instances, rules, api: file.api, log: file.log, guard, metrics })
+        match (rules, guard, metrics, experiments) {
+            (Some(rules), Some(guard), Some(metrics), Some(experiments)) if faults.is_empty() => {
+                Ok(Self { default, instances, rules, api: file.api, log: file.log, guard, metrics, experiments })
             }
             _ => Err(all_of(faults)),
         }
@@ -298,6 +302,37 @@ fn check_metrics(place: &Place<'_>, metrics: file::Metrics) -> anyhow::Result<Op
     let textfile = metrics.textfile.map(Spanned::into_inner);
     let meant = Metrics { port, textfile, acks, bpf_stats: metrics.bpf_stats };
     Ok(metrics.enabled.then_some(meant))
+}
+
+/// What a plan needs of the host is checked when the daemon freezes it.
+fn check_experiments(
+    place: &Place<'_>,
+    experiments: &[Spanned<Design>],
+    names: &[String],
+) -> anyhow::Result<Vec<Design>> {
+    let mut wanted: Vec<Design> = Vec::new();
+    for experiment in experiments {
+        let (design, offset) = (experiment.get_ref(), experiment.span().start);
+        ccctl_loader::check_name(&design.name).map_err(|error| at(place, experiment, &error.into()))?;
+        for arm in design.a.iter().chain([&design.b]) {
+            check_known(place, arm, offset, names)?;
+        }
+        if [design.cgroup.is_some(), design.unit.is_some(), design.whole_host]
+            .iter()
+            .filter(|is_given| **is_given)
+            .count()
+            != 1
+        {
+            let remedy = "write one of unit = \"nginx.service\", cgroup = \"/PATH\" and whole_host = true";
+            return Err(wrong(place, offset, format!("experiment {} needs one scope", design.name), remedy));
+        }
+        if wanted.iter().any(|other| other.name == design.name) {
+            let cause = format!("a second experiment {}", design.name);
+            return Err(wrong(place, offset, cause, "give each its own name"));
+        }
+        wanted.push(design.clone());
+    }
+    Ok(wanted)
 }
 
 /// `node_exporter` reads no others.

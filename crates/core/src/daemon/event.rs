@@ -55,6 +55,8 @@ pub enum EventKind {
     Disabled,
     /// A disabled instance was enabled again.
     Enabled,
+    /// An experiment was started, has begun another block, or has ended.
+    Experiment,
 }
 
 impl EventKind {

@@ -7,6 +7,7 @@ mod report;
 use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use ccctl_console::{Exit, Fault};
 use ccctl_runfiles::{Holder, Lock, FOLDER};
@@ -41,6 +42,9 @@ pub trait RunningDaemon: Sync {
 
     /// Enables an instance that the guard has disabled, and watches it again.
     fn rearm(&self, name: &str) -> anyhow::Result<()>;
+
+    /// P90 of the lives of connections of a cgroup that a rule names, where they are counted.
+    fn life_p90(&self, cgroup: &str) -> Option<Duration>;
 
     /// Ends the process after the answer that is under way.
     fn end(&self);

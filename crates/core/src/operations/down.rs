@@ -59,6 +59,7 @@ impl Operation for Down {
             None => daemon::require_none("undo everything")?,
         }
         let lock = request::lock_as_it_is()?;
+        super::experiment::stop_all("ccctl down")?;
         let plan::TornDown { rules: (rules, moved), unloaded } = plan::teardown(&lock)?;
         lock.remove_files()?;
         ccctl_telemetry::lost_events::remove();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Carries out what differs: each step by itself, so that one that fails does not stop the others.
 
+use std::time::SystemTime;
+
 use ccctl_loader::canary;
 use ccctl_loader::owner_records::{self, OwnerRecord, RecordText};
 use ccctl_loader::{load, retire, set_default, swap, tune, Instance, LoadRequest, Lock, Namespace, SwapRequest};
@@ -11,11 +13,13 @@ use super::{failover, rules};
 use crate::configuration::{Configuration, WantedInstance};
 use crate::counters::COUNTERS;
 use crate::error;
+use crate::experiment;
 
 /// Brings the kernel to what the file says, or with `dry_run` only tells how it differs.
 pub fn execute(lock: &Lock, configuration: &Configuration, dry_run: bool) -> anyhow::Result<Vec<Step>> {
     let (trips, ended) = failover::sort_trips(configuration)?;
-    let diverted = configuration.diverted(&trips).shared(&canary::all()?);
+    let experimented = configuration.experimented(&experiment::overlays(SystemTime::now())?);
+    let diverted = experimented.diverted(&trips).shared(&canary::all()?);
     rules::require_room(&diverted)?;
     let mut steps = failover::end(lock, &ended, dry_run);
     let configuration = &diverted;
