@@ -7,7 +7,7 @@ use std::os::unix::net::UnixListener;
 use std::process::Command;
 use std::time::Duration;
 
-use ccctl_testbed::{run, HostState, Network, Output};
+use ccctl_testbed::{run, Cgroup, HostState, Network, Output};
 use serde_json::{json, Value};
 use support::daemon::Daemon;
 use support::{ccctl, Folder, CCCTL};
@@ -136,7 +136,8 @@ fn fits(document: &Value, path: &str, method: &str, status: &str, answer: &Value
 }
 
 /// Every operation once, in an order in which each can be done.
-fn requests(default: &Value) -> Vec<(&'static str, Value)> {
+fn requests(default: &Value, cgroup: &str) -> Vec<(&'static str, Value)> {
+    let design = json!({"name": "doc", "b": "apidoc", "cgroup": cgroup, "block": "1m", "pairs": 6, "spread": "10%"});
     vec![
         ("load", json!({"algorithm": "cubic", "name": "apidoc", "set": {"beta": 0.8, "slow_start_exit": "loss"}})),
         ("list", json!({})),
@@ -152,6 +153,10 @@ fn requests(default: &Value) -> Vec<(&'static str, Value)> {
         ("unassign", json!({"cgroup": "/apidoc", "dst": "10.0.0.0/8"})),
         ("why", json!({"pid": std::process::id()})),
         ("apply", json!({"file": "x", "text": "[instance.apidoc]\nalgorithm = \"reno\"", "dry_run": true})),
+        ("experiment-plan", json!({"design": design})),
+        ("experiment-start", json!({"name": "doc"})),
+        ("experiment-status", json!({"blocks": true})),
+        ("experiment-stop", json!({"name": "doc"})),
         ("unload", json!({"names": ["apidoc"]})),
         ("status", json!({})),
         ("guard", json!({})),
@@ -161,7 +166,7 @@ fn requests(default: &Value) -> Vec<(&'static str, Value)> {
 #[test]
 fn the_document_is_valid_and_every_answer_is_as_it_says() {
     support::test("document", 120, || {
-        let daemon = Daemon::start("document", "");
+        let (daemon, cgroup) = (Daemon::start("document", ""), Cgroup::new("document").unwrap());
         let document = daemon.get("openapi.json").ok();
         let rules: Value = serde_json::from_str(include_str!("../../fixtures/openapi-3.1.schema.json")).unwrap();
         let errors: Vec<_> =
@@ -180,6 +185,7 @@ fn the_document_is_valid_and_every_answer_is_as_it_says() {
             "doctor",
             "status",
             "guard",
+            "experiment-status",
             "rules",
             "sockets?limit=3&filter[tcp_state]=listen&sort=cwnd",
         ] {
@@ -197,7 +203,7 @@ fn the_document_is_valid_and_every_answer_is_as_it_says() {
         described.retain(|known| known != "/v1/events");
         let _socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap(); // for why
         let default = daemon.get("default").ok()["congestion_control"].clone();
-        for (name, request) in requests(&default) {
+        for (name, request) in requests(&default, cgroup.path()) {
             let path = format!("/v1/{name}");
             let body = &document["paths"][&path]["post"]["requestBody"]["content"]["application/json"]["schema"];
             assert!(validator(&document, body).is_valid(&request), "{name}: {request}");

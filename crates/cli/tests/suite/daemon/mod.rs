@@ -6,6 +6,7 @@ mod api;
 mod attacks;
 mod canary;
 mod events;
+mod experiment;
 mod guard;
 mod guard_attacks;
 mod keep;

@@ -20,6 +20,7 @@ pub mod process;
 pub mod prometheus;
 pub mod top;
 pub mod trace;
+pub mod verified;
 
 use std::path::Path;
 use std::process::Command;

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Experiments: a service is switched between two algorithms over an emulated path, through kills of the daemon, and what
+//! happens to an experiment whose host is changed under it.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use ccctl_path::{Path, PathSpec, Waiting, RECEIVER_V4};
+use ccctl_sim::{BitRate, Limit, Loss, Probability};
+use ccctl_testbed::{algorithm_of, eventually, Cgroup};
+use serde_json::Value;
+
+use crate::support::daemon::Daemon;
+use crate::support::policy::rules;
+use crate::support::verified::Verified;
+use crate::support::{self, code, is_refusal, refuses, succeeds, Random};
+
+const A: &str = "kexp_a";
+const B: &str = "kexp_b";
+const PATIENCE: Duration = Duration::from_secs(20);
+const FILE: &str = "[instance.kexp_a]\nalgorithm = \"reno\"\n[instance.kexp_b]\nalgorithm = \"bbr\"\n";
+const RECOMPUTE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../core/tests/recompute.py");
+
+/// Reno gets 1.22 / sqrt(0.01) packets per RTT of 40 ms: 4 Mbit/s. BBR is not stopped by losses that no queue has caused.
+fn lossy_path() -> Path {
+    let mut spec = PathSpec::new(BitRate::bits_per_s(30_000_000), Duration::from_millis(40), Limit::Packets(120));
+    spec.forward.loss = Loss::Bernoulli(Probability::ratio(1, 100));
+    spec.waiting = Waiting::Sleep;
+    Path::start(&spec).unwrap()
+}
+
+/// The words of a plan; `length` is that of blocks, and of their burn-in.
+fn plan<'a>(
+    daemon: &Daemon,
+    name: &'a str,
+    cgroup: &'a Cgroup,
+    [a, b]: [&'a str; 2],
+    length: [&'a str; 2],
+    words: &[&'a str],
+) -> Value {
+    let scope = ["experiment", "plan", name, "--cgroup", cgroup.path(), "--json"];
+    let how = ["--a", a, "--b", b, "--block", length[0], "--burn-in", length[1]];
+    daemon.json(&[&scope[..], &how, words].concat())
+}
+
+fn info(daemon: &Daemon, name: &str) -> Value {
+    daemon.json(&["experiment", "status", name, "--blocks", "--json"])["experiments"][0].clone()
+}
+
+#[track_caller]
+fn wait_for(daemon: &Daemon, name: &str, phase: &str, patience: u64) -> Value {
+    let ended = || {
+        let info = info(daemon, name);
+        if info["phase"] == phase {
+            Ok(())
+        } else {
+            Err(format!("{}: {}", info["phase"], info["summary"]))
+        }
+    };
+    eventually(Duration::from_secs(patience), ended).unwrap_or_else(|error| panic!("{error}\n{}", daemon.log()));
+    info(daemon, name)
+}
+
+fn recompute(daemon: &Daemon, name: &str) {
+    let report = daemon.json(&["experiment", "report", name, "--json"]);
+    let mut python =
+        Command::new("python3").arg(RECOMPUTE).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    python.stdin.take().unwrap().write_all(report.to_string().as_bytes()).unwrap();
+    assert!(python.wait().unwrap().success());
+}
+
+fn coins(info: &Value) -> Vec<(u64, bool)> {
+    let blocks = info["blocks"].as_array().unwrap();
+    blocks.iter().map(|block| (block["block"].as_u64().unwrap(), block["is_treated"].as_bool().unwrap())).collect()
+}
+
+#[test]
+fn a_service_is_switched_through_kills_and_the_better_arm_is_found() {
+    support::test("experiment", 100, || {
+        let (path, cgroup) = (lossy_path(), Cgroup::new("experiment").unwrap());
+        let mut daemon = Daemon::start("experiment", FILE);
+        support::claim_rules();
+        let words = ["--pairs", "6", "--spread", "50%", "--seed", "7"];
+        let planned = plan(&daemon, "web", &cgroup, [A, B], ["2500ms", "800ms"], &words);
+        assert_eq!(planned["plan"]["wanted_pairs"], 6, "{planned}");
+        let ends = path.endpoints();
+        let to = RECEIVER_V4.to_string();
+        let traffic = Verified::start(&cgroup, ends.sender(0), (ends.receiver(), &to), 2);
+        daemon.json(&["experiment", "start", "web", "--json"]);
+
+        // at a moment of a block that the test does not choose
+        let mut random = Random(u64::from(std::process::id()) | 1);
+        std::thread::sleep(Duration::from_millis(9000 + random.below(5000)));
+        daemon.kill();
+        daemon.start_again();
+        let mut arms = std::collections::BTreeSet::new();
+        let begun = Instant::now();
+        while info(&daemon, "web")["phase"] == "running" && begun.elapsed() < Duration::from_secs(90) {
+            arms.insert(algorithm_of(&traffic.senders[0]).unwrap());
+            std::thread::sleep(Duration::from_millis(300));
+        }
+        assert_eq!(arms.into_iter().collect::<Vec<_>>(), [A, B], "live connections are switched");
+        let web = wait_for(&daemon, "web", "complete", 10);
+        let analysis = &web["analysis"];
+        assert_eq!(analysis["pairs"].as_array().map(Vec::len), Some(6), "{analysis}");
+        assert!(!analysis["dropped_pairs"].as_array().unwrap().is_empty(), "the kill costs its pair: {analysis}");
+        assert!(analysis["estimate_pct"].as_f64().unwrap() > 50.0, "{}", web["summary"]);
+        assert!(analysis["final_interval"]["lower_pct"].as_f64().unwrap() > 0.0, "{}", web["summary"]);
+        assert!(analysis["gates"].as_array().unwrap().iter().all(|gate| gate["is_void"] == false), "{analysis}");
+        let coins = coins(&web);
+        let of = |block: u64| coins.iter().find(|(number, _)| *number == block).map(|(_, is_treated)| *is_treated);
+        assert!(coins.iter().all(|(block, is_treated)| of(block ^ 1) != Some(*is_treated)), "{coins:?}");
+        recompute(&daemon, "web");
+
+        eventually(PATIENCE, || rules().is_empty().then_some(()).ok_or("the rule stays")).unwrap();
+        assert_eq!(algorithm_of(&traffic.senders[0]).unwrap(), A, "arm A is in force after the end");
+        assert!(traffic.bytes() > 1_000_000);
+        traffic.end();
+        drop(daemon);
+        succeeds(&["down"]);
+    });
+}
+
+#[test]
+fn a_guard_rail_ends_a_harmful_experiment_and_holds_arm_a_until_it_is_stopped() {
+    support::test("harm", 150, || {
+        let (path, cgroup) = (lossy_path(), Cgroup::new("harm").unwrap());
+        let daemon = Daemon::start("harm", FILE);
+        support::claim_rules();
+        let ends = path.endpoints();
+        let to = RECEIVER_V4.to_string();
+        let traffic = Verified::start(&cgroup, ends.sender(0), (ends.receiver(), &to), 2);
+        let words = ["--metric", "retransmits", "--guard-rail", "goodput=5%", "--spread", "5%", "--pairs", "20"];
+        plan(&daemon, "harm", &cgroup, [B, A], ["2500ms", "800ms"], &words);
+        daemon.json(&["experiment", "start", "harm", "--json"]);
+        let harm = wait_for(&daemon, "harm", "harmful", 150);
+        assert!(harm["summary"].to_string().contains("Ended by a guard-rail: goodput"), "{}", harm["summary"]);
+        let held = || algorithm_of(&traffic.senders[0]).is_ok_and(|name| name == B) && rules().len() == 1;
+        eventually(PATIENCE, || held().then_some(()).ok_or("arm A is not held")).unwrap();
+        let metrics = daemon.curl(&[], "/metrics").body;
+        assert!(metrics.contains("ccctl_experiment_harmful{experiment=\"harm\"} 1\n"), "{metrics}");
+        let of_harm = |name: &str| metrics.contains(&format!("ccctl_experiment_{name}{{experiment=\"harm\""));
+        assert!(["pairs", "dropped_pairs", "change", "void"].into_iter().all(of_harm), "{metrics}");
+        daemon.json(&["experiment", "stop", "harm", "--json"]);
+        eventually(PATIENCE, || rules().is_empty().then_some(()).ok_or("the rule stays")).unwrap();
+        traffic.end();
+        drop(daemon);
+        succeeds(&["down"]);
+    });
+}
+
+#[test]
+fn what_is_changed_under_an_experiment_costs_a_pair_or_voids_it_with_the_reason() {
+    support::test("void", 120, || {
+        let (first, second) = (Cgroup::new("void").unwrap(), Cgroup::new("gone").unwrap());
+        let daemon = Daemon::start("void", FILE);
+        support::claim_rules();
+        succeeds(&["load", "htcp", "--as", "kexp_c"]);
+        let words = ["--pairs", "6", "--spread", "50%"];
+        plan(&daemon, "hand", &first, [A, "kexp_c"], ["5s", "2s"], &words);
+        plan(&daemon, "gone", &second, [A, B], ["5s", "2s"], &words);
+        for name in ["hand", "gone"] {
+            daemon.json(&["experiment", "start", name, "--json"]);
+        }
+        let plan = ["experiment", "plan", "third", "--b", B, "--cgroup", first.path()];
+        is_refusal("a scope twice", &daemon.ccctl(&plan), code::USAGE, &["experiment hand has connections of"]);
+
+        let runs = || info(&daemon, "hand")["current_block"]["counts"] == true;
+        eventually(PATIENCE, || runs().then_some(()).ok_or("no block")).unwrap();
+        daemon.ccctl(&["assign", "--cgroup", first.path(), "reno"]);
+        let dropped = || {
+            let dropped = info(&daemon, "hand")["analysis"]["dropped_pairs"].to_string();
+            if dropped.contains("its rule was changed by something else") {
+                Ok(())
+            } else {
+                Err(dropped)
+            }
+        };
+        eventually(PATIENCE, dropped).unwrap_or_else(|error| panic!("{error}\n{}", daemon.log()));
+
+        drop(second);
+        succeeds(&["unload", "kexp_c", "--force"]);
+        for (name, why) in [("gone", "there is no cgroup"), ("hand", "kexp_c is not loaded")] {
+            let void = wait_for(&daemon, name, "void", 40);
+            assert!(void["summary"].to_string().contains(why), "{}", void["summary"]);
+        }
+        eventually(PATIENCE, || rules().is_empty().then_some(()).ok_or("the rules stay")).unwrap();
+        drop(daemon);
+        succeeds(&["down"]);
+    });
+}
+
+#[test]
+fn an_experiment_needs_a_daemon_and_what_it_names() {
+    support::test("refused", 60, || {
+        let cgroup = Cgroup::new("refused").unwrap();
+        let plan = ["experiment", "plan", "web", "--cgroup", cgroup.path(), "--b"];
+        refuses(&[&plan[..], &["rneo"]].concat(), code::USAGE, &["the kernel has no \"rneo\"", "did you mean reno?"]);
+        refuses(&["experiment", "start", "none"], code::REFUSED, &["no daemon runs"]);
+        refuses(&["experiment", "stop", "none"], code::USAGE, &["there is no experiment \"none\""]);
+    });
+}
