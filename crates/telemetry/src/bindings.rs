@@ -14,10 +14,8 @@ mod metrics {
     include!(concat!(env!("OUT_DIR"), "/metrics.rs"));
 }
 
-pub(crate) use metrics::{
-    metric_control, metric_histogram, series_counts, series_key, series_present, METRIC_BUCKETS, METRIC_CGROUPS,
-    METRIC_QUEUE_BUCKETS,
-};
+pub(crate) use metrics::{metric_control, series_key, series_present, METRIC_BUCKETS, METRIC_CGROUPS};
+pub use metrics::{metric_histogram, series_counts};
 
 #[allow(clippy::all, clippy::pedantic, missing_docs, non_camel_case_types, non_upper_case_globals, dead_code)]
 mod trace_header {

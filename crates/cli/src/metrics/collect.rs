@@ -4,11 +4,11 @@
 use std::time::{Instant, UNIX_EPOCH};
 
 use ccctl_console::cause;
-use ccctl_telemetry::{lost_events, Counts, Histogram, MetricKey, Softnet, Times, OTHER};
+use ccctl_telemetry::{lost_events, Histogram, MetricKey, Softnet, Times, OTHER};
 
 use super::exporter::{lock, Exporter, Shared, Snapshot};
 use super::exposition::{Format, Labels, Samples};
-use super::{Value, FAMILIES};
+use super::{Read, Value, FAMILIES};
 use ccctl_core::counters::COUNTERS;
 use ccctl_core::daemon::VERSION;
 
@@ -19,7 +19,6 @@ const CWND_BUCKETS: std::ops::Range<usize> = 0..17;
 /// Times of ACKs, ns: from 256 ns to 17 s. Beginnings of the clock's buckets.
 const ACK_BOUNDS_LOG2: std::ops::RangeInclusive<u32> = 8..=34;
 
-type Field = fn(&Counts) -> u64;
 type Collector = fn(&Shared, &Snapshot, &mut Samples) -> anyhow::Result<()>;
 
 const COLLECTORS: [(&str, Collector); 9] = [
@@ -72,30 +71,23 @@ fn each(snapshot: &Snapshot, series: &MetricKey) -> Option<Labels> {
 }
 
 fn sockets(shared: &Shared, snapshot: &Snapshot, samples: &mut Samples) -> anyhow::Result<()> {
-    const COUNTERS: [(&str, Field); 11] = [
-        ("connections_opened", |counts| counts.opened),
-        ("connections_closed", |counts| counts.closed),
-        ("acked", |counts| counts.bytes_acked),
-        ("retransmitted", |counts| counts.bytes_retransmitted),
-        ("retransmitted_packets", |counts| counts.retransmits_pkts),
-        ("ecn_marked_packets", |counts| counts.ecn_pkts),
-        ("loss_events", |counts| counts.loss_events),
-        ("retransmission_timeouts", |counts| counts.timeouts),
-        ("window_reductions", |counts| counts.window_reductions),
-        ("acks", |counts| counts.acks),
-        ("sack_acks", |counts| counts.sack_acks),
-    ];
+    let counted = || {
+        FAMILIES.iter().filter_map(|family| match family.read {
+            Read::Series(read) => Some((family.name, read)),
+            _ => None,
+        })
+    };
     let reader =
         lock(&shared.reader).clone().ok_or_else(|| anyhow::anyhow!("the programs that count are not loaded"))?;
-    for (name, _) in COUNTERS {
+    for (name, _) in counted() {
         samples.touch(name);
     }
     samples.touch("rtt");
     samples.touch("cwnd_packets");
     for (series, counts) in reader.read()? {
         let Some(labels) = each(snapshot, &series) else { continue };
-        for (name, of) in COUNTERS {
-            samples.add(name, labels.clone(), Value::Count(of(&counts)));
+        for (name, read) in counted() {
+            samples.add(name, labels.clone(), Value::Count(read(&counts)));
         }
         samples.add("rtt", labels.clone(), by_powers(&counts.rtt_us, RTT_BUCKETS, 1e-6));
         samples.add("cwnd_packets", labels, by_powers(&counts.cwnd_pkts, CWND_BUCKETS, 1.0));
@@ -250,18 +242,10 @@ fn experiments(_: &Shared, _: &Snapshot, samples: &mut Samples) -> anyhow::Resul
 }
 
 fn operations(samples: &mut Samples) {
-    for (name, counter) in [
-        ("guard_bad_windows", &COUNTERS.guard_bad_windows),
-        ("guard_trips", &COUNTERS.guard_trips),
-        ("guard_rearms", &COUNTERS.guard_rearms),
-        ("swaps", &COUNTERS.swaps),
-        ("swap_failures", &COUNTERS.swap_failures),
-        ("migrations", &COUNTERS.migrations),
-        ("migration_failures", &COUNTERS.migration_failures),
-        ("migrated_sockets", &COUNTERS.migrated_sockets),
-        ("unmigrated_sockets", &COUNTERS.unmigrated_sockets),
-    ] {
-        samples.add(name, Labels::of(&[]), Value::Count(counter.get()));
+    for family in FAMILIES {
+        if let Read::Daemon(counter) = family.read {
+            samples.add(family.name, Labels::of(&[]), Value::Count(counter(&COUNTERS).get()));
+        }
     }
 }
 

@@ -14,6 +14,8 @@ mod table;
 mod textfile;
 mod user_of;
 
+use ccctl_core::counters::{Counter, Counters};
+use ccctl_telemetry::Counts;
 use std::path::PathBuf;
 
 use ccctl_core::configuration::{Metrics, MetricsPort};
@@ -74,6 +76,19 @@ pub struct Family {
     pub labels: &'static [&'static str],
     /// What it tells, and its source in the kernel.
     pub help: &'static str,
+    /// How a scrape gets its value.
+    pub read: Read,
+}
+
+/// How a scrape gets a value.
+#[derive(Debug, Clone, Copy)]
+pub enum Read {
+    /// Its collector has it.
+    Collector,
+    /// A member of each series' counters.
+    Series(fn(&Counts) -> u64),
+    /// One of the daemon's own counters.
+    Daemon(fn(&Counters) -> &Counter),
 }
 
 impl Family {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every metric, in the order of the exposition: what the exporter writes and what `ccctl metrics` and docs/guide/metrics.md list.
 
-use super::{Family, Kind};
+use ccctl_core::counters::{Counter, Counters};
+use ccctl_telemetry::Counts;
+
+use super::{Family, Kind, Read};
 
 /// Labels that there may be: never an address, a port or a process.
 #[cfg(test)]
@@ -21,11 +24,21 @@ const fn counter(
     labels: &'static [&'static str],
     help: &'static str,
 ) -> Family {
-    Family { name, kind: Kind::Counter, unit, labels, help }
+    Family { name, kind: Kind::Counter, unit, labels, help, read: Read::Collector }
+}
+
+/// Of each series: what the programs in `xdp/metrics.bpf.c` count.
+const fn counted(name: &'static str, unit: &'static str, read: fn(&Counts) -> u64, help: &'static str) -> Family {
+    Family { read: Read::Series(read), ..counter(name, unit, EACH, help) }
+}
+
+/// What the daemon has done.
+const fn of_daemon(name: &'static str, read: fn(&Counters) -> &Counter, help: &'static str) -> Family {
+    Family { read: Read::Daemon(read), ..counter(name, "", NONE, help) }
 }
 
 const fn gauge(name: &'static str, unit: &'static str, labels: &'static [&'static str], help: &'static str) -> Family {
-    Family { name, kind: Kind::Gauge, unit, labels, help }
+    Family { name, kind: Kind::Gauge, unit, labels, help, read: Read::Collector }
 }
 
 const fn histogram(
@@ -34,23 +47,23 @@ const fn histogram(
     labels: &'static [&'static str],
     help: &'static str,
 ) -> Family {
-    Family { name, kind: Kind::Histogram, unit, labels, help }
+    Family { name, kind: Kind::Histogram, unit, labels, help, read: Read::Collector }
 }
 
 /// All of them. A help says what is counted, and after "Source:" where the kernel has it.
 pub const FAMILIES: &[Family] = &[
     gauge("connections", "", EACH, "TCP connections in all network namespaces, listeners and TIME_WAIT left out, at the last scan of the sockets. Source: iter/tcp, the socket's icsk_ca_ops and sk_cgrp_data"),
-    counter("connections_opened", "", EACH, "Connections that became established, by the algorithm at that moment. Source: tp_btf/inet_sock_set_state to ESTABLISHED"),
-    counter("connections_closed", "", EACH, "Connections that were closed. Source: tp_btf/inet_sock_set_state to CLOSE"),
-    counter("acked", "bytes", EACH, "Bytes that the peers have acknowledged, SYN and FIN included; the last ACK of a connection that falls silent counts with the next scan. Source: tcp_sock.bytes_acked"),
-    counter("retransmitted", "bytes", EACH, "Bytes retransmitted; those of a connection without ACKs count with the next scan. Source: tcp_sock.bytes_retrans"),
-    counter("retransmitted_packets", "", EACH, "Packets retransmitted, SYN included. Source: tcp_sock.total_retrans"),
-    counter("ecn_marked_packets", "", EACH, "Packets that arrived with an ECN mark, as reported by the peer. Source: tcp_sock.delivered_ce"),
-    counter("loss_events", "", EACH, "Times that fast recovery was entered. Source: tp_btf/tcp_cong_state_set to TCP_CA_Recovery"),
-    counter("retransmission_timeouts", "", EACH, "Retransmission timeouts. Source: tp_btf/tcp_cong_state_set to TCP_CA_Loss"),
-    counter("window_reductions", "", EACH, "Reductions of the window without loss, for ECN or a full local queue. Source: tp_btf/tcp_cong_state_set to TCP_CA_CWR"),
-    counter("acks", "", EACH, "Segments that arrived in ESTABLISHED with data outstanding; those that GRO or a socket's backlog merged count once. Source: tp_btf/tcp_probe"),
-    counter("sack_acks", "", EACH, "Of these, those with SACK blocks. Source: tp_btf/tcp_probe, the segment's options"),
+    counted("connections_opened", "", |counts| counts.opened, "Connections that became established, by the algorithm at that moment. Source: tp_btf/inet_sock_set_state to ESTABLISHED"),
+    counted("connections_closed", "", |counts| counts.closed, "Connections that were closed. Source: tp_btf/inet_sock_set_state to CLOSE"),
+    counted("acked", "bytes", |counts| counts.bytes_acked, "Bytes that the peers have acknowledged, SYN and FIN included; the last ACK of a connection that falls silent counts with the next scan. Source: tcp_sock.bytes_acked"),
+    counted("retransmitted", "bytes", |counts| counts.bytes_retransmitted, "Bytes retransmitted; those of a connection without ACKs count with the next scan. Source: tcp_sock.bytes_retrans"),
+    counted("retransmitted_packets", "", |counts| counts.retransmits_pkts, "Packets retransmitted, SYN included. Source: tcp_sock.total_retrans"),
+    counted("ecn_marked_packets", "", |counts| counts.ecn_pkts, "Packets that arrived with an ECN mark, as reported by the peer. Source: tcp_sock.delivered_ce"),
+    counted("loss_events", "", |counts| counts.loss_events, "Times that fast recovery was entered. Source: tp_btf/tcp_cong_state_set to TCP_CA_Recovery"),
+    counted("retransmission_timeouts", "", |counts| counts.timeouts, "Retransmission timeouts. Source: tp_btf/tcp_cong_state_set to TCP_CA_Loss"),
+    counted("window_reductions", "", |counts| counts.window_reductions, "Reductions of the window without loss, for ECN or a full local queue. Source: tp_btf/tcp_cong_state_set to TCP_CA_CWR"),
+    counted("acks", "", |counts| counts.acks, "Segments that arrived in ESTABLISHED with data outstanding; those that GRO or a socket's backlog merged count once. Source: tp_btf/tcp_probe"),
+    counted("sack_acks", "", |counts| counts.sack_acks, "Of these, those with SACK blocks. Source: tp_btf/tcp_probe, the segment's options"),
     histogram("rtt", "seconds", EACH, "Smoothed round-trip time, at each ACK. Source: tp_btf/tcp_probe, tcp_sock.srtt_us"),
     histogram("cwnd_packets", "", EACH, "Congestion window, at each ACK. Source: tp_btf/tcp_probe, tcp_sock.snd_cwnd"),
     gauge("delivery_rate", "bytes_per_second", EACH, "Sum of the last delivery rate of each connection, at the last scan of the sockets. Source: iter/tcp, tcp_sock.rate_delivered, rate_interval_us and mss_cache"),
@@ -66,9 +79,9 @@ pub const FAMILIES: &[Family] = &[
     counter("backlog_squeezes", "", CPU, "Rounds of the receive softirq that ended with work left, since boot. Source: /proc/net/softnet_stat, column 3"),
     gauge("instance_info", "", &["name", "algorithm"], "1 for each instance, with the algorithm behind it. Source: the struct_ops map that is pinned in /sys/fs/bpf/ccctl"),
     gauge("guard_disabled", "", NAME, "1 for each instance that the guard has disabled. Source: /sys/fs/bpf/ccctl/marks"),
-    counter("guard_bad_windows", "", NONE, "Bad intervals that the guard has seen. Source: the daemon"),
-    counter("guard_trips", "", NONE, "Times that the guard has disabled an instance. Source: the daemon"),
-    counter("guard_rearms", "", NONE, "Times that a disabled instance was enabled again. Source: the daemon"),
+    of_daemon("guard_bad_windows", |counters| &counters.guard_bad_windows, "Bad intervals that the guard has seen. Source: the daemon"),
+    of_daemon("guard_trips", |counters| &counters.guard_trips, "Times that the guard has disabled an instance. Source: the daemon"),
+    of_daemon("guard_rearms", |counters| &counters.guard_rearms, "Times that a disabled instance was enabled again. Source: the daemon"),
     gauge("experiment_treated", "", EXPERIMENT, "1 in a block of arm B of an experiment, 0 in a block of arm A; missing while none runs. Source: the plan and the clock"),
     gauge("experiment_block", "", EXPERIMENT, "Number of the block that runs, counted from the epoch. Source: the plan and the clock"),
     gauge("experiment_pairs", "", EXPERIMENT, "Pairs of blocks that count so far. Source: /var/lib/ccctl/experiments"),
@@ -78,12 +91,12 @@ pub const FAMILIES: &[Family] = &[
     gauge("experiment_change_upper", "", OUTCOME, "Upper limit of the change, 95 % at any time; missing while nothing is excluded. Source: crates/inference"),
     gauge("experiment_harmful", "", EXPERIMENT, "1 where a guard-rail has ended the experiment and arm A is held in force. Source: /var/lib/ccctl/experiments"),
     gauge("experiment_void", "", EXPERIMENT, "1 where the experiment is void, or a gate does not hold. Source: /var/lib/ccctl/experiments"),
-    counter("swaps", "", NONE, "Swaps of the program behind a name. Source: the daemon"),
-    counter("swap_failures", "", NONE, "Swaps that failed. Source: the daemon"),
-    counter("migrations", "", NONE, "Migrations, on request or by the guard. Source: the daemon"),
-    counter("migration_failures", "", NONE, "Migrations that failed, or left sockets behind. Source: the daemon"),
-    counter("migrated_sockets", "", NONE, "Sockets that migrations have moved. Source: bpf_setsockopt() in iter/tcp"),
-    counter("unmigrated_sockets", "", NONE, "Sockets that migrations could not move. Source: bpf_setsockopt() in iter/tcp"),
+    of_daemon("swaps", |counters| &counters.swaps, "Swaps of the program behind a name. Source: the daemon"),
+    of_daemon("swap_failures", |counters| &counters.swap_failures, "Swaps that failed. Source: the daemon"),
+    of_daemon("migrations", |counters| &counters.migrations, "Migrations, on request or by the guard. Source: the daemon"),
+    of_daemon("migration_failures", |counters| &counters.migration_failures, "Migrations that failed, or left sockets behind. Source: the daemon"),
+    of_daemon("migrated_sockets", |counters| &counters.migrated_sockets, "Sockets that migrations have moved. Source: bpf_setsockopt() in iter/tcp"),
+    of_daemon("unmigrated_sockets", |counters| &counters.unmigrated_sockets, "Sockets that migrations could not move. Source: bpf_setsockopt() in iter/tcp"),
     counter("bpf_run", "seconds", &["name", "program"], "Time in a program while run times are counted; name is other for ccctl's own programs. Source: bpf_prog_info.run_time_ns"),
     counter("bpf_runs", "", &["name", "program"], "Runs of a program while run times are counted; name is other for ccctl's own programs. Source: bpf_prog_info.run_cnt"),
     counter("trace_lost_events", "", NONE, "Events that ccctl trace has lost, since boot. Source: /run/ccctl/trace_lost_events, which ccctl trace writes at its end"),

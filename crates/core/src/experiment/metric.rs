@@ -8,7 +8,7 @@ use ccctl_inference::guard_rail::Worse;
 use ccctl_inference::histogram::Histogram;
 use ccctl_inference::pairs::Totals;
 use ccctl_inference::Refusal;
-use ccctl_telemetry::{Counts, Queueing};
+use ccctl_telemetry::{queueing_bound_us, Counts};
 use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -141,7 +141,7 @@ impl Sums {
             data_segments: counts.data_segments,
             timeouts: counts.timeouts,
             network_limited_s: counts.network_limited_jiffies as f64 * tick_s,
-            queueing_acks: counts.queueing_us.0.to_vec(),
+            queueing_acks: counts.queueing_us.to_vec(),
         }
     }
 
@@ -180,7 +180,7 @@ impl Sums {
     }
 
     fn queueing(&self, below: f64) -> Result<f64, Refusal> {
-        let bounds = (0..self.queueing_acks.len()).map(Queueing::bound_us).collect();
+        let bounds = (0..self.queueing_acks.len()).map(queueing_bound_us).collect();
         let quantile = Histogram::new(bounds, self.queueing_acks.clone())?.quantile(below)?;
         Ok((quantile + ONE_US).ln())
     }

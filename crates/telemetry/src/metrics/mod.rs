@@ -12,7 +12,8 @@ use std::os::fd::OwnedFd;
 
 use aya::sys::{enable_stats, Stats};
 
-pub use reader::{Counts, Gauges, Histogram, MetricKey, Queueing, Reader};
+pub use crate::bindings::{metric_histogram as Histogram, series_counts as Counts};
+pub use reader::{queueing_bound_us, Gauges, MetricKey, Reader};
 pub use scanner::SocketScanner;
 
 use crate::error::{Error, Result};

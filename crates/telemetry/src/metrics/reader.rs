@@ -10,9 +10,7 @@ use super::maps::taken;
 use super::OTHER;
 use ccctl_catalog::kernel::c_text;
 
-use crate::bindings::{
-    metric_histogram, series_counts, series_key, series_present, METRIC_BUCKETS, METRIC_QUEUE_BUCKETS,
-};
+use crate::bindings::{series_counts as Counts, series_key, series_present, METRIC_BUCKETS};
 use crate::error::{Error, Result};
 use crate::kernel_types::KernelTypes;
 
@@ -46,98 +44,26 @@ impl Gauges {
     }
 }
 
-/// Values by powers of two: bucket `b` has those up to 2^b, and above 2^(b-1).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Histogram {
-    /// All values together.
-    pub sum: u64,
-    /// How many are in each bucket; the last one has all that is larger, too.
-    pub buckets: [u64; METRIC_BUCKETS as usize],
-}
-
-impl Default for Histogram {
-    fn default() -> Self {
-        Self { sum: 0, buckets: [0; METRIC_BUCKETS as usize] }
+/// Where a bucket of time in queues ends, us: values are below this. There are two in each power of two.
+#[must_use]
+pub fn queueing_bound_us(bucket: usize) -> f64 {
+    match bucket {
+        0 | 1 => bucket as f64 + 1.0,
+        _ => 2_f64.powi(bucket as i32 / 2) * (1.0 + (bucket % 2 + 1) as f64 / 2.0),
     }
 }
 
-impl Histogram {
-    fn add(&mut self, more: &metric_histogram) {
-        self.sum += more.sum;
-        self.buckets.iter_mut().zip(more.buckets).for_each(|(sum, count)| *sum += count);
-    }
-}
-
-/// Time in queues at each ACK, as the sender sees it: two buckets in each power of two.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Queueing(pub [u64; METRIC_QUEUE_BUCKETS as usize]);
-
-impl Default for Queueing {
-    fn default() -> Self {
-        Self([0; METRIC_QUEUE_BUCKETS as usize])
-    }
-}
-
-impl Queueing {
-    /// Where a bucket ends, us: values are below this.
-    #[must_use]
-    pub fn bound_us(bucket: usize) -> f64 {
-        match bucket {
-            0 | 1 => bucket as f64 + 1.0,
-            _ => 2_f64.powi(bucket as i32 / 2) * (1.0 + (bucket % 2 + 1) as f64 / 2.0),
-        }
-    }
-}
-
-/// What was counted of one series since the start.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[allow(missing_docs)] // xdp/metrics.h, and docs/guide/metrics.md
-pub struct Counts {
-    pub opened: u64,
-    pub closed: u64,
-    pub acks: u64,
-    pub sack_acks: u64,
-    pub bytes_acked: u64,
-    pub bytes_retransmitted: u64,
-    pub retransmits_pkts: u64,
-    pub ecn_pkts: u64,
-    pub loss_events: u64,
-    pub timeouts: u64,
-    pub window_reductions: u64,
-    pub data_segments: u64,
-    pub network_limited_jiffies: u64,
-    pub queueing_us: Queueing,
-    pub life_ms: Histogram,
-    pub rtt_us: Histogram,
-    pub cwnd_pkts: Histogram,
-}
-
-impl Counts {
-    fn add(&mut self, more: &series_counts) {
-        self.opened += more.opened;
-        self.closed += more.closed;
-        self.acks += more.acks;
-        self.sack_acks += more.sack_acks;
-        self.bytes_acked += more.bytes_acked;
-        self.bytes_retransmitted += more.bytes_retransmitted;
-        self.retransmits_pkts += more.retransmits_pkts;
-        self.ecn_pkts += more.ecn_pkts;
-        self.loss_events += more.loss_events;
-        self.timeouts += more.timeouts;
-        self.window_reductions += more.window_reductions;
-        self.data_segments += more.data_segments;
-        self.network_limited_jiffies += more.network_limited_jiffies;
-        self.queueing_us.0.iter_mut().zip(more.queueing_us).for_each(|(sum, count)| *sum += count);
-        self.life_ms.add(&more.life_ms);
-        self.rtt_us.add(&more.rtt_us);
-        self.cwnd_pkts.add(&more.cwnd_pkts);
-    }
+/// Adds what another processor has counted: all members are numbers of 64 bits.
+fn add(counts: &mut Counts, more: &Counts) {
+    let more: &[u64] = bytemuck::cast_slice(std::slice::from_ref(more));
+    let counts: &mut [u64] = bytemuck::cast_slice_mut(std::slice::from_mut(counts));
+    counts.iter_mut().zip(more).for_each(|(sum, count)| *sum += count);
 }
 
 /// Reads the counters, at any time and on any thread.
 pub struct Reader {
     series: HashMap<MapData, series_key, u32>,
-    counts: PerCpuArray<MapData, series_counts>,
+    counts: PerCpuArray<MapData, Counts>,
     drops: PerCpuHashMap<MapData, u32, u64>,
     types: KernelTypes,
 }
@@ -167,9 +93,9 @@ impl Reader {
         let mut all = BTreeMap::new();
         for (number, series) in self.series()? {
             let values = self.counts.get(&number, 0).map_err(Error::map("counts"))?;
-            let mut counts = Counts::default();
-            values.iter().for_each(|more| counts.add(more));
-            if number != OVERFLOW || counts != Counts::default() {
+            let mut counts: Counts = bytemuck::Zeroable::zeroed();
+            values.iter().for_each(|more| add(&mut counts, more));
+            if number != OVERFLOW || bytemuck::bytes_of(&counts).iter().any(|byte| *byte != 0) {
                 all.insert(series, counts);
             }
         }

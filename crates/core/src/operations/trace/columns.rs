@@ -32,8 +32,11 @@ const IDENTITY: [Definition; 12] = [
     columns::CA_STATE,
     columns::SND_UNA,
 ];
+/// How a column's value is read.
+type Getter = fn(&Transport) -> Option<u64>;
+
 /// What TCP knows of the connection.
-const VALUES: [(Definition, fn(&Transport) -> Option<u64>); 17] = [
+const VALUES: [(Definition, Getter); 17] = [
     (columns::CWND_PKTS, |it| Some(it.cwnd_pkts.into())),
     (columns::SSTHRESH_PKTS, |it| it.ssthresh_pkts.map(u64::from)),
     (columns::SRTT_US, |it| it.srtt_us),
