@@ -6,7 +6,7 @@
 //! the kernel has counted itself. All of it is gone afterwards, however this process ends.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -149,7 +149,7 @@ fn send(processor: usize, sockets: usize) -> io::Result<()> {
     sched_setaffinity(Pid::from_raw(0), &only)?;
     unshare(CloneFlags::CLONE_NEWNET)?;
     sys::raise_loopback()?;
-    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     setsockopt(&listener, sockopt::TcpMaxSeg, &SEGMENT_BYTES)?;
     let pairs: Vec<Pair> = (0..sockets).map(|_| connect(&listener)).collect::<io::Result<_>>()?;
     let started = Instant::now();

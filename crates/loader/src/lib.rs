@@ -44,6 +44,8 @@ mod retire;
 mod rules;
 mod sockets;
 mod source_lines;
+#[cfg(feature = "static")]
+mod static_libc;
 mod swap;
 mod sys;
 mod tune;

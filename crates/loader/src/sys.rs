@@ -7,6 +7,7 @@ mod prepared;
 use std::ffi::{c_char, c_int, c_void, CString};
 use std::fs::File;
 use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -372,7 +373,8 @@ impl Drop for MappedFile {
 
 /// `SO_NETNS_COOKIE` of the calling thread's network namespace.
 pub(crate) fn netns_cookie() -> io::Result<u64> {
-    let socket = std::net::UdpSocket::bind("0.0.0.0:0").or_else(|_| std::net::UdpSocket::bind("[::]:0"))?;
+    let socket =
+        UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).or_else(|_| UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)))?;
     let mut cookie = 0_u64;
     let mut size = size_of::<u64>() as libc::socklen_t;
     // SAFETY: an open socket, and a buffer of the size that is passed.
@@ -394,7 +396,7 @@ pub(crate) fn netns_cookie() -> io::Result<u64> {
 
 /// Switches on the loopback device of the calling thread's network namespace.
 pub(crate) fn raise_loopback() -> io::Result<()> {
-    let socket = std::net::UdpSocket::bind("0.0.0.0:0")?;
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
     // SAFETY: plain C, for which zero is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     copy_name(&mut request.ifr_name, "lo");

@@ -6,7 +6,7 @@
 //! mark (`SO_RCVLOWAT`) below which nothing is worth reading, the kernel does not put ACKs off until somebody reads.
 
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::OnceLock;
 use std::thread;
@@ -64,7 +64,11 @@ impl Load {
 
 impl Endpoints {
     /// A socket that waits in `namespace` for one connection to `address`, with an algorithm of the kernel's.
-    pub(super) fn listen(namespace: &Namespace, address: &str, algorithm: &str) -> Result<TcpListener, TestbedError> {
+    pub(super) fn listen(
+        namespace: &Namespace,
+        address: Ipv4Addr,
+        algorithm: &str,
+    ) -> Result<TcpListener, TestbedError> {
         let listener = namespace
             .enter(|| TcpListener::bind((address, 0)).map_err(TestbedError::io(format!("listen on {address}"))))??;
         // Some algorithms need both ends (DCTCP's echoes); the accepted socket inherits the listener's.

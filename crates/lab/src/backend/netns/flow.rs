@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! One flow on the running kernel, as it stands at each look.
 
-use std::net::{Shutdown, TcpListener};
+use std::net::{Ipv4Addr, Shutdown, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -28,7 +28,7 @@ struct Shared {
 pub(super) struct FlowPlan<'a> {
     pub(super) from: &'a Namespace,
     pub(super) to: &'a Namespace,
-    pub(super) address: String,
+    pub(super) address: Ipv4Addr,
     pub(super) kernel_name: String,
     pub(super) load: Load,
     pub(super) initial_ssthresh_pkts: Option<u32>,
@@ -50,7 +50,7 @@ pub(super) struct RunningFlow {
 impl RunningFlow {
     /// Starts it; it connects on its own.
     pub(super) fn start(plan: &FlowPlan<'_>) -> Result<Self, TestbedError> {
-        let listener = Endpoints::listen(plan.to, &plan.address, &plan.kernel_name)?;
+        let listener = Endpoints::listen(plan.to, plan.address, &plan.kernel_name)?;
         let shared = Arc::new(Shared::default());
         let (own, name, load) = (shared.clone(), plan.kernel_name.clone(), plan.load);
         let writing = plan.from.spawn(move || {

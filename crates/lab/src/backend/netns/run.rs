@@ -180,11 +180,8 @@ impl<'a> Run<'a> {
     fn plan(&self, group: usize) -> FlowPlan<'a> {
         let spec = &self.setup.groups[group];
         let (sender, receiver) = (self.path.endpoints().sender(group), self.path.endpoints().receiver());
-        let (from, to, address) = if spec.reverse {
-            (receiver, sender, sender_v4(group).to_string())
-        } else {
-            (sender, receiver, RECEIVER_V4.to_string())
-        };
+        let (from, to, address) =
+            if spec.reverse { (receiver, sender, sender_v4(group)) } else { (sender, receiver, RECEIVER_V4) };
         let kernel_name = self.algorithms[group].kernel_name().to_owned();
         let initial_ssthresh_pkts = spec.tcp.initial_ssthresh_pkts;
         FlowPlan { from, to, address, kernel_name, load: self.load(spec), initial_ssthresh_pkts }

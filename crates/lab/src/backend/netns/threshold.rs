@@ -34,8 +34,7 @@ pub(super) fn set(path: &Road, setup: &PointSpec, attributes: &[String]) -> Resu
 
 fn connect_once(from: &Namespace, to: &Namespace) -> Result<(), TestbedError> {
     let step = |what: &'static str| TestbedError::io(what);
-    let address = RECEIVER_V4.to_string();
-    let listener = to.enter(|| TcpListener::bind((address.as_str(), 0)))?.map_err(step("listen"))?;
+    let listener = to.enter(|| TcpListener::bind((RECEIVER_V4, 0)))?.map_err(step("listen"))?;
     let port = listener.local_addr().map_err(step("ask for a listener's port"))?;
     let mut sender = from.enter(|| connect(&port.to_string(), Some(PLAIN), CONNECTING))??;
     let (receiver, _) = listener.accept().map_err(step("accept a connection"))?;
