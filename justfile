@@ -25,7 +25,7 @@ quickstart:
 check *BASE:
     scripts/check {{ BASE }}
 
-# all tests, as CI runs them, or parts: lint native kernel notebook sanitizers fuzz benches guests (root)
+# all tests, as CI runs them, or parts: lint native kernel packages notebook sanitizers fuzz benches guests (root)
 test *PARTS:
     scripts/test {{ PARTS }}
 
@@ -61,7 +61,11 @@ test-attacks *WORD:
 test-kernels *ARGS:
     scripts/test-kernels {{ ARGS }}
 
-# the Debian package in emulated machines with systemd: [--short] [--deb FILE] [bookworm|trixie] (downloads; docs/internals/package-tests.md)
+# native tests of the crates below the laboratory on arm64, under qemu-user: [CRATE...] (root: installs the cross compiler)
+test-arm64 *CRATES:
+    scripts/test-arm64 {{ CRATES }}
+
+# a release in emulated machines with systemd: [--short] [--release FOLDER | --deb FILE] [bookworm|trixie] (downloads; docs/internals/package-tests.md)
 test-packages *ARGS:
     scripts/test-packages {{ ARGS }}
 

@@ -148,7 +148,14 @@ remove_all() {
 		"$base/share/licenses/ccctl-lab"; do
 		[ ! -d "$path" ] || step rm -r "$path"
 	done
-	[ -n "$root" ] || reload_systemd
+	for path in man/man1 man/man5 man/man7 bash-completion/completions bash-completion fish/vendor_completions.d fish \
+		zsh/site-functions zsh doc licenses; do
+		[ ! -d "$base/share/$path" ] || [ -n "$(ls -A "$base/share/$path")" ] || step rmdir "$base/share/$path"
+	done
+	if [ -z "$root" ]; then
+		! grep -q ^ccctl: /etc/group || step groupdel ccctl
+		reload_systemd
+	fi
 	[ ! -d "$root/etc/ccctl" ] || echo "  $root/etc/ccctl stays: it is yours"
 }
 
