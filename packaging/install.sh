@@ -148,9 +148,10 @@ remove_all() {
 		"$base/share/licenses/ccctl-lab"; do
 		[ ! -d "$path" ] || step rm -r "$path"
 	done
-	for path in man/man1 man/man5 man/man7 bash-completion/completions bash-completion fish/vendor_completions.d fish \
-		zsh/site-functions zsh doc licenses; do
-		[ ! -d "$base/share/$path" ] || [ -n "$(ls -A "$base/share/$path")" ] || step rmdir "$base/share/$path"
+	for path in "$base"/share/man/man1 "$base"/share/man/man5 "$base"/share/man/man7 "$base"/share/bash-completion/completions \
+		"$base"/share/bash-completion "$base"/share/fish/vendor_completions.d "$base"/share/fish "$base"/share/zsh/site-functions \
+		"$base"/share/zsh "$base"/share/doc "$base"/share/licenses "$root/etc/sysusers.d"; do
+		[ ! -d "$path" ] || [ -n "$(ls -A "$path")" ] || step rmdir "$path"
 	done
 	if [ -z "$root" ]; then
 		! grep -q ^ccctl: /etc/group || step groupdel ccctl
