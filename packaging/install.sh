@@ -150,14 +150,16 @@ remove_all() {
 	done
 	for path in "$base"/share/man/man1 "$base"/share/man/man5 "$base"/share/man/man7 "$base"/share/bash-completion/completions \
 		"$base"/share/bash-completion "$base"/share/fish/vendor_completions.d "$base"/share/fish "$base"/share/zsh/site-functions \
-		"$base"/share/zsh "$base"/share/doc "$base"/share/licenses "$root/etc/sysusers.d"; do
+		"$base"/share/zsh "$base"/share/doc "$base"/share/licenses "$root/etc/sysusers.d" "$root/var/lib/ccctl"; do
 		[ ! -d "$path" ] || [ -n "$(ls -A "$path")" ] || step rmdir "$path"
 	done
 	if [ -z "$root" ]; then
 		! grep -q ^ccctl: /etc/group || step groupdel ccctl
 		reload_systemd
 	fi
-	[ ! -d "$root/etc/ccctl" ] || echo "  $root/etc/ccctl stays: it is yours"
+	for path in "$root/etc/ccctl" "$root/var/lib/ccctl"; do
+		[ ! -d "$path" ] || [ -z "$(ls -A "$path")" ] || echo "  $path stays: it is yours"
+	done
 }
 
 [ -n "$does" ] || [ -n "$root" ] || [ "$(id -u)" = 0 ] || die "must be root; --dry-run says what it would do"
