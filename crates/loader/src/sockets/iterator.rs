@@ -180,11 +180,20 @@ pub(super) fn samples_in<T: Pod + Send>(link: &Link, namespace: &Namespace) -> R
 }
 
 /// Who has which socket open: `owners` by itself.
-pub(super) fn each_owner<T: Pod>(tell: impl FnMut(T)) -> Result<()> {
-    let object = load(&socket_query::default(), &[OWNERS], &[])?;
-    let link = attach(&object, OWNERS)?;
-    let mut tell = tell;
-    read_all(&link, |bytes| values_of(bytes).for_each(&mut tell))
+pub(super) struct OwnersIterator {
+    link: Link,
+    _object: Object,
+}
+
+impl OwnersIterator {
+    pub(super) fn load() -> Result<Self> {
+        let object = load(&socket_query::default(), &[OWNERS], &[])?;
+        Ok(Self { link: attach(&object, OWNERS)?, _object: object })
+    }
+
+    pub(super) fn each<T: Pod>(&self, mut tell: impl FnMut(T)) -> Result<()> {
+        read_all(&self.link, |bytes| values_of(bytes).for_each(&mut tell))
+    }
 }
 
 fn load(query: &socket_query, programs: &[&str], maps: &[(&str, &MapHandle)]) -> Result<Object> {

@@ -24,7 +24,7 @@ pub use count::{count, SocketCounts, Usage};
 pub use filter::{SocketFilter, SocketState};
 pub use follower::{SocketFollower, SocketSample};
 pub use moving::Failure;
-pub use owners::{Owner, Owners};
+pub use owners::{Owner, Owners, OwnersReader};
 pub use program::{ProgramLayouts, SocketProgram};
 pub use rates::{AlgorithmRates, SocketRates};
 pub use reader::SocketReader;

@@ -5,7 +5,7 @@ use ccctl_catalog::kernel::c_text;
 
 use std::collections::HashMap;
 
-use super::iterator::each_owner;
+use super::iterator::OwnersIterator;
 use super::raw::socket_owner;
 use crate::error::Result;
 
@@ -31,12 +31,27 @@ struct Held {
     more: Vec<(u32, [std::ffi::c_char; 16])>,
 }
 
-impl Owners {
-    /// Asks the kernel, with an iterator over all open files.
-    pub fn read() -> Result<Self> {
-        let mut owners = Self::default();
-        each_owner(|owner: socket_owner| owners.add(&owner))?;
+/// Asks the kernel for owners, with an iterator over all open files that stays loaded: to load it takes longer than to ask.
+pub struct OwnersReader(OwnersIterator);
+
+impl OwnersReader {
+    /// Loads it.
+    pub fn load() -> Result<Self> {
+        OwnersIterator::load().map(Self)
+    }
+
+    /// Those of this moment.
+    pub fn read(&self) -> Result<Owners> {
+        let mut owners = Owners::default();
+        self.0.each(|owner: socket_owner| owners.add(&owner))?;
         Ok(owners)
+    }
+}
+
+impl Owners {
+    /// Asks the kernel once.
+    pub fn read() -> Result<Self> {
+        OwnersReader::load()?.read()
     }
 
     fn add(&mut self, owner: &socket_owner) {

@@ -10,7 +10,7 @@ mod sample;
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use ccctl_loader::{Owners, SocketFollower};
+use ccctl_loader::{OwnersReader, SocketFollower};
 use ccctl_series::Table;
 use ccctl_telemetry::{monotonic_now, Softnet, Trace, TraceKind, TraceSettings};
 use nix::time::{clock_gettime, ClockId};
@@ -71,6 +71,7 @@ pub struct Summary {
 pub struct Tracer {
     settings: Settings,
     follower: SocketFollower,
+    owners: OwnersReader,
     trace: Trace,
     look_up: LookUp,
     sockets: HashMap<u64, Socket>,
@@ -131,6 +132,7 @@ impl Tracer {
         let follower = SocketFollower::new(&filter)?;
         let mut tracer = Self {
             follower,
+            owners: OwnersReader::load()?,
             trace,
             look_up: LookUp::new(None, false),
             sockets: HashMap::new(),
@@ -244,7 +246,7 @@ impl Tracer {
         let mut found = Vec::new();
         self.follower.find(|namespace, record| found.push((namespace.to_owned(), record.clone())))?;
         if !found.is_empty() {
-            self.look_up.set_owners(Some(Owners::read()?));
+            self.look_up.set_owners(Some(self.owners.read()?));
         }
         for (namespace, record) in &found {
             self.trace.choose(record.cookie())?;
