@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use ccctl_catalog::ParameterSet;
 use ccctl_console::{cause, UsageError};
 use ccctl_loader::{
-    available_algorithms, parse_targets, CgroupPath, CgroupTree, Prefix, Program, Selector, MOST_RULES,
+    available_algorithms, parse_targets, CgroupPath, CgroupTree, Choice, Prefix, Program, Selector, MOST_RULES,
 };
 use toml::Spanned;
 
@@ -46,7 +46,7 @@ pub struct WantedRule {
     /// Port of the service.
     pub port: Option<u16>,
     /// What connections get.
-    pub targets: String,
+    pub choices: Vec<Choice>,
     /// Also those that are alive.
     pub existing: bool,
 }
@@ -236,14 +236,14 @@ fn check_rule(
             "use 1 to 65535, or leave it out for all ports",
         ));
     }
-    parse_targets(rule.uses.get_ref(), names).map_err(|error| at(place, &rule.uses, &error.into()))?;
+    let choices = parse_targets(rule.uses.get_ref(), names).map_err(|error| at(place, &rule.uses, &error.into()))?;
     let text = |value: &Option<Spanned<String>>| value.as_ref().map(|value| value.get_ref().clone());
     let wanted = WantedRule {
         cgroup: text(&rule.cgroup),
         unit: text(&rule.unit),
         dst: text(&rule.dst),
         port: rule.port.as_ref().map(|port| *port.get_ref()),
-        targets: rule.uses.get_ref().clone(),
+        choices,
         existing: rule.existing,
     };
     let connections = (cgroup, wanted.unit.clone(), to, wanted.port);

@@ -19,7 +19,7 @@ mod words;
 
 use std::time::SystemTime;
 
-use ccctl_loader::Selector;
+use ccctl_loader::{Choice, Selector};
 
 use crate::configuration::{Configuration, WantedRule};
 
@@ -66,7 +66,7 @@ impl Configuration {
                 unit: None,
                 dst: None,
                 port: None,
-                targets: overlay.arm.clone(),
+                choices: vec![Choice { names: vec![overlay.arm.clone()], weight: 1 }],
                 existing: overlay.existing,
             };
             match configuration.rules.iter_mut().find(|rule| is_same(rule)) {
@@ -95,7 +95,8 @@ pub(crate) mod tests {
             existing: true,
         };
         let rules = file.experimented(&[overlay("/a"), overlay("/b")]).rules;
-        let targets: Vec<_> = rules.iter().map(|rule| (rule.label(), rule.port, rule.targets.as_str())).collect();
+        let targets: Vec<_> =
+            rules.iter().map(|rule| (rule.label(), rule.port, rule.choices[0].names[0].as_str())).collect();
         let (a, b) = ("/a".to_owned(), "/b".to_owned());
         assert_eq!(targets, [(a.clone(), None, "cubic"), (a, Some(80), "reno"), (b, None, "cubic")]);
     }

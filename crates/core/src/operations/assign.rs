@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Setting a rule.
 
-use ccctl_loader::{assign, preview_assign, AssignRequest, CgroupTree, Moved};
+use ccctl_loader::{assign, parse_targets, preview_assign, AssignRequest, CgroupTree, Moved};
 use clap::{ArgGroup, Args};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -87,7 +87,8 @@ impl Operation for Assign {
         let (cgroup, unit, dst) = (self.cgroup.as_deref(), self.unit.as_deref(), self.dst.as_deref());
         let selector = RuleTarget { cgroup, unit, pid: self.pid, dst, port: self.port }.selector(self.absent_ok)?;
         let cgroup_exists = CgroupTree::find()?.has(&selector.cgroup);
-        let wanted = AssignRequest { selector, targets: &self.targets, existing: self.existing };
+        let choices = parse_targets(&self.targets, &[])?;
+        let wanted = AssignRequest { selector, choices: &choices, existing: self.existing };
         let assigned = if self.dry_run { preview_assign(&wanted)? } else { assign(&request::lock()?, &wanted)? };
         if self.existing && !self.dry_run {
             COUNTERS.moved(&assigned.moved);

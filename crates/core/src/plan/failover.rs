@@ -3,7 +3,7 @@
 
 use ccctl_loader::canary::Canary;
 use ccctl_loader::guard::{rearm, trips, Trip};
-use ccctl_loader::{format_choices, parse_targets, rename_choices, Instance, Lock};
+use ccctl_loader::{rename_choices, Instance, Lock};
 
 use super::step::{Kind, Step};
 use crate::configuration::Configuration;
@@ -38,16 +38,12 @@ impl Configuration {
     #[must_use]
     pub fn diverted(&self, trips: &[Trip]) -> Self {
         let mut configuration = self.clone();
-        let coming: Vec<String> = self.instances.iter().map(|wanted| wanted.name.clone()).collect();
         for Trip { name, fallback, .. } in trips {
             if configuration.default.as_ref() == Some(name) {
                 configuration.default = Some(fallback.clone());
             }
             for rule in &mut configuration.rules {
-                // What is wrong with the others is told where they are put into force.
-                if let Ok(choices) = parse_targets(&rule.targets, &coming) {
-                    rule.targets = format_choices(&rename_choices(&choices, name, fallback));
-                }
+                rule.choices = rename_choices(&rule.choices, name, fallback);
             }
         }
         configuration
@@ -56,14 +52,11 @@ impl Configuration {
     /// The file with the candidates of canaries beside the instances of which they have a share.
     #[must_use]
     pub fn shared(mut self, canaries: &[Canary]) -> Self {
-        let mut coming: Vec<String> = self.instances.iter().map(|wanted| wanted.name.clone()).collect();
-        coming.extend(canaries.iter().map(|canary| canary.candidate.clone()));
         for canary in canaries {
             for rule in &mut self.rules {
-                // What is wrong with the others is told where they are put into force.
-                let split = parse_targets(&rule.targets, &coming).and_then(|choices| canary.split(&choices));
-                if let Ok(Some(choices)) = split {
-                    rule.targets = format_choices(&choices);
+                // A rule without room for it stays as it is.
+                if let Ok(Some(choices)) = canary.split(&rule.choices) {
+                    rule.choices = choices;
                 }
             }
         }
@@ -74,6 +67,7 @@ impl Configuration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ccctl_loader::format_choices;
 
     #[test]
     fn the_fallback_replaces_a_disabled_instance_wherever_the_file_names_it() {
@@ -88,7 +82,7 @@ mod tests {
             why: String::new(),
         };
         let uses = |configuration: &Configuration| {
-            configuration.rules.iter().map(|rule| rule.targets.clone()).collect::<Vec<_>>()
+            configuration.rules.iter().map(|rule| format_choices(&rule.choices)).collect::<Vec<_>>()
         };
         let diverted = configuration.diverted(&[trip("web")]);
         assert_eq!(diverted.default.as_deref(), Some("reno"));

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ccctl_console::UsageError;
 use ccctl_loader::owner_records::{self, OwnerRecord, RecordText};
 use ccctl_loader::{
-    assign, change_rules, format_choices, parse_targets, read_rules, AssignRequest, Choice, Lock, Rule, RuleTable,
+    assign, change_rules, format_choices, read_rules, require_names, AssignRequest, Choice, Lock, Rule, RuleTable,
     Selector, MOST_RULES,
 };
 
@@ -35,7 +35,7 @@ struct Difference {
 
 struct Put {
     selector: Selector,
-    targets: String,
+    choices: Vec<Choice>,
     existing: bool,
     /// None has this selector.
     is_new: bool,
@@ -94,7 +94,7 @@ fn difference_from(
         match of_wanted(wanted, &coming, table, owners, &mut difference) {
             Ok(id) => named.extend(id),
             Err(error) => {
-                let step = Step::new(Kind::Assign, wanted.label(), &wanted.targets);
+                let step = Step::new(Kind::Assign, wanted.label(), format_choices(&wanted.choices));
                 difference.failed.push(Step { error: Some(error::fault(&error)), ..step });
             }
         }
@@ -127,11 +127,12 @@ fn of_wanted(
         let cause = format!("a second rule for the same connections: {selector}");
         return Err(UsageError::new(cause, "write one rule for them; the first of the file is in force").into());
     }
-    let choices = parse_targets(&wanted.targets, coming)?;
+    let choices = &wanted.choices;
+    require_names(choices, coming)?;
     let present = table.rule_for(&selector);
     let step = |kind, detail: String| Step::new(kind, selector.to_string(), detail);
     match present {
-        Some(rule) if rule.choices == choices => {
+        Some(rule) if rule.choices == *choices => {
             let owner = OwnerRecord::Rule(rule.id);
             if owners.get(&owner) != Some(&record_of(rule)) {
                 let step = step(Kind::Adopt, format!("this file manages rule {} from now on", rule.id));
@@ -140,10 +141,10 @@ fn of_wanted(
         }
         _ => {
             let before = present.map(|rule| format!(" instead of {}", format_choices(&rule.choices)));
-            let detail = format!("{}{}", format_choices(&choices), before.unwrap_or_default());
+            let detail = format!("{}{}", format_choices(choices), before.unwrap_or_default());
             let put = Put {
                 selector: selector.clone(),
-                targets: wanted.targets.clone(),
+                choices: choices.clone(),
                 existing: wanted.existing,
                 is_new: present.is_none(),
             };
@@ -161,9 +162,9 @@ fn run(lock: &Lock, difference: Difference) -> anyhow::Result<Vec<Step>> {
     let (mut set, mut moving): (Vec<Step>, Vec<Put>) = (Vec::new(), Vec::new());
     for (put, step) in put {
         // An instance that could not be loaded is missing here.
-        match parse_targets(&put.targets, &[]) {
-            Ok(choices) => {
-                ready.push((put.selector.clone(), choices));
+        match require_names(&put.choices, &[]) {
+            Ok(()) => {
+                ready.push((put.selector.clone(), put.choices.clone()));
                 set.push(step);
                 moving.extend(put.existing.then_some(put));
             }
@@ -192,8 +193,8 @@ fn run(lock: &Lock, difference: Difference) -> anyhow::Result<Vec<Step>> {
 
 /// Live connections of rules that ask for it; those that cannot be moved are told.
 fn move_existing(lock: &Lock, moving: &[Put], steps: &mut Vec<Step>) {
-    for Put { selector, targets, .. } in moving {
-        let moved = assign(lock, &AssignRequest { selector: selector.clone(), targets, existing: true });
+    for Put { selector, choices, .. } in moving {
+        let moved = assign(lock, &AssignRequest { selector: selector.clone(), choices, existing: true });
         let error = match moved {
             Ok(assigned) => {
                 COUNTERS.moved(&assigned.moved);
@@ -215,13 +216,13 @@ fn move_existing(lock: &Lock, moving: &[Put], steps: &mut Vec<Step>) {
 mod tests {
     use super::*;
 
-    fn rule(cgroup: &str, targets: &str) -> WantedRule {
+    fn rule(cgroup: &str, name: &str) -> WantedRule {
         WantedRule {
             cgroup: Some(cgroup.to_owned()),
             unit: None,
             dst: None,
             port: None,
-            targets: targets.to_owned(),
+            choices: vec![Choice { names: vec![name.to_owned()], weight: 1 }],
             existing: false,
         }
     }

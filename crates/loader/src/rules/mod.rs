@@ -87,8 +87,8 @@ fn assignment() -> impl Assignment {
 pub struct AssignRequest<'a> {
     /// To whom.
     pub selector: Selector,
-    /// What, in words: `yeah`, `yeah|cubic`, `yeah=10,cubic=90`.
-    pub targets: &'a str,
+    /// What: see [`parse_targets`].
+    pub choices: &'a [Choice],
     /// Also to connections that are alive.
     pub existing: bool,
 }
@@ -109,10 +109,9 @@ pub struct Assigned {
 /// Sets a rule. One for the same sockets keeps its id and is replaced.
 pub fn assign(lock: &Lock, request: &AssignRequest<'_>) -> Result<Assigned> {
     let names = Names::now()?;
-    let choices = parse_choices(request.targets, &names)?;
-    let absent = absent_names(&choices, &names);
+    let absent = absent_names(request.choices, &names);
     let mut table = read_rules()?;
-    let (id, before) = table.put(request.selector.clone(), choices, now_ns())?;
+    let (id, before) = table.put(request.selector.clone(), request.choices.to_vec(), now_ns())?;
     let live = if request.existing { Live::Move(id) } else { Live::Keep };
     let unchanged = before.as_ref() == table.rule(id);
     let moved =
@@ -125,10 +124,9 @@ pub fn assign(lock: &Lock, request: &AssignRequest<'_>) -> Result<Assigned> {
 /// moved.
 pub fn preview_assign(request: &AssignRequest<'_>) -> Result<Assigned> {
     let names = Names::now()?;
-    let choices = parse_choices(request.targets, &names)?;
-    let absent = absent_names(&choices, &names);
+    let absent = absent_names(request.choices, &names);
     let mut table = read_rules()?;
-    let (id, before) = table.put(request.selector.clone(), choices, now_ns())?;
+    let (id, before) = table.put(request.selector.clone(), request.choices.to_vec(), now_ns())?;
     let mut moved = Moved::default();
     let Selector { cgroup, to, to_port } = &request.selector;
     if request.existing && CgroupTree::find()?.has(cgroup) {
@@ -201,9 +199,16 @@ pub fn change_rules(
     Ok(())
 }
 
-/// What connections get, from words. The kernel must have each name, or will have it: `coming` are to be loaded before.
+/// What connections get, from words: `yeah`, `yeah|cubic`, `yeah=10,cubic=90`. The kernel must have each name, or will have
+/// it: `coming` are to be loaded before.
 pub fn parse_targets(text: &str, coming: &[String]) -> Result<Vec<Choice>> {
     parse_choices(text, &Names::now()?.with(coming))
+}
+
+/// Refuses choices of which the kernel has no name, and will have none.
+pub fn require_names(choices: &[Choice], coming: &[String]) -> Result<()> {
+    let names = Names::now()?.with(coming);
+    choices.iter().try_for_each(|choice| names.require(choice))
 }
 
 fn absent_names(choices: &[Choice], names: &Names) -> Vec<String> {

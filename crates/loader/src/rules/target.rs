@@ -60,6 +60,14 @@ impl Names {
         };
         Err(Error::Unknown { kind: "algorithm in the kernel", name: word.to_owned(), hint })
     }
+
+    /// Refuses a choice of which no name is there.
+    pub(crate) fn require(&self, choice: &Choice) -> Result<()> {
+        if !choice.names.iter().any(|name| self.has(name)) {
+            self.present(&choice.names[0])?; // which says what is wrong with it
+        }
+        Ok(())
+    }
 }
 
 fn wrong(text: &str, hint: impl Into<String>) -> Error {
