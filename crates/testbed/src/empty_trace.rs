@@ -27,6 +27,14 @@ pub struct EmptyTrace {
 }
 
 impl EmptyTrace {
+    /// Does the kernel refuse programs there even to root, as some do at the entry and the return of functions?
+    pub fn is_refused(places: &[EmptyAt]) -> Result<bool, TestbedError> {
+        match Self::try_attach(places) {
+            Err(error) if error.kind() == libbpf_rs::ErrorKind::PermissionDenied => Ok(true),
+            attached => attached.map(|_| false).map_err(TestbedError::bpf("attach programs that do nothing")),
+        }
+    }
+
     /// Attaches those that are named.
     pub fn attach(places: &[EmptyAt]) -> Result<Self, TestbedError> {
         Self::try_attach(places).map_err(TestbedError::bpf("attach programs that do nothing"))
