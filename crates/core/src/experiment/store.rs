@@ -17,10 +17,11 @@ use super::lines;
 use super::metric::Sums;
 use super::plan::{Plan, FORMAT};
 
-/// Where state goes that outlives the host's boot, unless systemd names another folder.
+/// Where state goes that outlives the host's boot: the unit's `StateDirectory=`.
 const FOLDER: &str = "/var/lib/ccctl";
-/// systemd's name for it (`StateDirectory=`).
-const FOLDER_VARIABLE: &str = "STATE_DIRECTORY";
+/// Another folder. Not systemd's own variable: in another service that names the folder of that service, where a command
+/// would find no experiments and set the file's rule in the place of their arm.
+const FOLDER_VARIABLE: &str = "CCCTL_STATE";
 
 const PLAN: &str = "plan.json";
 const PROGRESS: &str = "progress.json";

@@ -276,7 +276,7 @@ pub fn spawn(folder: &Folder, binary: &Path, environment: &[(&str, &str)]) -> Ch
     writeln!(log, "--").unwrap();
     let mut command = Command::new(binary);
     command.arg("daemon").arg("--config").arg(folder.path().join("ccctl.toml"));
-    command.env("STATE_DIRECTORY", folder.path().join("state"));
+    command.env("CCCTL_STATE", folder.path().join("state"));
     command.envs(environment.iter().copied()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
     command.spawn().unwrap()
 }

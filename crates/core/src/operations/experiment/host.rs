@@ -13,14 +13,11 @@ use crate::{daemon, RuleTarget};
 /// Seeds of coins are whole numbers that every reader of JSON keeps exactly.
 const SEED_BITS: u32 = 48;
 
-/// What a plan has to know; `coming` is an algorithm of the file that is not loaded yet.
-pub(super) fn host(design: &Design, coming: Option<&[String]>) -> anyhow::Result<planning::Host> {
+/// What a plan has to know; `coming` counts as loaded.
+pub(super) fn host(design: &Design, coming: &[String]) -> anyhow::Result<planning::Host> {
     let (selector, label) = scope(design)?;
-    let mut algorithms: BTreeMap<String, Option<String>> = available_algorithms()?
-        .into_iter()
-        .chain(coming.unwrap_or_default().iter().cloned())
-        .map(|name| (name, None))
-        .collect();
+    let mut algorithms: BTreeMap<String, Option<String>> =
+        available_algorithms()?.into_iter().chain(coming.iter().cloned()).map(|name| (name, None)).collect();
     for instance in Instance::all()? {
         let twin = format!("{:?} {:?}", instance.identity.object_hash, instance.parameters);
         algorithms.insert(instance.name, Some(twin));

@@ -24,7 +24,7 @@ fn follow(design: &Design) -> anyhow::Result<Option<String>> {
         }
         Some(kept) if kept.progress.is_some() => return Ok(None),
         _ => {
-            let (plan, _) = planning::freeze(design, &host(design, None)?)?;
+            let (plan, _) = planning::freeze(design, &host(design, &[])?)?;
             store::freeze(&plan)?;
             Kept { plan, progress: None }
         }

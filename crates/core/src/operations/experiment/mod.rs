@@ -68,7 +68,7 @@ impl Operation for ExperimentPlan {
             let cause = format!("experiment {} has been started: its plan is frozen", kept.plan.name);
             return Err(Fault::new(Exit::Refused, cause, "give the new one another name").into());
         }
-        let (plan, lengths) = planning::freeze(&self.design, &host(&self.design, None)?)?;
+        let (plan, lengths) = planning::freeze(&self.design, &host(&self.design, &[])?)?;
         if !self.dry_run {
             store::freeze(&plan)?;
         }
@@ -147,7 +147,7 @@ fn start(kept: &Kept, is_of_file: bool, dry_run: bool) -> anyhow::Result<Started
         return Err(Fault::new(Exit::Refused, cause, "plan a new one under another name").into());
     }
     let design = plan.design()?;
-    planning::require(&design, &host(&design, Some(&[plan.arm_a.clone(), plan.arm_b.clone()]))?)?;
+    planning::require(&design, &host(&design, &[plan.arm_a.clone(), plan.arm_b.clone()])?)?;
     let now = SystemTime::now();
     let schedule = plan.schedule()?;
     let first_pair = schedule.first_pair(store::since_epoch(now) + planning::LEAD);
