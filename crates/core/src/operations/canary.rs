@@ -48,9 +48,9 @@ pub struct Canary {
     #[arg(
         long = "abort-if",
         value_name = "CONDITION",
-        default_values_t = Condition::defaults(),
         help = "Abort where this holds twice in a row: MEASURE>NUMBER, or MEASURE>NUMBERx for a multiple of what NAME has; \
-                measures are stalled_pct, retransmit_pct, timeouts_pct and impossible_pct; may be repeated"
+                measures are stalled_pct, retransmit_pct, timeouts_pct and impossible_pct, and those not named keep the \
+                guard's limits; may be repeated"
     )]
     #[allow(missing_docs)] // the help says it
     pub abort_if: Vec<Condition>,
@@ -115,13 +115,16 @@ impl std::fmt::Display for Condition {
 }
 
 impl Condition {
-    /// The guard's limits.
-    fn defaults() -> impl Iterator<Item = Self> {
+    /// These, and the guard's limits of the measures that they do not name: who watches retransmissions alone must not
+    /// promote an algorithm whose connections stand still.
+    fn with_limits_of_guard(named: &[Self]) -> Vec<Self> {
         let limits = Limits::default();
-        SHARES.iter().map(move |share| {
+        let is_named = |share: &Share| named.iter().any(|one| one.share.key == share.key);
+        let others = SHARES.iter().filter(|share| !is_named(share)).map(|share| {
             let limit = (share.limit_pct)(&limits);
             Self { text: format!("{}>{limit}", share.key), share, limit: limit.into(), is_relative: false }
-        })
+        });
+        named.iter().cloned().chain(others).collect()
     }
 
     /// In per cent; none where there is nothing of which it would be a share.
@@ -267,6 +270,7 @@ impl Canary {
         let mut windows = IntervalScanner::new()?;
         windows.look()?;
         let ends = Instant::now() + self.time;
+        let conditions = Condition::with_limits_of_guard(&self.abort_if);
         let mut bad_in_a_row = 0;
         while Instant::now() < ends {
             if wait(self.every.min(ends.saturating_duration_since(Instant::now())))? {
@@ -279,7 +283,7 @@ impl Canary {
             }
             let Some(now) = windows.look()? else { continue };
             let of = |name: &str| now.get(name).unwrap_or(&AlgorithmInterval::default()).all;
-            let interval = compare(&self.abort_if, of(&canary.candidate), of(&canary.name));
+            let interval = compare(&conditions, of(&canary.candidate), of(&canary.name));
             tell(&interval)?;
             if interval.is_judged {
                 bad_in_a_row = if interval.complaints.is_empty() { 0 } else { bad_in_a_row + 1 };
@@ -354,6 +358,15 @@ mod tests {
         assert_eq!(complaints("retransmit_pct>2x", (1000, 41), (1000, 20)), ["retransmit_pct>2x: 4.1, beside 2.0"]);
         assert_eq!(complaints("retransmit_pct>2x", (1000, 41), (0, 0)), [""; 0], "nothing to compare with");
         assert_eq!(complaints("retransmit_pct>2", (99, 99), (0, 0)), [""; 0], "too few to be judged");
+    }
+
+    #[test]
+    fn measures_that_are_not_named_keep_the_limits_of_the_guard() {
+        let named = [condition("retransmit_pct>2"), condition("retransmit_pct>1.5x")];
+        let texts: Vec<String> = Condition::with_limits_of_guard(&named).iter().map(ToString::to_string).collect();
+        let expected =
+            ["retransmit_pct>2", "retransmit_pct>1.5x", "stalled_pct>50", "timeouts_pct>5", "impossible_pct>10"];
+        assert_eq!(texts, expected);
     }
 
     #[test]

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use ccctl_catalog::ParameterSet;
-use ccctl_loader::{recover, Instance, LoadRequest, Program, UnloadOptions};
-use ccctl_testbed::{claim, kernel_test};
+use ccctl_loader::{recover, remove_all, Instance, LoadRequest, Program, UnloadOptions};
+use ccctl_testbed::{claim, kernel_test, RULES};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -30,7 +30,11 @@ pub fn unload(name: &str) {
     remove(name).unwrap();
 }
 
+/// An instance, or all rules, which a killed test of the product may have left.
 fn remove(name: &str) -> ccctl_loader::Result<()> {
+    if name == RULES {
+        return remove_all(&recover(PATIENCE)?.lock, true).map(|_| ());
+    }
     let options = UnloadOptions { migrate_to: None, force: true };
     ccctl_loader::unload(&recover(PATIENCE)?.lock, &[name.to_owned()], &options).map(|_| ())
 }

@@ -104,10 +104,11 @@ fn a_canary_that_passes_is_promoted_where_that_is_asked_for() {
 
 #[test]
 fn a_canary_whose_connections_stall_is_taken_back() {
-    support::test("aborted", 120, || {
+    // an impossible window, as a kernel that leaves hooks out makes it, is judged before stalls are
+    support::exact("aborted", 120, || {
         let (network, cgroup) = (Network::new().unwrap(), Cgroup::new("aborted").unwrap());
         instance_with_rule(&cgroup);
-        let canary = start(&["--for", "1h", "--abort-if", "stalled_pct>50"]);
+        let canary = start(&["--for", "60s", "--abort-if", "stalled_pct>50"]);
         soon("the rule is split", is_split);
         let _traffic = Traffic::start(&cgroup, &network);
         cut_from(&network.server, CLIENT, "add");
