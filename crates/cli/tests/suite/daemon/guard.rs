@@ -127,7 +127,8 @@ fn targets() -> Vec<String> {
 
 #[test]
 fn an_instance_whose_connections_stall_is_disabled_until_it_is_enabled_again() {
-    support::test("trip", 180, || {
+    // an impossible window, as a kernel that leaves hooks out makes it, is not counted as stalled
+    support::exact("trip", 180, || {
         let (path, other_path) = (Network::new().unwrap(), Network::new().unwrap());
         let (bad, good) = (Cgroup::new("guarded").unwrap(), Cgroup::new("baseline").unwrap());
         let config = format!(

@@ -122,7 +122,8 @@ fn served(cgroup: &Cgroup, outside: &Cgroup, network: &Network, address: &str, c
 
 #[test]
 fn attack_of_a_peer_with_40_silent_connections_beside_25_good_ones() {
-    support::test("guard: silent peer", 120, || {
+    // an impossible window, as a kernel that leaves hooks out makes it, is not counted as stalled
+    support::exact("guard: silent peer", 120, || {
         let (good, silent) = (Network::new().unwrap(), Network::new().unwrap());
         let (service, outside) = (Cgroup::new("service").unwrap(), Cgroup::new("outside").unwrap());
         let daemon = Daemon::start("silent", &instance_with_rule("kguard", &service));

@@ -27,7 +27,7 @@ fn a_disabled_instance_is_enabled_after_a_yes() {
         screen.press(&["r"]);
         screen.wait("what is disabled", |text| text.contains("enable again:") && text.contains("reno in its place"));
         screen.press(&["Enter"]);
-        screen.wait("the question", |text| text.contains("Enable karm again?") && text.contains("stalled"));
+        screen.wait("the question", |text| text.contains("Enable karm again?"));
         screen.press(&["n"]);
         screen.wait("a no", |text| text.contains("nothing was changed"));
         assert_eq!(tripped(&daemon), [NAME]);
