@@ -24,6 +24,9 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 const SHARED_HEADERS: [&str; 3] =
     ["bpf/include/kernel/constants.h", "bpf/include/limits.h", "bpf/include/socket_stats.h"];
 
+const HEADERS_OF_LIBBPF: [&str; 5] =
+    ["bpf/bpf_core_read.h", "bpf/bpf_endian.h", "bpf/bpf_helper_defs.h", "bpf/bpf_helpers.h", "bpf/bpf_tracing.h"];
+
 fn main() -> Result<()> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../..").canonicalize()?;
     let out = PathBuf::from(env::var("OUT_DIR")?);
@@ -60,9 +63,26 @@ fn main() -> Result<()> {
         writeln!(list, "/// By which builds of it are told apart.")?;
         writeln!(list, "pub const {name}_HASH: u64 = u64::from_ne_bytes({:?});", hasher.finish().to_ne_bytes())?;
     }
+    list.push_str(&headers(&root)?);
     fs::write(out.join("list.rs"), list)?;
     bind_c::bind(&root, &SHARED_HEADERS, &[], &out.join("kernel.rs"))?;
     Ok(())
+}
+
+/// What an algorithm includes, by the path that it writes: with these it can be compiled where there is no repository.
+fn headers(root: &Path) -> Result<String> {
+    let include = root.join("bpf/include");
+    let of_libbpf = PathBuf::from(env::var("DEP_BPF_INCLUDE")?);
+    let mut headers = files(&include, ".h")?;
+    headers.extend(files(&include.join("kernel"), ".h")?);
+    headers.extend(HEADERS_OF_LIBBPF.map(|name| of_libbpf.join(name)));
+    let mut text = "/// Headers by path: those of `bpf/include`, and those of libbpf that they include.\n".to_owned();
+    writeln!(text, "pub static HEADERS: &[(&str, &str)] = &[")?;
+    for path in headers {
+        let name = path.strip_prefix(&include).or_else(|_| path.strip_prefix(&of_libbpf))?;
+        writeln!(text, "({}, include_str!({})),", literal(name), literal(&path))?;
+    }
+    Ok(text + "];\n")
 }
 
 /// The files of `folder` that end in `ending`, sorted by name.

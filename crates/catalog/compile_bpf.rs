@@ -6,6 +6,11 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+#[path = "src/clang_flags.rs"]
+mod clang_flags;
+
+use clang_flags::{CLANG_FLAGS, CLANG_WARNINGS};
+
 /// The file's name without this ending.
 pub fn stem(path: &Path, ending: &str) -> String {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -19,8 +24,9 @@ pub fn compile(root: &Path, source: &Path, out: &Path) -> Result<PathBuf, Box<dy
     let object = out.join(stem(source, ".c") + ".o");
     let status = Command::new(&clang)
         .current_dir(root)
-        .args(["-g", "-O2", "-target", "bpf", "-mcpu=v3", "-std=gnu11", "-Wall", "-Wextra", "-Werror"])
-        .args(["-Wno-unused-parameter", "-Wno-missing-declarations"])
+        .args(CLANG_FLAGS)
+        .args(CLANG_WARNINGS)
+        .arg("-Werror")
         .arg("-fdebug-compilation-dir=.")
         .arg(format!("-ffile-prefix-map={libbpf_headers}=libbpf"))
         .args(["-I", "bpf/include", "-isystem", &libbpf_headers])

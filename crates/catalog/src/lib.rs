@@ -8,6 +8,7 @@
 
 mod btf;
 mod btf_part;
+mod clang_flags;
 mod description;
 pub mod kernel;
 pub mod kernel_btf;
@@ -21,6 +22,7 @@ mod state;
 
 pub use btf::{resolved, LayoutError};
 pub use btf_part::part_of;
+pub use clang_flags::{CLANG_FLAGS, CLANG_WARNINGS};
 pub use description::Description;
 pub use kernel::is_impossible_window;
 pub use layout::{algorithm_of_btf, registered_in_btf, Layout};

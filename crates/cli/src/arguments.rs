@@ -64,6 +64,10 @@ pub enum Command {
     Show(Show),
     /// Ask the kernel whether it accepts an algorithm or object file, without registering it
     Check(Asked<operations::Check>),
+    /// Write the C file of a new algorithm, to begin with
+    New(New),
+    /// Compile the C file of an algorithm, and ask the kernel whether it accepts it
+    Build(Build),
     /// Register an algorithm with the kernel
     Load(Asked<operations::Load>),
     /// List instances, built-in algorithms, the default, and the sockets of each
@@ -138,6 +142,46 @@ pub struct Viewed {
     /// Print again at this interval until Ctrl-C [default: 2s]
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "2s", value_parser = time)]
     pub watch: Option<std::time::Duration>,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `ccctl new`
+#[derive(Debug, Args)]
+pub struct New {
+    /// Its name: letters, digits and _, as C has them, at most 11
+    pub name: String,
+    /// What it is at first: AIMD with a step and a decrease, or growth until packets queue
+    #[arg(long, value_enum, default_value_t, value_name = "reno|delay", hide_possible_values = true)]
+    pub from: Template,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// What a new algorithm is at first.
+#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
+pub enum Template {
+    /// Reno with its constants as parameters.
+    #[default]
+    Reno,
+    /// Like Vegas: holds a number of packets in the queue.
+    Delay,
+}
+
+/// `ccctl build`
+#[derive(Debug, Args)]
+pub struct Build {
+    /// The C file
+    #[arg(value_name = "FILE.bpf.c")]
+    pub file: PathBuf,
+    /// The object file [default: FILE.bpf.o]
+    #[arg(short, long, value_name = "FILE")]
+    pub object: Option<PathBuf>,
+    /// Do it again each time the file is saved, until Ctrl-C
+    #[arg(long)]
+    pub watch: bool,
     /// How to print.
     #[command(flatten)]
     pub output: Output,

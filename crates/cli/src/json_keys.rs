@@ -11,7 +11,7 @@ use clap::CommandFactory as _;
 
 use crate::api::{operations, ErrorAnswer};
 use crate::arguments::Arguments;
-use crate::commands::{metrics, plot, top, version};
+use crate::commands::{build, metrics, new, plot, top, version};
 
 fn answers() -> Answers {
     let mut answers = Answers::new();
@@ -24,6 +24,8 @@ fn answers() -> Answers {
     answers.add::<Event>("events");
     answers.add::<acks::Acks>("acks");
     answers.add::<trace::Summary>("trace");
+    answers.add::<new::Answer>("new");
+    answers.add::<build::Answer>("build");
     answers.add::<plot::Answer>("plot");
     answers.add::<top::Answer>("top");
     answers.add::<metrics::Answer>("metrics");

@@ -84,6 +84,8 @@ fn run_once(command: &Command) -> anyhow::Result<Exit> {
         Command::Algorithms(output) => commands::algorithms::run(output),
         Command::Show(show) => commands::show::run(show),
         Command::Check(check) => commands::check::run(check),
+        Command::New(new) => commands::new::run(new),
+        Command::Build(build) => commands::build::run(build),
         Command::Load(load) => commands::load::run(load),
         Command::List(viewed) => commands::list::run(viewed),
         Command::Tune(tune) => commands::tune::run(tune),

@@ -9,7 +9,7 @@ use ccctl_core::daemon::Event;
 use ccctl_core::operations::{acks, canary, trace};
 use schemars::schema_for;
 
-use super::{metrics, plot, top, version};
+use super::{build, metrics, new, plot, top, version};
 use crate::api::{openapi_document, operations, ErrorAnswer};
 use crate::arguments::Schema;
 
@@ -25,6 +25,8 @@ fn all() -> Schemas {
     all.insert("events", of::<Event>());
     all.insert("acks", of::<acks::Acks>());
     all.insert("trace", of::<trace::Summary>());
+    all.insert("new", of::<new::Answer>());
+    all.insert("build", of::<build::Answer>());
     all.insert("plot", of::<plot::Answer>());
     all.insert("top", of::<top::Answer>());
     all.insert("metrics", of::<metrics::Answer>());

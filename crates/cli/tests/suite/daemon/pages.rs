@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use ccctl_testbed::run;
 
-use crate::support::compile::{compile, libbpf_headers};
+use crate::support::compile::compile;
 use crate::support::{self, ccctl, claim, claim_rules, Folder, CCCTL};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -110,8 +110,6 @@ fn run_script(blocks: &[Block], folder: &Folder) -> Result<(), String> {
     let mut bash = Command::new("bash");
     bash.args(["-c", &format!("set -euo pipefail\n{script}")]).current_dir(folder.path());
     bash.env("PATH", format!("{programs}:{}", std::env::var("PATH").unwrap())).env("REPOSITORY", ROOT);
-    let headers: Vec<String> = libbpf_headers().iter().map(|folder| folder.display().to_string()).collect();
-    bash.env("CPATH", headers.join(":"));
     let output = run(&mut bash, LIMIT).map_err(|error| error.to_string())?;
     if output.success() {
         return Ok(());

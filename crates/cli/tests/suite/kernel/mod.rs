@@ -11,6 +11,7 @@ mod attacks_namespaces;
 mod attacks_pins;
 mod attacks_rules;
 mod attacks_settle;
+mod build;
 mod command_line;
 mod concurrent;
 mod default;

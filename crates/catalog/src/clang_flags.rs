@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How clang compiles an algorithm: for those that come with ccctl, and for those that `ccctl build` compiles.
+
+/// All but folders of headers, warnings, and files.
+pub const CLANG_FLAGS: [&str; 6] = ["-g", "-O2", "-target", "bpf", "-mcpu=v3", "-std=gnu11"];
+
+/// Warnings that are wanted, two that hooks would give for their form, and one that is a mistake in any case: a function that is
+/// not declared does not exist for BPF.
+pub const CLANG_WARNINGS: [&str; 5] =
+    ["-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-missing-declarations", "-Werror=implicit-function-declaration"];

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `ccctl build`: the host's clang, the headers that ccctl brings along, and the kernel's opinion.
+
+use std::fs;
+use std::io::Write as _;
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use anyhow::Context as _;
+use ccctl_catalog::{CLANG_FLAGS, CLANG_WARNINGS, HEADERS};
+use ccctl_console::{output, Exit, Fault, Stop, UsageError};
+use ccctl_core::error::ending;
+use ccctl_core::operations::CheckedProgram;
+use ccctl_core::settings::ShownParameter;
+use ccctl_loader::Program;
+use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
+use schemars::JsonSchema;
+use serde::Serialize;
+use tempfile::{NamedTempFile, TempDir};
+
+use crate::arguments::Build;
+
+const ENDING: &str = ".bpf.c";
+/// How often `--watch` looks at the file.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// What was built.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Answer {
+    /// Algorithm, as `ccctl algorithms` lists it: here the one in the file.
+    algorithm: String,
+    /// The object file.
+    file: String,
+    /// Parameters, in the order of their declaration.
+    parameters: Vec<ShownParameter>,
+    /// Size of the state in each socket, of 104 bytes.
+    algorithm_state_bytes: usize,
+    /// Was the kernel asked? That takes root.
+    is_verified: bool,
+    /// What the verifier examined, by hook.
+    verified: Vec<CheckedProgram>,
+}
+
+pub fn run(arguments: &Build) -> anyhow::Result<Exit> {
+    if !arguments.watch {
+        build(arguments)?;
+        return Ok(Exit::Done);
+    }
+    let stop = Stop::listen()?;
+    let mut built = None;
+    loop {
+        let saved = modified(&arguments.file)?;
+        if built != Some(saved) {
+            if let Err(error) = build(arguments) {
+                output::failure("ccctl", &ccctl_console::cause(&error), ending(&error).remedy.as_deref());
+            }
+            built = Some(saved);
+        }
+        let mut waiting = [PollFd::new(stop.as_fd(), PollFlags::POLLIN)];
+        poll(&mut waiting, PollTimeout::try_from(LOOK_EVERY)?)?;
+        if stop.is_wanted()? {
+            return Ok(Exit::Done);
+        }
+    }
+}
+
+fn modified(file: &Path) -> anyhow::Result<SystemTime> {
+    let read = fs::metadata(file).and_then(|metadata| metadata.modified());
+    read.map_err(|error| {
+        UsageError::new(format!("read {}: {error}", file.display()), "ccctl new NAME writes a file to begin with")
+            .into()
+    })
+}
+
+fn build(arguments: &Build) -> anyhow::Result<()> {
+    let path = arguments.file.to_string_lossy();
+    let Some(stem) = path.strip_suffix(ENDING) else {
+        return Err(UsageError::new(
+            format!("{path} is no C file of an algorithm"),
+            format!("its name ends in {ENDING}"),
+        )
+        .into());
+    };
+    modified(&arguments.file)?;
+    let object = compile(&arguments.file)?;
+    let destination = arguments.object.clone().unwrap_or_else(|| PathBuf::from(format!("{stem}.bpf.o")));
+    let program = Program::of_object(&path, object.clone())?;
+    let is_verified = nix::unistd::geteuid().is_root();
+    let verified = if is_verified { ccctl_loader::check(&program)? } else { Vec::new() };
+    write(&destination, &object)?;
+    let verified = verified.into_iter();
+    let verified =
+        verified.map(|(name, verified_instructions)| CheckedProgram { name, verified_instructions }).collect();
+    let answer = Answer {
+        algorithm: program.algorithm.clone(),
+        file: destination.display().to_string(),
+        parameters: program.layout.parameters.iter().map(ShownParameter::declared).collect(),
+        algorithm_state_bytes: program.layout.state_bytes,
+        is_verified,
+        verified,
+    };
+    if arguments.output.json {
+        output::json(&answer)
+    } else {
+        print(answer)
+    }
+}
+
+/// The object that clang makes of the file. What clang says stands on stderr.
+fn compile(file: &Path) -> anyhow::Result<Vec<u8>> {
+    let folder = TempDir::new().context("make a folder for the headers")?;
+    for (name, text) in HEADERS {
+        let header = folder.path().join("include").join(name);
+        let above = header.parent().unwrap_or(folder.path());
+        fs::create_dir_all(above).and_then(|()| fs::write(&header, text)).context("write the headers")?;
+    }
+    let object = folder.path().join("object");
+    let clang = std::env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
+    let mut command = Command::new(&clang);
+    command.args(CLANG_FLAGS).args(CLANG_WARNINGS).arg("-isystem").arg(folder.path().join("include"));
+    let status = command.arg("-c").arg(file).arg("-o").arg(&object).status().map_err(|error| {
+        let remedy = "install clang 14 or newer (apt install clang), or set CLANG to its path";
+        Fault::new(Exit::Host, format!("cannot run {clang}: {error}"), remedy)
+    })?;
+    if !status.success() {
+        let remedy = "its messages above name the lines; docs/guide/adding-an-algorithm.md has the macros";
+        return Err(Fault::new(Exit::Program, format!("clang refused {}", file.display()), remedy).into());
+    }
+    fs::read(&object).context("read the object")
+}
+
+/// In one piece, and never through a link that somebody else has put there.
+fn write(destination: &Path, object: &[u8]) -> anyhow::Result<()> {
+    let above = destination.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let failed = || format!("write {}", destination.display());
+    let mut file = NamedTempFile::new_in(above).with_context(failed)?;
+    file.write_all(object).with_context(failed)?;
+    file.persist(destination).map_err(|error| error.error).with_context(failed)?;
+    Ok(())
+}
+
+fn print(answer: Answer) -> anyhow::Result<()> {
+    output::line(&format!("built {}: {}", answer.file, answer.algorithm))?;
+    let parameters = output::count(answer.parameters.len(), "parameter");
+    output::line(&format!("{parameters}, {} of 104 bytes of state per socket", answer.algorithm_state_bytes))?;
+    if !answer.is_verified {
+        return output::line("the kernel was not asked: that takes root (sudo ccctl build ...)");
+    }
+    output::line("the kernel accepts it")?;
+    let rows = answer.verified.into_iter();
+    let rows = rows.map(|program| vec![program.name, program.verified_instructions.to_string()]);
+    output::table(&["HOOK", "INSTRUCTIONS VERIFIED (OF 1000000)"], rows.collect())
+}
