@@ -55,8 +55,13 @@ pub fn program(word: &str, trust: Trust) -> anyhow::Result<Program> {
         Unread::Failed(error) => ccctl_loader::Error::unread(word, error).into(),
         Unread::Refused(fault) => anyhow::Error::from(fault),
     })?;
-    object_scan::look(word, &object)?;
-    Ok(Program::of_object(word, object)?)
+    program_of(word, object)
+}
+
+/// The program in an object file that was read, or that a compiler made of a file: another process looks at it first, within limits.
+pub fn program_of(label: &str, object: Vec<u8>) -> anyhow::Result<Program> {
+    object_scan::look(label, &object)?;
+    Ok(Program::of_object(label, object)?)
 }
 
 /// Sets `base` to what profile and single values say, in this order.

@@ -13,13 +13,14 @@ use ccctl_catalog::{CLANG_FLAGS, CLANG_WARNINGS, HEADERS};
 use ccctl_console::{output, Exit, Fault, Stop, UsageError};
 use ccctl_core::error::ending;
 use ccctl_core::operations::CheckedProgram;
+use ccctl_core::request::program_of;
 use ccctl_core::settings::ShownParameter;
-use ccctl_loader::Program;
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tempfile::{NamedTempFile, TempDir};
 
+use super::check::print_verified;
 use crate::arguments::Build;
 
 const ENDING: &str = ".bpf.c";
@@ -49,14 +50,14 @@ pub fn run(arguments: &Build) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     let stop = Stop::listen()?;
-    let mut built = None;
+    let mut built = modified(&arguments.file).map(|_| None)?;
     loop {
-        let saved = modified(&arguments.file)?;
-        if built != Some(saved) {
+        let saved = modified(&arguments.file).ok(); // an editor may put another file in its place
+        if saved.is_some() && built != saved {
             if let Err(error) = build(arguments) {
                 output::failure("ccctl", &ccctl_console::cause(&error), ending(&error).remedy.as_deref());
             }
-            built = Some(saved);
+            built = saved;
         }
         let mut waiting = [PollFd::new(stop.as_fd(), PollFlags::POLLIN)];
         poll(&mut waiting, PollTimeout::try_from(LOOK_EVERY)?)?;
@@ -86,13 +87,10 @@ fn build(arguments: &Build) -> anyhow::Result<()> {
     modified(&arguments.file)?;
     let object = compile(&arguments.file)?;
     let destination = arguments.object.clone().unwrap_or_else(|| PathBuf::from(format!("{stem}.bpf.o")));
-    let program = Program::of_object(&path, object.clone())?;
+    let program = program_of(&path, object.clone())?;
     let is_verified = nix::unistd::geteuid().is_root();
-    let verified = if is_verified { ccctl_loader::check(&program)? } else { Vec::new() };
+    let verified = if is_verified { CheckedProgram::all_of(&program)? } else { Vec::new() };
     write(&destination, &object)?;
-    let verified = verified.into_iter();
-    let verified =
-        verified.map(|(name, verified_instructions)| CheckedProgram { name, verified_instructions }).collect();
     let answer = Answer {
         algorithm: program.algorithm.clone(),
         file: destination.display().to_string(),
@@ -149,7 +147,5 @@ fn print(answer: Answer) -> anyhow::Result<()> {
         return output::line("the kernel was not asked: that takes root (sudo ccctl build ...)");
     }
     output::line("the kernel accepts it")?;
-    let rows = answer.verified.into_iter();
-    let rows = rows.map(|program| vec![program.name, program.verified_instructions.to_string()]);
-    output::table(&["HOOK", "INSTRUCTIONS VERIFIED (OF 1000000)"], rows.collect())
+    print_verified(answer.verified)
 }

@@ -4,7 +4,7 @@
 use ccctl_console::{output, Exit};
 
 use crate::arguments::Asked;
-use ccctl_core::operations::Check;
+use ccctl_core::operations::{Check, CheckedProgram};
 
 use crate::client;
 
@@ -15,8 +15,12 @@ pub fn run(arguments: &Asked<Check>) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     output::line(&format!("the kernel accepts {}", checked.algorithm))?;
-    let rows = checked.verified.into_iter();
-    let rows = rows.map(|program| vec![program.name, program.verified_instructions.to_string()]);
-    output::table(&["HOOK", "INSTRUCTIONS VERIFIED (OF 1000000)"], rows.collect())?;
+    print_verified(checked.verified)?;
     Ok(Exit::Done)
+}
+
+/// The hooks, and what the verifier examined of each.
+pub fn print_verified(verified: Vec<CheckedProgram>) -> anyhow::Result<()> {
+    let rows = verified.into_iter().map(|program| vec![program.name, program.verified_instructions.to_string()]);
+    output::table(&["HOOK", "INSTRUCTIONS VERIFIED (OF 1000000)"], rows.collect())
 }

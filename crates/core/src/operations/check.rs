@@ -44,6 +44,17 @@ pub struct CheckedProgram {
     pub verified_instructions: u32,
 }
 
+impl CheckedProgram {
+    /// Asks the kernel about each hook.
+    ///
+    /// # Errors
+    /// The loader's: that the kernel refuses one, for instance.
+    pub fn all_of(program: &Program) -> anyhow::Result<Vec<Self>> {
+        let verified = ccctl_loader::check(program)?.into_iter();
+        Ok(verified.map(|(name, verified_instructions)| Self { name, verified_instructions }).collect())
+    }
+}
+
 impl Operation for Check {
     type Answer = Checked;
     const NAME: &'static str = "check";
@@ -56,11 +67,7 @@ impl Operation for Check {
 
     fn run(&self) -> anyhow::Result<Checked> {
         let program = request::program(&self.algorithm, Trust::of_option(self.trust_writable))?;
-        let verified = ccctl_loader::check(&program)?;
-        let verified = verified
-            .into_iter()
-            .map(|(name, verified_instructions)| CheckedProgram { name, verified_instructions })
-            .collect();
+        let verified = CheckedProgram::all_of(&program)?;
         Ok(Checked { algorithm: program.algorithm, accepted: true, verified })
     }
 }

@@ -34,7 +34,7 @@ pub use algorithms::{AlgorithmSummary, Algorithms};
 pub use apply::{Applied, Apply};
 pub use assign::{Assign, Assigned};
 pub use canary::Canary;
-pub use check::{Check, Checked, CheckedProgram};
+pub use check::{Check, CheckedProgram};
 pub use default::Default;
 pub use doctor::Doctor;
 pub use down::{Down, TornDown};
