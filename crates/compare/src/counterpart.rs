@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! An algorithm and the module that it is compared with: how states map, and what differs on purpose.
 
-use crate::mutants::Mutant;
+use crate::mutant::Mutant;
 use crate::native::call;
 use crate::trial::{Module, Ours, Trial};
 

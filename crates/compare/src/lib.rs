@@ -15,6 +15,7 @@ mod file;
 mod flows;
 mod hooks;
 mod measures;
+mod mutant;
 mod mutants;
 mod native;
 mod page;
@@ -191,7 +192,7 @@ fn replay(options: &Replay) -> Result<()> {
         .collect();
     ensure!(
         blind.is_empty(),
-        "mutants not caught: {}; record calls that catch them, or give the reason in crates/compare/src/mutants.rs",
+        "mutants not caught: {}; record calls that catch them, or give the reason in crates/compare/src/counterparts",
         blind.join(" ")
     );
     Ok(())

@@ -1,58 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Mutant errors: small wrong changes of our C files, each of which the comparison has to catch on the same recordings.
+//! The comparison with mutant errors in our C files: it has to catch each of them on the same recordings.
 
 use std::fs;
 use std::path::Path;
 
-use anyhow::{ensure, Context as _, Result};
+use anyhow::{Context as _, Result};
 
 use crate::build;
 use crate::counterpart::Counterpart;
 use crate::file::Recording;
+use crate::mutant::Mutant;
 use crate::native::Algorithm;
 use crate::replay::{self, Mode};
-
-/// One error.
-pub struct Mutant {
-    /// Header of `bpf/include`; empty: the algorithm's own file.
-    pub header: &'static str,
-    /// What stands there,
-    pub right: &'static str,
-    /// and what instead.
-    pub wrong: &'static str,
-    /// Why no recording can catch it; empty: it has to be caught.
-    pub unreachable: &'static str,
-}
-
-impl Mutant {
-    /// The file's text with the error in it.
-    fn in_text(&self, text: &str) -> Result<String> {
-        let count = text.matches(self.right).count();
-        ensure!(
-            count == 1,
-            "{} has {:?} {count} times: change the mutant of the counterpart",
-            if self.header.is_empty() { "the algorithm" } else { self.header },
-            self.right
-        );
-        Ok(text.replace(self.right, self.wrong))
-    }
-}
-
-/// Errors in `here`, the algorithm's own file, or in a header: what stands there and what instead, and why no recording can
-/// catch it where none can.
-macro_rules! mutants {
-    (file here) => { "" };
-    (file $header:literal) => { $header };
-    ($($file:tt: $right:literal => $wrong:literal $(, not reachable: $reason:literal)?;)+) => {
-        &[$(crate::mutants::Mutant {
-            header: mutants!(file $file),
-            right: $right,
-            wrong: $wrong,
-            unreachable: concat!($($reason)?),
-        },)+]
-    };
-}
-pub(crate) use mutants;
 
 /// The errors planted in this algorithm that a replay does not catch.
 pub fn missed(

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use crate::counterpart::{Counterpart, Rule, NO_PARAMETER};
 use crate::coverage::Branch;
-use crate::mutants::Mutant;
+use crate::mutant::Mutant;
 use crate::replay::Tally;
 use crate::uncovered;
 

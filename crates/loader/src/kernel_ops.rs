@@ -14,8 +14,10 @@ use libbpf_rs::btf::{BtfKind, BtfType, HasSize as _};
 use libbpf_rs::Btf;
 use serde::{Deserialize, Serialize};
 
+use crate::bpffs::PinFolder;
 use crate::error::{Error, Result};
-use crate::kept_ops::kept;
+use crate::kept;
+use crate::lock::Lock;
 use crate::sys::MappedFile;
 
 /// One member: where it lies, and whether it is a hook.
@@ -64,10 +66,25 @@ impl KernelOps {
     /// That of the running kernel; its BTF is read where nothing is kept of it, once per process.
     pub(crate) fn get() -> Result<&'static Self> {
         static OPS: OnceLock<std::result::Result<KernelOps, String>> = OnceLock::new();
-        OPS.get_or_init(|| kept().map_or_else(Self::read, Ok)).as_ref().map_err(|cause| Error::Host {
+        OPS.get_or_init(|| Self::kept().map_or_else(Self::read, Ok)).as_ref().map_err(|cause| Error::Host {
             cause: cause.clone(),
             remedy: "use a kernel built with CONFIG_DEBUG_INFO_BTF and CONFIG_BPF_JIT; see ccctl doctor".to_owned(),
         })
+    }
+
+    /// None where nothing is kept, or another build has kept something else.
+    fn kept() -> Option<Self> {
+        serde_json::from_slice(&kept::read(PinFolder::kernel_ops)?).ok()
+    }
+
+    /// Keeps it where it is not kept: to find it among all types takes as long as everything else that a small command does.
+    pub(crate) fn keep(_lock: &Lock) -> Result<()> {
+        if Self::kept().is_some() {
+            return Ok(());
+        }
+        let text = serde_json::to_vec(Self::get()?);
+        let text = text.map_err(|error| Error::kernel("keep what the kernel's types say", error.into()))?;
+        kept::write(PinFolder::kernel_ops, &text)
     }
 
     /// Is this a map of a TCP algorithm? There are `struct_ops` of other kinds.

@@ -10,9 +10,10 @@ use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::kernel::{available_algorithms, check_name};
 use crate::kernel_ops::KernelOps;
+use crate::load_object::load_object;
 use crate::lock::Lock;
-use crate::object::{load_object, LoadedObject, Program};
-use crate::{kept_ops, kept_types, kernel_ops, sockets, sys};
+use crate::object::{LoadedObject, Program};
+use crate::{kept_types, kernel_ops, sockets, sys};
 
 /// What to load.
 #[derive(Debug)]
@@ -52,7 +53,7 @@ pub fn load(lock: &Lock, request: &LoadRequest<'_>) -> Result<Loaded> {
     let result = load_checked(request);
     match result {
         // Commands that find one of them missing take longer.
-        Ok(_) => drop((kept_ops::keep(lock), kept_types::keep(lock), sockets::keep_counter(lock))),
+        Ok(_) => drop((KernelOps::keep(lock), kept_types::keep(lock), sockets::keep_counter(lock))),
         Err(_) => bpffs::remove_empty_folders(),
     }
     result

@@ -18,7 +18,6 @@ use crate::identity::{Identity, IDENTITY_MAP};
 use crate::kernel::check_name;
 use crate::kernel_ops::{members, KernelOps, Member};
 use crate::params::{publish, PARAMS_MAP};
-use crate::quick_load::quick_load;
 use crate::refusal::{missing_hook, unloaded, unopened, Refusal};
 use crate::sys;
 use crate::verifier_log::write_log;
@@ -173,6 +172,11 @@ impl LoadedObject {
         self.map.try_clone().map_err(|error| Error::kernel("keep the struct_ops map", error))
     }
 
+    /// Puts the parameters in force.
+    pub(crate) fn set_parameters(&self, set: &ParameterSet) -> Result<()> {
+        publish(self.parameters.as_fd(), &set.to_bytes())
+    }
+
     /// The kernel's hash of each program's instructions, and what the verifier looked at.
     #[cfg(test)]
     pub(crate) fn tags(&self) -> std::io::Result<Vec<(String, [u8; 8], u32)>> {
@@ -227,16 +231,6 @@ pub(crate) fn fit_object(program: &Program, name: &str, profile: &str, types: Op
         clear_link_flag(&mut open)?;
     }
     Ok(FittedObject { open, own, ops })
-}
-
-/// Loads a program under a kernel name with its parameters in force. Nothing can use it yet.
-pub(crate) fn load_object(program: &Program, name: &str, profile: &str, set: &ParameterSet) -> Result<LoadedObject> {
-    let loaded = match quick_load(program, name, profile) {
-        Some(loaded) => loaded,
-        None => full_load(program, name, profile)?,
-    };
-    publish(loaded.parameters.as_fd(), &set.to_bytes())?;
-    Ok(loaded)
 }
 
 /// All of it by libbpf.

@@ -7,8 +7,9 @@ use ccctl_catalog::ParameterSet;
 
 use crate::error::{Error, Result};
 use crate::instance::{open_anchor, Anchor, Instance};
+use crate::load_object::load_object;
 use crate::lock::Lock;
-use crate::object::{load_object, Program};
+use crate::object::Program;
 use crate::{recover, sys};
 
 /// What to put behind the name.

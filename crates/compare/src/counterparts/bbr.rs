@@ -3,7 +3,7 @@
 
 use super::all;
 use crate::counterpart::{Counterpart, Kind, Rule};
-use crate::mutants::mutants;
+use crate::mutant::mutants;
 use crate::native::{
     CALL_CONG_CONTROL, CALL_CWND_EVENT, CALL_EXTRA_RTT_MIN, CALL_INIT, CALL_SET_STATE, CALL_SSTHRESH, CALL_TX_START,
     CALL_UNDO_CWND,

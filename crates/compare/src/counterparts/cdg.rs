@@ -3,7 +3,7 @@
 //! the module's: ours is given a throw of 0 where the module's succeeded, and one that always fails where it did not.
 
 use crate::counterpart::{Counterpart, Kind, Rule};
-use crate::mutants::mutants;
+use crate::mutant::mutants;
 use crate::native::{call, CALL_CONG_AVOID, CALL_CWND_EVENT, CALL_INIT, CALL_PKTS_ACKED, CALL_SSTHRESH};
 use crate::trial::{Module, Ours, Trial};
 use ccctl_sim::splitmix64;

@@ -3,7 +3,7 @@
 
 use super::all;
 use crate::counterpart::{Counterpart, Kind, Rule};
-use crate::mutants::mutants;
+use crate::mutant::mutants;
 use crate::native::{CALL_CWND_EVENT, CALL_INIT, CALL_IN_ACK_EVENT, CALL_SET_STATE, CALL_SSTHRESH};
 use crate::trial::{Module, Ours};
 

@@ -3,7 +3,7 @@
 
 use super::{all, DROPPED_LEFTOVER};
 use crate::counterpart::{Counterpart, Kind, Rule};
-use crate::mutants::mutants;
+use crate::mutant::mutants;
 use crate::native::{call, CALL_CONG_AVOID, CALL_SSTHRESH};
 use crate::trial::Trial;
 

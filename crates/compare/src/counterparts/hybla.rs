@@ -3,7 +3,7 @@
 
 use super::all;
 use crate::counterpart::{Counterpart, Kind, Rule};
-use crate::mutants::mutants;
+use crate::mutant::mutants;
 use crate::native::{call, CALL_CONG_AVOID, CALL_INIT, CALL_PKTS_ACKED, CALL_SET_STATE};
 use crate::trial::{Module, Ours, Trial};
 

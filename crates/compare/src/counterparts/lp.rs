@@ -4,7 +4,7 @@
 
 use super::all;
 use crate::counterpart::{Counterpart, Kind, Rule};
-use crate::mutants::mutants;
+use crate::mutant::mutants;
 use crate::native::{CALL_CONG_AVOID, CALL_PKTS_ACKED};
 use crate::trial::{Module, Ours, Trial};
 

@@ -3,7 +3,7 @@
 
 use super::all;
 use crate::counterpart::Counterpart;
-use crate::mutants::mutants;
+use crate::mutant::mutants;
 
 pub const TWIN: Counterpart = Counterpart {
     name: "scalable",

@@ -4,7 +4,7 @@
 use super::all;
 use super::rounds::{rtt, set_doing, ONE_MORE_US};
 use crate::counterpart::{Counterpart, Kind, Rule};
-use crate::mutants::mutants;
+use crate::mutant::mutants;
 use crate::native::{CALL_CONG_AVOID, CALL_CWND_EVENT, CALL_INIT, CALL_PKTS_ACKED, CALL_SET_STATE};
 use crate::trial::{Module, Ours};
 

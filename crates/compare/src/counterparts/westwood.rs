@@ -2,7 +2,7 @@
 //! `tcp_westwood.c`: bandwidth in bytes per jiffy and RTTs in jiffies; ours in packets per us Q24 and in us.
 
 use crate::counterpart::{Counterpart, Kind, Rule};
-use crate::mutants::mutants;
+use crate::mutant::mutants;
 use crate::native::{call, CALL_CWND_EVENT, CALL_IN_ACK_EVENT, CALL_PKTS_ACKED};
 use crate::trial::{Module, Ours, Trial};
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! An ACK's way through the sender: `tcp_ack`, `tcp_clean_rtx_queue`, `tcp_cong_control`.
 
-use super::rate::RateState;
+use super::ack_state::AckState;
+use super::rack::DUPLICATES;
 use super::sent::{is_before, Sent, EVER_RESENT, LOST, RESENT, SACKED, SAMPLED};
 use super::Sender;
 use crate::network::Network;
@@ -9,38 +10,6 @@ use crate::packet::{Packet, Sack, ECHO};
 
 /// The clocks of two hosts have nothing to do with each other: what the peer's time stamps are ahead.
 const PEER_CLOCK_MS: u32 = 1_000_000_000;
-
-/// What has been learned of one ACK: the flags of `tcp_ack` and `struct tcp_sacktag_state`.
-#[derive(Debug, Default)]
-#[allow(clippy::struct_excessive_bools)] // the kernel's flags
-pub(super) struct AckState {
-    pub(super) prior_una: u32,
-    pub(super) advanced: bool,
-    pub(super) data_acked: bool,
-    pub(super) data_sacked: bool,
-    pub(super) resent_acked: bool,
-    /// What was sent once and before the timeout has been delivered.
-    pub(super) original_acked: bool,
-    pub(super) marked: bool,
-    pub(super) is_dsack: bool,
-    pub(super) lost_retransmission: bool,
-    pub(super) is_duplicate: bool,
-    pub(super) sets_timer: bool,
-    pub(super) maybe_delayed: bool,
-    pub(super) first_sacked_us: Option<u32>,
-    pub(super) last_sacked_us: u32,
-    /// Lowest packet that came after a later one without having been sent again.
-    pub(super) reordered_from: Option<u32>,
-    pub(super) prior_fack: u32,
-    pub(super) prior_in_flight_pkts: u32,
-    pub(super) prior_delivered_pkts: u32,
-    pub(super) prior_lost_pkts: u32,
-    pub(super) newly_sacked_pkts: u32,
-    pub(super) pkts_acked: u32,
-    pub(super) rate: RateState,
-    pub(super) echo_us: Option<u32>,
-    pub(super) rtt_us: Option<u32>,
-}
 
 /// What is to be sent once the window is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -265,7 +234,7 @@ impl Sender {
         }
         if self.flow.reducing() {
             self.reduce_window(sample.acked_sacked, sample.losses as u32, state.advanced);
-        } else if state.data_acked || (self.reordering > super::rack::DUPLICATES && state.data_sacked) {
+        } else if state.data_acked || (self.reordering > DUPLICATES && state.data_sacked) {
             self.flow.grown(sample.acked_sacked);
         }
         self.update_pacing_rate();

@@ -5,6 +5,7 @@
 //! Packets are numbered; all have the same size. What the algorithm may see is kept in the flow's socket and only there.
 
 mod ack;
+mod ack_state;
 mod output;
 mod pacing;
 mod rack;

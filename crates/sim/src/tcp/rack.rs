@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use super::ack::AckState;
+use super::ack_state::AckState;
 use super::sent::{sent_after, Sent, EVER_RESENT, LOST, RESENT, SACKED};
 use super::Sender;
 use crate::native::TCP_CA_Recovery;

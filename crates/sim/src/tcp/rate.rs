@@ -1,21 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Delivery rate samples: `tcp_rate.c`.
 
-use super::ack::AckState;
+use super::ack_state::{AckState, RateState};
 use super::sent::{is_before, sent_after, Sent, LIMITED};
 use super::Sender;
 use crate::native::rate_sample;
-
-/// `struct rate_sample` while an ACK is looked at.
-#[derive(Debug, Default)]
-pub(super) struct RateState {
-    pub(super) has_sample: bool,
-    pub(super) prior_delivered_pkts: u32,
-    prior_us: u32,
-    is_limited: bool,
-    last_number: u32,
-    interval_us: u32,
-}
 
 impl Sender {
     /// `tcp_rate_skb_delivered`: the newest packet that an ACK acknowledges is what is measured.

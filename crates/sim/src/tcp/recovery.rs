@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The states Open, Disorder, CWR, Recovery and Loss: `tcp_fastretrans_alert` and what it calls.
 
-use super::ack::{AckState, Resend};
+use super::ack::Resend;
+use super::ack_state::AckState;
 use super::sent::EVER_RESENT;
 use super::Sender;
 use crate::native::{TCP_CA_Disorder, TCP_CA_Loss, TCP_CA_Open, TCP_CA_Recovery, TCP_CA_CWR};

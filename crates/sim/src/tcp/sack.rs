@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Selective acknowledgements: `tcp_sacktag_write_queue`, `tcp_sacktag_one`, `tcp_check_dsack`.
 
-use super::ack::AckState;
+use super::ack_state::AckState;
 use super::sent::{EVER_RESENT, LOST, RESENT, SACKED, SAMPLED};
 use super::Sender;
 use crate::packet::Sack;

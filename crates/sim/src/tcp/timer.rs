@@ -2,7 +2,7 @@
 //! Timers of the sending end: retransmission timeout, tail loss probe, reordering, pacing (`tcp_timer.c`, `tcp_output.c`).
 //! A timer that is set anew costs an assignment; the queue of events learns of it when it is due.
 
-use super::ack::AckState;
+use super::ack_state::AckState;
 use super::sent::{EVER_RESENT, SACKED};
 use super::Sender;
 use crate::native::{TCP_CA_Disorder, TCP_CA_Loss, TCP_CA_Open, TCP_CA_Recovery, TCP_CA_CWR};

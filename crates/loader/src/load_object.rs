@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The short way from an object to its programs in the kernel: relocated by the few types that are kept. libbpf would read
+//! From an object to its programs in the kernel. The short way is to relocate it by the few types that are kept. libbpf would read
 //! all types of the kernel for a `struct_ops` map, and so that map is made here.
 
 use std::ffi::CString;
@@ -7,21 +7,32 @@ use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::Path;
 
+use ccctl_catalog::ParameterSet;
 use object::{Object as _, ObjectSection as _};
 
 use crate::error::{Error, Result};
 use crate::kept_types::{structs_of, KeptTypes};
 use crate::kernel_ops::KernelOps;
-use crate::object::{fit_object, FittedObject, Hook, LoadedObject, Program};
+use crate::object::{fit_object, full_load, FittedObject, Hook, LoadedObject, Program};
 use crate::params::PARAMS_MAP;
 use crate::sys::{self, Place, PreparedObject};
 
 /// `BPF_OBJ_NAME_LEN`, with a zero at the end.
 const NAME_BYTES: usize = 15;
 
+/// Loads a program under a kernel name with its parameters in force. Nothing can use it yet.
+pub(crate) fn load_object(program: &Program, name: &str, profile: &str, set: &ParameterSet) -> Result<LoadedObject> {
+    let loaded = match quick_load(program, name, profile) {
+        Some(loaded) => loaded,
+        None => full_load(program, name, profile)?,
+    };
+    loaded.set_parameters(set)?;
+    Ok(loaded)
+}
+
 /// None where it needs other types than those that are kept, and where anything fails: libbpf then does all of it, and its
 /// words say what is wrong.
-pub(crate) fn quick_load(program: &Program, name: &str, profile: &str) -> Option<LoadedObject> {
+fn quick_load(program: &Program, name: &str, profile: &str) -> Option<LoadedObject> {
     load_by(&KeptTypes::get()?, program, name, profile).ok()
 }
 
