@@ -100,7 +100,7 @@ impl LongAnswers {
 }
 
 /// An answer that is complete before it is sent, or the events as they happen.
-pub type Answer = Response<Either<Full<Bytes>, EventLines>>;
+pub type Answer = Response<Either<metrics::PortBody, EventLines>>;
 
 /// Answers one request; what is wrong with it is an answer, too.
 pub async fn handle(context: Arc<Context>, peer: Arc<Peer>, request: Request<Incoming>) -> Answer {
@@ -210,7 +210,7 @@ async fn run(
 }
 
 fn build(status: StatusCode, body: Bytes) -> Answer {
-    let mut answer = Response::new(Either::Left(Full::new(body)));
+    let mut answer = Response::new(Either::Left(Either::Left(Full::new(body))));
     *answer.status_mut() = status;
     let headers = answer.headers_mut();
     headers.insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static("application/json"));

@@ -7,7 +7,7 @@ use ccctl_console::cause;
 use ccctl_telemetry::{lost_events, Histogram, MetricKey, Softnet, Times, OTHER};
 
 use super::exporter::{lock, Exporter, Shared, Snapshot};
-use super::exposition::{Format, Labels, Samples};
+use super::exposition::{Format, Labels, Samples, Text};
 use super::{Read, Value, FAMILIES};
 use ccctl_core::counters::COUNTERS;
 use ccctl_core::daemon::VERSION;
@@ -35,7 +35,7 @@ const COLLECTORS: [(&str, Collector); 9] = [
 
 impl Exporter {
     /// The text of a scrape.
-    pub fn scrape(&self, format: Format) -> String {
+    pub fn scrape(&self, format: Format) -> Text {
         let started = Instant::now();
         let mut samples = Samples::default();
         let snapshot = lock(&self.shared.snapshot);

@@ -2,9 +2,17 @@
 //! The text of a scrape: `OpenMetrics`, or the older format for those who do not ask for it.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use hyper::body::{Body, Bytes, Frame};
 
 use super::{Family, Kind, Sample, Value, FAMILIES};
+
+/// A piece of the text is about this long.
+const PIECE_BYTES: usize = 1 << 16;
 
 /// How to write it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,9 +44,9 @@ impl Format {
     }
 }
 
-/// Labels as they are written, between the braces. All samples of a series share them.
+/// Labels as they are written, with the brace behind them. All samples of a series share them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Labels(Rc<str>);
+pub struct Labels(Arc<str>);
 
 impl Labels {
     /// Escapes the values.
@@ -55,6 +63,9 @@ impl Labels {
                 }
             }
             text.push('"');
+        }
+        if !text.is_empty() {
+            text.push_str("} ");
         }
         Self(text.into())
     }
@@ -76,27 +87,69 @@ impl Samples {
         self.0.entry(name).or_default();
     }
 
-    /// Writes them. Of hundreds of series each has some 60 lines with the same labels, which other writers make for each line.
-    pub fn text(&self, format: Format) -> String {
-        let mut text = String::with_capacity(self.bytes());
-        for family in FAMILIES {
-            if let Some(samples) = self.0.get(family.name) {
-                write_head(&mut text, family, format);
-                write_samples(&mut text, family, samples);
+    /// Their text, which is made piece by piece as it is asked for.
+    pub fn text(self, format: Format) -> Text {
+        Text {
+            samples: self.0,
+            families: FAMILIES.iter(),
+            family: None,
+            format,
+            has_end: format == Format::OpenMetrics,
+        }
+    }
+}
+
+/// The text of a scrape in pieces, so that neither the whole nor what is written already is in memory. Of hundreds of series each
+/// has some 60 lines with the same labels, which other writers make for each line.
+#[derive(Debug)]
+pub struct Text {
+    samples: BTreeMap<&'static str, Vec<Sample>>,
+    families: std::slice::Iter<'static, Family>,
+    family: Option<(Heads, std::vec::IntoIter<Sample>)>,
+    format: Format,
+    has_end: bool,
+}
+
+impl Iterator for Text {
+    type Item = String;
+
+    fn next(&mut self) -> Option<String> {
+        let mut text = String::with_capacity(PIECE_BYTES + PIECE_BYTES / 4);
+        while text.len() < PIECE_BYTES && self.write(&mut text) {}
+        (!text.is_empty()).then_some(text)
+    }
+}
+
+impl Text {
+    /// The next sample, head or end; false if there is no more.
+    fn write(&mut self, text: &mut String) -> bool {
+        if let Some((heads, samples)) = &mut self.family {
+            if let Some(sample) = samples.next() {
+                heads.write(text, &sample);
+                return true;
             }
         }
-        if format == Format::OpenMetrics {
+        self.family = None;
+        if let Some(family) = self.families.next() {
+            if let Some(samples) = self.samples.remove(family.name) {
+                write_head(text, family, self.format);
+                self.family = Some((Heads::new(family), samples.into_iter()));
+            }
+            return true;
+        }
+        if self.has_end {
             text.push_str("# EOF\n");
         }
-        text
+        std::mem::take(&mut self.has_end)
     }
+}
 
-    /// About so long is the text: a line's name and value take less than this beside its labels.
-    fn bytes(&self) -> usize {
-        const LINE: usize = 64;
-        let lines = |value: &Value| if let Value::Histogram(_, buckets) = value { buckets.len() + 2 } else { 1 };
-        let samples = self.0.values().flatten();
-        samples.map(|sample| (LINE + sample.labels.0.len()) * lines(&sample.value)).sum::<usize>() + (1 << 14)
+impl Body for Text {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.next().map(|piece| Ok(Frame::data(Bytes::from(piece)))))
     }
 }
 
@@ -118,52 +171,87 @@ fn write_head(text: &mut String, family: &Family, format: Format) {
     }
 }
 
-fn write_samples(text: &mut String, family: &Family, samples: &[Sample]) {
-    let name = family.full_name();
-    let (mut whole, mut other) = (itoa::Buffer::new(), dtoa::Buffer::new());
-    let mut bounds = Bounds::default();
-    for Sample { labels, value } in samples {
+/// What stands before the value: of a sample with labels, and of one without.
+#[derive(Debug)]
+struct Head {
+    labelled: String,
+    bare: String,
+}
+
+impl Head {
+    /// Of a name, and the label that a bucket has for its bound.
+    fn new(name: &str, bound: Option<f64>) -> Self {
+        match bound {
+            None => Self { labelled: format!("{name}{{"), bare: format!("{name} ") },
+            Some(f64::INFINITY) => Self::of_bucket(name, "+Inf"),
+            Some(bound) => Self::of_bucket(name, dtoa::Buffer::new().format(bound)),
+        }
+    }
+
+    fn of_bucket(name: &str, bound: &str) -> Self {
+        let bare = format!("{name}{{le=\"{bound}\"");
+        Self { labelled: format!("{bare},"), bare: format!("{bare}}} ") }
+    }
+
+    fn write(&self, text: &mut String, labels: &Labels, value: &str) {
+        if labels.0.is_empty() {
+            text.push_str(&self.bare);
+        } else {
+            text.push_str(&self.labelled);
+            text.push_str(&labels.0);
+        }
+        text.push_str(value);
+        text.push('\n');
+    }
+}
+
+/// How the lines of a family begin.
+#[derive(Debug)]
+struct Heads {
+    name: String,
+    value: Head,
+    sum: Head,
+    count: Head,
+    /// Of each bucket; all histograms of a family share them.
+    buckets: Vec<(f64, Head)>,
+}
+
+impl Heads {
+    fn new(family: &Family) -> Self {
+        let name = family.full_name();
+        Self {
+            value: Head::new(&name, None),
+            sum: Head::new(&format!("{name}_sum"), None),
+            count: Head::new(&format!("{name}_count"), None),
+            buckets: Vec::new(),
+            name,
+        }
+    }
+
+    fn write(&mut self, text: &mut String, Sample { labels, value }: &Sample) {
+        let (mut whole, mut other) = (itoa::Buffer::new(), dtoa::Buffer::new());
         match value {
-            Value::Count(value) => write_line(text, [&name, ""], ["", &labels.0], whole.format(*value)),
-            Value::Number(value) => write_line(text, [&name, ""], ["", &labels.0], other.format(*value)),
+            Value::Count(value) => self.value.write(text, labels, whole.format(*value)),
+            Value::Number(value) => self.value.write(text, labels, other.format(*value)),
             Value::Histogram(sum, buckets) => {
                 let count: u64 = buckets.iter().map(|(_, count)| count).sum();
-                write_line(text, [&name, "_sum"], ["", &labels.0], other.format(*sum));
-                write_line(text, [&name, "_count"], ["", &labels.0], whole.format(count));
+                self.sum.write(text, labels, other.format(*sum));
+                self.count.write(text, labels, whole.format(count));
                 let mut seen = 0;
                 for (index, (bound, count)) in buckets.iter().enumerate() {
                     seen += count;
-                    write_line(text, [&name, "_bucket"], [bounds.label(index, *bound), &labels.0], whole.format(seen));
+                    self.bucket(index, *bound).write(text, labels, whole.format(seen));
                 }
             }
         }
     }
-}
 
-fn write_line(text: &mut String, name: [&str; 2], [bound, labels]: [&str; 2], value: &str) {
-    text.extend(name);
-    if !bound.is_empty() || !labels.is_empty() {
-        let comma = if bound.is_empty() || labels.is_empty() { "" } else { "," };
-        text.extend(["{", bound, comma, labels, "}"]);
-    }
-    text.extend([" ", value, "\n"]);
-}
-
-/// The label of each bucket, which all histograms of a family share.
-#[derive(Default)]
-struct Bounds(Vec<(f64, String)>);
-
-impl Bounds {
-    fn label(&mut self, index: usize, bound: f64) -> &str {
-        let label = |bound: f64| match bound {
-            f64::INFINITY => "le=\"+Inf\"".to_owned(),
-            bound => format!("le=\"{}\"", dtoa::Buffer::new().format(bound)),
-        };
-        if self.0.get(index).is_none_or(|(known, _)| known.to_bits() != bound.to_bits()) {
-            self.0.truncate(index);
-            self.0.push((bound, label(bound)));
+    fn bucket(&mut self, index: usize, bound: f64) -> &Head {
+        if self.buckets.get(index).is_none_or(|(known, _)| known.to_bits() != bound.to_bits()) {
+            self.buckets.truncate(index);
+            self.buckets.push((bound, Head::new(&format!("{}_bucket", self.name), Some(bound))));
         }
-        &self.0[index].1
+        &self.buckets[index].1
     }
 }
 
@@ -194,7 +282,7 @@ mod tests {
     /// As the specification of `OpenMetrics` has names, units, escapes, buckets and the end.
     #[test]
     fn open_metrics_as_specified() {
-        let text = samples().text(Format::OpenMetrics);
+        let text = samples().text(Format::OpenMetrics).collect::<String>();
         for line in [
             "# TYPE ccctl_acked_bytes counter",
             "# UNIT ccctl_acked_bytes bytes",
@@ -242,12 +330,29 @@ mod tests {
         registry.register_collector(Box::new(Theirs));
         let mut theirs = String::new();
         text::encode(&mut theirs, &registry).expect("a String takes everything");
-        assert_eq!(samples.text(Format::OpenMetrics), theirs);
+        assert_eq!(samples.text(Format::OpenMetrics).collect::<String>(), theirs);
+    }
+
+    /// Of hundreds of series the text is never in memory as a whole; each family has its head once.
+    #[test]
+    fn a_long_text_comes_in_pieces() {
+        let mut samples = Samples::default();
+        for number in 0..500 {
+            let labels = Labels::of(&[("name", "web"), ("cgroup", &format!("/service-{number}"))]);
+            samples.add("rtt", labels.clone(), Value::Histogram(0.5, BUCKETS.to_vec()));
+            samples.add("acked", labels, Value::Count(number));
+        }
+        let pieces: Vec<String> = samples.text(Format::OpenMetrics).collect();
+        assert!(pieces.len() > 2 && pieces.iter().all(|piece| piece.len() < 2 * PIECE_BYTES), "{}", pieces.len());
+        let text = pieces.concat();
+        let count = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
+        assert_eq!([count("# TYPE ccctl_rtt_seconds "), count("# TYPE ccctl_acked_bytes "), count("# EOF")], [1, 1, 1]);
+        assert_eq!([count("ccctl_rtt_seconds_bucket{"), count("ccctl_acked_bytes_total{")], [500 * BUCKETS.len(), 500]);
     }
 
     #[test]
     fn the_older_format_names_counters_in_full() {
-        let text = samples().text(Format::Plain);
+        let text = samples().text(Format::Plain).collect::<String>();
         assert!(text.contains("# TYPE ccctl_acked_bytes_total counter\n"), "{text}");
         assert!(text.contains("# TYPE ccctl_look_age_seconds gauge\n"), "{text}");
         assert!(!text.contains("# EOF") && !text.contains("# UNIT"), "{text}");

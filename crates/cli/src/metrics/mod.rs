@@ -28,7 +28,7 @@ pub use current::{current, replace};
 pub use exporter::Exporter;
 pub use exposition::Format;
 use exposition::Labels;
-pub use port::scrape;
+pub use port::{scrape, PortBody};
 pub use table::FAMILIES;
 
 /// Where the metrics go, besides the API's socket.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ccctl_core::configuration::MetricsPort;
-use http_body_util::Full;
+use http_body_util::{Either, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{HeaderValue, ACCEPT, ALLOW, CONTENT_TYPE, HOST, WWW_AUTHENTICATE};
 use hyper::http::uri::Authority;
@@ -21,6 +21,7 @@ use tokio::sync::{watch, Semaphore};
 use tokio::time::timeout;
 
 use super::door::Door;
+use super::exposition::Text;
 use super::guests::{Guests, State, Who};
 use super::{current, Format, MetricsOutlets};
 use crate::http::{WriteLimit, HEADER_BYTES};
@@ -40,7 +41,9 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// After a failed accept, for want of descriptors for example.
 const BREATH: Duration = Duration::from_millis(100);
 
-type Answer = Response<Full<Bytes>>;
+/// A line, or a scrape.
+pub type PortBody = Either<Full<Bytes>, Text>;
+type Answer = Response<PortBody>;
 
 /// Listens where `wanted` says, and elsewhere when it changes.
 pub async fn serve(mut wanted: watch::Receiver<MetricsOutlets>) {
@@ -196,14 +199,14 @@ pub async fn scrape(format: Format) -> Option<Answer> {
         return Some(text(StatusCode::SERVICE_UNAVAILABLE, "too many scrapes at once\n"));
     };
     let scraped = tokio::task::spawn_blocking(move || {
-        let body = exporter.scrape(format);
+        let body = exporter.scrape(format); // collects; its text is made as the client reads it
         drop(permit); // also where nobody waits for it any more
         body
     });
     let scraped = scraped.await;
     Some(match scraped {
         Ok(body) => {
-            let mut answer = Response::new(Full::new(Bytes::from(body)));
+            let mut answer = Response::new(Either::Right(body));
             answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
             answer
         }
@@ -212,7 +215,7 @@ pub async fn scrape(format: Format) -> Option<Answer> {
 }
 
 fn text(status: StatusCode, body: &'static str) -> Answer {
-    let mut answer = Response::new(Full::new(Bytes::from_static(body.as_bytes())));
+    let mut answer = Response::new(Either::Left(Full::new(Bytes::from_static(body.as_bytes()))));
     *answer.status_mut() = status;
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     answer

@@ -64,6 +64,8 @@ fn write_once(path: &Path) -> io::Result<()> {
     }
     let mut file = OpenOptions::new().write(true).create_new(true).open(&part)?;
     file.set_permissions(Permissions::from_mode(0o644))?; // node_exporter is another user, and the unit has UMask=0077
-    file.write_all(exporter.scrape(Format::Plain).as_bytes())?;
+    for piece in exporter.scrape(Format::Plain) {
+        file.write_all(piece.as_bytes())?;
+    }
     fs::rename(&part, path)
 }
