@@ -40,9 +40,9 @@ pub fn encode_facts(facts: &BTreeMap<String, String>, out: &mut Vec<u8>) {
 pub fn encode_row(row: &[Option<Value>], out: &mut Vec<u8>) {
     encode_fields(row.iter().map(Option::as_ref), out, |value, out| match value {
         None => {}
-        Some(Value::Integer(value)) => drop(write!(out, "{value}")),
+        Some(Value::Integer(value)) => out.extend_from_slice(itoa::Buffer::new().format(*value).as_bytes()),
         // The shortest text that reads back as the same number, with a fraction even if it is whole.
-        Some(Value::Float(value)) => drop(write!(out, "{value:?}")),
+        Some(Value::Float(value)) => out.extend_from_slice(zmij::Buffer::new().format(*value).as_bytes()),
         Some(Value::Text(value)) => quote(value, out),
     });
 }
@@ -65,7 +65,8 @@ fn encode_fields<T>(fields: impl Iterator<Item = T>, out: &mut Vec<u8>, encode: 
 
 fn quote(text: &str, out: &mut Vec<u8>) {
     let special = |byte: u8| matches!(byte, b'"' | b',' | b'\n' | b'\r' | b'#');
-    if text.bytes().any(special) || text.trim() != text {
+    let is_padded = text.starts_with(char::is_whitespace) || text.ends_with(char::is_whitespace);
+    if is_padded || text.bytes().any(special) {
         out.push(b'"');
         out.extend_from_slice(text.replace('"', "\"\"").as_bytes());
         out.push(b'"');
