@@ -140,11 +140,12 @@ fn scrape(port: u16) -> Result<String, String> {
     let failed = |error: std::io::Error| error.to_string();
     let mut stream = TcpStream::connect(("127.0.0.1", port)).map_err(failed)?;
     let accept = "Accept: application/openmetrics-text;version=1.0.0";
-    let request = format!("GET /metrics HTTP/1.1\r\nHost: localhost\r\n{accept}\r\nConnection: close\r\n\r\n");
+    // 1.0: the text as it is, not in chunks
+    let request = format!("GET /metrics HTTP/1.0\r\nHost: localhost\r\n{accept}\r\n\r\n");
     stream.write_all(request.as_bytes()).map_err(failed)?;
     let mut text = String::new();
     stream.read_to_string(&mut text).map_err(failed)?;
-    if text.starts_with("HTTP/1.1 200") && text.ends_with("# EOF\n") {
+    if text.starts_with("HTTP/1.0 200") && text.ends_with("# EOF\n") {
         return Ok(text);
     }
     Err(text)
