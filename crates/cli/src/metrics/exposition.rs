@@ -209,9 +209,8 @@ impl Head {
 #[derive(Debug)]
 struct Heads {
     name: String,
-    value: Head,
-    sum: Head,
-    count: Head,
+    /// Of the value, or of a histogram's sum and count.
+    whole: Vec<Head>,
     /// Of each bucket; all histograms of a family share them.
     buckets: Vec<(f64, Head)>,
 }
@@ -219,24 +218,20 @@ struct Heads {
 impl Heads {
     fn new(family: &Family) -> Self {
         let name = family.full_name();
-        Self {
-            value: Head::new(&name, None),
-            sum: Head::new(&format!("{name}_sum"), None),
-            count: Head::new(&format!("{name}_count"), None),
-            buckets: Vec::new(),
-            name,
-        }
+        let endings: &[&str] = if family.kind == Kind::Histogram { &["_sum", "_count"] } else { &[""] };
+        let whole = endings.iter().map(|ending| Head::new(&format!("{name}{ending}"), None)).collect();
+        Self { whole, buckets: Vec::new(), name }
     }
 
     fn write(&mut self, text: &mut String, Sample { labels, value }: &Sample) {
         let (mut whole, mut other) = (itoa::Buffer::new(), dtoa::Buffer::new());
         match value {
-            Value::Count(value) => self.value.write(text, labels, whole.format(*value)),
-            Value::Number(value) => self.value.write(text, labels, other.format(*value)),
+            Value::Count(value) => self.whole[0].write(text, labels, whole.format(*value)),
+            Value::Number(value) => self.whole[0].write(text, labels, other.format(*value)),
             Value::Histogram(sum, buckets) => {
                 let count: u64 = buckets.iter().map(|(_, count)| count).sum();
-                self.sum.write(text, labels, other.format(*sum));
-                self.count.write(text, labels, whole.format(count));
+                self.whole[0].write(text, labels, other.format(*sum));
+                self.whole[1].write(text, labels, whole.format(count));
                 let mut seen = 0;
                 for (index, (bound, count)) in buckets.iter().enumerate() {
                     seen += count;
