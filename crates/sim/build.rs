@@ -9,6 +9,7 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -32,12 +33,13 @@ fn main() -> Result<()> {
     };
     println!("cargo:rerun-if-env-changed=CLANG");
     println!("cargo:rerun-if-env-changed=CCCTL_SANITIZE");
-    for path in [&paths.include, &paths.algorithms, &paths.header] {
+    for path in [&paths.include, &paths.algorithms, &package.join("native")] {
         println!("cargo:rerun-if-changed={}", path.display());
     }
     let sources = algorithms(&paths.algorithms)?;
     let wrappers = bind(&paths)?;
     compile(&paths, &sources, &wrappers);
+    compile_layouts(&paths, &package.join("native/layouts.c"))?;
     fs::write(paths.out.join("algorithms.rs"), list(&sources)?)?;
     Ok(())
 }
@@ -102,6 +104,19 @@ fn compile(paths: &Paths, sources: &[(String, PathBuf)], wrappers: &Path) {
             .flag("-fno-omit-frame-pointer");
     }
     build.compile("ccctl_native");
+}
+
+/// The native structs as BTF, from which objects that are interpreted learn where fields are.
+fn compile_layouts(paths: &Paths, source: &Path) -> Result<()> {
+    let clang = env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
+    let mut command = Command::new(&clang);
+    command.args(["-target", "bpf", "-U__bpf__", "-g", "-O2", "-w", STANDARD, "-I"]).arg(&paths.include);
+    let status = command.arg("-c").arg(source).arg("-o").arg(paths.out.join("layouts.o")).status()?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("{clang} refused {}", source.display()).into())
+    }
 }
 
 /// Declares the algorithms' entry points, and an array of them.

@@ -6,8 +6,11 @@
 //! its BTF ([`Layout`]), and profiles from `configs/profiles/` ([`Profile`]). It needs no privileges and asks the
 //! kernel nothing.
 
+mod added;
 mod btf;
+pub mod btf_ext;
 mod btf_part;
+mod clang;
 mod clang_flags;
 mod description;
 pub mod kernel;
@@ -20,9 +23,10 @@ mod profile;
 mod setting;
 mod state;
 
+pub use added::{add, added, AddError};
 pub use btf::{resolved, LayoutError};
 pub use btf_part::part_of;
-pub use clang_flags::{CLANG_FLAGS, CLANG_WARNINGS};
+pub use clang::{clang, clang_path, compile, CompileError, Target, SOURCE_ENDING};
 pub use description::Description;
 pub use kernel::is_impossible_window;
 pub use layout::{algorithm_of_btf, registered_in_btf, Layout};
@@ -38,7 +42,7 @@ include!(concat!(env!("OUT_DIR"), "/list.rs"));
 /// The hash by which two builds of an object are told apart.
 pub type ObjectHash = [u8; 32];
 
-/// One congestion control law: one file `bpf/algorithms/NAME.bpf.c`.
+/// One congestion control law: one file `bpf/algorithms/NAME.bpf.c`, or a user's.
 #[derive(Debug)]
 pub struct Algorithm {
     name: &'static str,
@@ -66,7 +70,7 @@ impl Algorithm {
         self.hash
     }
 
-    /// The C source.
+    /// The C source; empty where only an object was given.
     #[must_use]
     pub fn source(&self) -> &'static str {
         self.source
@@ -81,10 +85,11 @@ impl Algorithm {
     /// Parameters and per-socket state.
     ///
     /// # Panics
-    /// When the object that this crate compiled has no readable BTF; a test covers every algorithm.
+    /// When an object that this crate compiled has no readable BTF; a test covers every algorithm. Others were read before they
+    /// were added.
     #[must_use]
     pub fn layout(&self) -> Layout {
-        Layout::of_object(self.name, self.object).expect("embedded objects carry BTF; tests/catalog.rs reads each")
+        Layout::of_object(self.name, self.object).expect("the object carries BTF")
     }
 }
 
@@ -95,16 +100,22 @@ pub fn object_hash(object: &[u8]) -> ObjectHash {
     sha2::Sha256::digest(object).into()
 }
 
-/// All algorithms, sorted by name.
+/// All algorithms that come with ccctl, sorted by name.
 #[must_use]
 pub fn algorithms() -> &'static [Algorithm] {
     ALGORITHMS
 }
 
-/// The algorithm of this name.
+/// The algorithm of this name: one that comes with ccctl, or one that was [added](add).
 #[must_use]
 pub fn algorithm(name: &str) -> Option<&'static Algorithm> {
-    ALGORITHMS.iter().find(|algorithm| algorithm.name == name)
+    ALGORITHMS.iter().find(|algorithm| algorithm.name == name).or_else(|| added::named(name))
+}
+
+/// Names of all that [`algorithm`] finds: those that come with ccctl, then those that were added.
+#[must_use]
+pub fn names() -> Vec<&'static str> {
+    ALGORITHMS.iter().chain(added()).map(Algorithm::name).collect()
 }
 
 /// The candidate most like `name`, if one is like it at all: for "did you mean".

@@ -2,9 +2,9 @@
 //! Compiles an algorithm's C file into a library.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{ensure, Context as _, Result};
+use ccctl_catalog::{clang_path, Target};
 
 /// Where the algorithms are: `scripts/compare-modules` runs in the tree's top folder, tests run in the crate's.
 pub fn bpf_folder() -> PathBuf {
@@ -13,9 +13,9 @@ pub fn bpf_folder() -> PathBuf {
 
 /// Compiles one; `counted`: with counters for branches.
 pub fn compile(source: &Path, include: &Path, out: &Path, counted: bool) -> Result<()> {
-    let clang = std::env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
-    let mut command = Command::new(&clang);
-    command.args(["-std=gnu11", "-shared", "-fPIC", "-O1", "-g", "-w"]);
+    let clang = clang_path();
+    let mut command = ccctl_catalog::clang(Target::Native);
+    command.args(["-O1", "-g", "-w"]);
     if counted {
         command.args(["-fprofile-instr-generate", "-fcoverage-mapping"]);
     }

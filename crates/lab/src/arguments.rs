@@ -51,6 +51,16 @@ pub enum Command {
     Schema(Schema),
     /// Write the manual pages into a folder
     Man(Man),
+    /// Look at the object file on stdin
+    #[command(name = ccctl_core::object_scan::COMMAND, hide = true)]
+    Look(Look),
+}
+
+/// What the process that looks at an object file is told.
+#[derive(Debug, Args)]
+pub struct Look {
+    /// The process that waits for it
+    pub parent: u32,
 }
 
 /// `ccctl lab schema`
@@ -109,6 +119,13 @@ pub struct Choice {
     /// On the netns backend: what carries packets
     #[arg(long, value_enum, default_value_t)]
     pub path: PathChoice,
+    /// Add an algorithm of your own: NAME.bpf.c, which clang compiles, or NAME.o, which is interpreted. Axes that set algorithms
+    /// have it as a further value; otherwise the first group of flows uses it; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub algorithm: Vec<String>,
+    /// Accept algorithms that other users than root can write
+    #[arg(long)]
+    pub trust_writable: bool,
     /// Run only part I of N; `ccctl lab merge` joins the parts
     #[arg(long, value_name = "I/N")]
     pub shard: Option<String>,

@@ -6,12 +6,13 @@ use std::io;
 use ccctl_console::{Ending, Exit};
 use ccctl_loader::Error;
 
-/// Only a run's own instances are loaded and unloaded, under names of the program's choice: what else the loader may refuse
-/// should not happen.
+/// Only a run's own instances are loaded and unloaded, under names of the program's choice, and of the user's files only objects are
+/// read: what else the loader may refuse should not happen.
 pub fn of_library(error: &anyhow::Error) -> Ending {
     if let Some(error) = error.downcast_ref::<Error>() {
         let exit = match error {
             Error::Host { .. } => Exit::Host,
+            Error::Object { .. } => Exit::Usage,
             Error::Locked { .. } => Exit::Locked,
             Error::Partly { .. } => Exit::Partial,
             _ => Exit::Unexpected,

@@ -10,11 +10,11 @@ use ccctl_catalog::{algorithms, part_of};
 use nix::sys::memfd::{memfd_create, MFdFlags};
 
 use crate::bpffs::PinFolder;
-use crate::btf_ext::BtfExt;
 use crate::error::{Error, Result};
 use crate::kept;
 use crate::kernel_ops::in_kernel_btf;
 use crate::lock::Lock;
+use ccctl_catalog::btf_ext::BtfExt;
 
 /// Between the names of structs, and behind them.
 const NEXT: &str = "\n";

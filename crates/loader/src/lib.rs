@@ -9,7 +9,6 @@
 //! Commands that change something take a [`Lock`] first: [`recover`] gives it.
 
 mod bpffs;
-mod btf_ext;
 pub mod canary;
 mod check;
 mod default;

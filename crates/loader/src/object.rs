@@ -7,7 +7,7 @@ use std::path::Path;
 
 use ccctl_catalog::kernel::{text, TCP_CA_NAME_MAX};
 use ccctl_catalog::{
-    algorithm, algorithm_of_btf, algorithms, closest, object_hash, registered_in_btf, Layout, LayoutError, ObjectHash,
+    algorithm, algorithm_of_btf, closest, names, object_hash, registered_in_btf, Layout, LayoutError, ObjectHash,
     ParameterSet,
 };
 use libbpf_rs::btf::types::Composite;
@@ -44,10 +44,10 @@ impl Program {
     /// The built-in algorithm of this name. No file is read, whatever the word is.
     pub fn named(word: &str) -> Result<Self> {
         let known = algorithm(word).ok_or_else(|| {
-            let names = algorithms().iter().map(ccctl_catalog::Algorithm::name);
-            let hint = match closest(word, names.clone()) {
+            let names = names();
+            let hint = match closest(word, names.iter().copied()) {
                 Some(name) => format!("did you mean {name}? ccctl algorithms lists all"),
-                None => format!("there are {}", names.collect::<Vec<_>>().join(", ")),
+                None => format!("there are {}", names.join(", ")),
             };
             Error::Unknown { kind: "algorithm", name: word.to_owned(), hint }
         })?;
@@ -100,7 +100,9 @@ impl Program {
         Ok(name)
     }
 
-    pub(crate) fn object(&self) -> &[u8] {
+    /// The object file.
+    #[must_use]
+    pub fn object(&self) -> &[u8] {
         &self.object
     }
 

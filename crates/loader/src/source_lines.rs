@@ -5,7 +5,7 @@ use std::path::Path;
 
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 
-use crate::btf_ext::{BtfExt, Notes};
+use ccctl_catalog::btf_ext::{BtfExt, Notes};
 
 /// A line of a C file.
 #[derive(Debug, Clone, PartialEq, Eq)]

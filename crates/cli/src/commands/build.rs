@@ -5,11 +5,10 @@ use std::fs;
 use std::io::Write as _;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
-use ccctl_catalog::{CLANG_FLAGS, CLANG_WARNINGS, HEADERS};
+use ccctl_catalog::{CompileError, Target, SOURCE_ENDING};
 use ccctl_console::{output, Exit, Fault, Stop, UsageError};
 use ccctl_core::error::ending;
 use ccctl_core::operations::CheckedProgram;
@@ -18,12 +17,11 @@ use ccctl_core::settings::ShownParameter;
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 use schemars::JsonSchema;
 use serde::Serialize;
-use tempfile::{NamedTempFile, TempDir};
+use tempfile::NamedTempFile;
 
 use super::check::print_verified;
 use crate::arguments::Build;
 
-const ENDING: &str = ".bpf.c";
 /// How often `--watch` looks at the file.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
@@ -77,10 +75,10 @@ fn modified(file: &Path) -> anyhow::Result<SystemTime> {
 
 fn build(arguments: &Build) -> anyhow::Result<()> {
     let path = arguments.file.to_string_lossy();
-    let Some(stem) = path.strip_suffix(ENDING) else {
+    let Some(stem) = path.strip_suffix(SOURCE_ENDING) else {
         return Err(UsageError::new(
             format!("{path} is no C file of an algorithm"),
-            format!("its name ends in {ENDING}"),
+            format!("its name ends in {SOURCE_ENDING}"),
         )
         .into());
     };
@@ -106,27 +104,12 @@ fn build(arguments: &Build) -> anyhow::Result<()> {
     }
 }
 
-/// The object that clang makes of the file. What clang says stands on stderr.
+/// The object that clang makes of the file. What clang says is on stderr.
 fn compile(file: &Path) -> anyhow::Result<Vec<u8>> {
-    let folder = TempDir::new().context("make a folder for the headers")?;
-    for (name, text) in HEADERS {
-        let header = folder.path().join("include").join(name);
-        let above = header.parent().unwrap_or(folder.path());
-        fs::create_dir_all(above).and_then(|()| fs::write(&header, text)).context("write the headers")?;
-    }
-    let object = folder.path().join("object");
-    let clang = std::env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
-    let mut command = Command::new(&clang);
-    command.args(CLANG_FLAGS).args(CLANG_WARNINGS).arg("-isystem").arg(folder.path().join("include"));
-    let status = command.arg("-c").arg(file).arg("-o").arg(&object).status().map_err(|error| {
-        let remedy = "install clang 14 or newer (apt install clang), or set CLANG to its path";
-        Fault::new(Exit::Host, format!("cannot run {clang}: {error}"), remedy)
-    })?;
-    if !status.success() {
-        let remedy = "its messages above name the lines; docs/guide/adding-an-algorithm.md has the macros";
-        return Err(Fault::new(Exit::Program, format!("clang refused {}", file.display()), remedy).into());
-    }
-    fs::read(&object).context("read the object")
+    ccctl_catalog::compile(file, Target::Bpf).map_err(|error| {
+        let exit = if matches!(error, CompileError::Refused { .. }) { Exit::Program } else { Exit::Host };
+        Fault::new(exit, error.to_string(), error.remedy()).into()
+    })
 }
 
 /// In one piece, and never through a link that somebody else has put there.

@@ -42,6 +42,9 @@ pub enum BackendError {
     /// An algorithm could not be made.
     #[error(transparent)]
     Instance(#[from] ccctl_sim::InstanceError),
+    /// An interpreted algorithm did what the interpreter refuses.
+    #[error("the algorithm failed: {0}; ccctl check FILE.o asks the kernel's verifier")]
+    Fault(String),
     /// The simulation failed.
     #[error("the simulation failed: {0}")]
     Simulation(#[from] ccctl_sim::SimulationError),

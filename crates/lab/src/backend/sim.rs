@@ -40,6 +40,7 @@ impl Backend for Sim {
             now = (now + setup.sample_interval).min(setup.duration);
             run.simulation.run_until(now)?;
             run.sample();
+            run.instances.iter().find_map(|it| it.fault()).map_or(Ok(()), |fault| Err(BackendError::Fault(fault)))?;
             watch.pass(now.as_secs_f64() / setup.duration.as_secs_f64())?;
         }
         Ok(run.finish())

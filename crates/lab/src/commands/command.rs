@@ -8,7 +8,7 @@ use crate::arguments::PathChoice;
 
 /// Of this scenario, over this path.
 pub fn text(task: &Task<'_>, backend: &dyn Backend, path: PathChoice) -> String {
-    let Task { name, axes, part } = *task;
+    let Task { name, axes, own, part } = *task;
     let verb = if axes.is_empty() { "run" } else { "sweep" };
     let mut words = vec!["ccctl".to_owned(), "lab".to_owned(), verb.to_owned(), quoted(name)];
     let mut add = |option: &str, value: &str| words.extend([option.to_owned(), quoted(value)]);
@@ -17,6 +17,9 @@ pub fn text(task: &Task<'_>, backend: &dyn Backend, path: PathChoice) -> String 
         if path == PathChoice::Netem {
             add("--path", "netem");
         }
+    }
+    for own in own {
+        add("--algorithm", &own.file);
     }
     for (option, values) in [("--axis", axes), ("--set", part.set.as_slice()), ("--only", part.only.as_slice())] {
         for value in values {
@@ -29,7 +32,7 @@ pub fn text(task: &Task<'_>, backend: &dyn Backend, path: PathChoice) -> String 
     if let Some(repeats) = part.repeats {
         add("--repeats", &repeats.to_string());
     }
-    if part.no_paper && axes.is_empty() {
+    if part.no_paper && axes.is_empty() && own.is_empty() {
         words.push("--no-paper".to_owned());
     }
     words.join(" ")

@@ -46,6 +46,7 @@ pub fn of_run(error: RunError) -> anyhow::Error {
         | RunError::NoRuns(_)
         | RunError::Unfit { .. }
         | RunError::Unit { cause: BackendError::Unsupported { .. }, .. } => Exit::Usage,
+        RunError::Unit { cause: BackendError::Fault(_), .. } => Exit::Program,
         RunError::Foreign { .. } | RunError::NotAFolder(_) => Exit::Refused,
         RunError::Memory { .. } => Exit::Host,
         RunError::Locked(_) => Exit::Locked,

@@ -12,8 +12,8 @@ use ccctl_lab::shipped::{shipped as all_shipped, Shipped};
 
 use tempfile::TempDir;
 
-use super::fault;
-use super::task::Task;
+use super::task::{Own, Task};
+use super::{fault, own_algorithm};
 use crate::arguments::Part;
 
 /// A scenario that can be run, and the folder of its traces, which is there as long as this is.
@@ -49,10 +49,10 @@ pub fn read_shipped(scenario: &Shipped) -> anyhow::Result<Loaded> {
 
 /// Reads what a command line names, and changes it.
 pub fn load(task: &Task<'_>) -> anyhow::Result<Loaded> {
-    let Task { name, axes, part } = *task;
+    let Task { name, axes, own, part } = *task;
     let mut source = source(name)?;
-    if part.no_paper || !axes.is_empty() {
-        source.text = without_paper(&source, axes)?;
+    if part.no_paper || !axes.is_empty() || !own.is_empty() {
+        source.text = without_paper(&source, axes, own)?;
     }
     let overrides = overrides(part)?;
     read(source, &overrides)
@@ -103,19 +103,20 @@ fn explained(source: &Source, overrides: &[Override], error: ScenarioError) -> a
     if overrides.is_empty() || error.file == "--set" || !reads(&source.text, &[]) {
         return fault::of_scenario(&error);
     }
-    if without_paper(source, &[]).is_ok_and(|text| reads(&text, overrides)) {
+    if without_paper(source, &[], &[]).is_ok_and(|text| reads(&text, overrides)) {
         let cause = format!("--set contradicts the paper's values or statements: {}", error.cause);
         return UsageError::new(cause, "leave them out with --no-paper").into();
     }
     UsageError::new(error.cause, error.remedy).into()
 }
 
-/// The text without the paper's values and statements, and with these axes: `PATH=V1,V2`.
-fn without_paper(source: &Source, axes: &[String]) -> anyhow::Result<String> {
+/// The text without the paper's values and statements, with users' algorithms, and with these axes: `PATH=V1,V2`.
+fn without_paper(source: &Source, axes: &[String], own: &[Own]) -> anyhow::Result<String> {
     // A text that is no TOML is refused with its place by who reads it next.
     let Ok(mut table) = source.text.parse::<toml::Table>() else { return Ok(source.text.clone()) };
     table.remove("paper");
     table.remove("statement");
+    own_algorithm::place(&mut table, &own.iter().map(|own| own.name.clone()).collect::<Vec<_>>());
     for axis in axes {
         let added = toml::Value::Table(self::axis(axis)?);
         match table.entry("sweep").or_insert_with(|| toml::Value::Array(Vec::new())) {

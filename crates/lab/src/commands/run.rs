@@ -19,8 +19,8 @@ use serde::Serialize;
 use super::effort::Effort;
 use super::kernel::{self, Kernel};
 use super::progress::Progress;
-use super::task::{self, Queue, Task};
-use super::{browser, command, compare, fault, load, text};
+use super::task::{self, Own, Queue, Task};
+use super::{browser, command, compare, fault, load, own_algorithm, text};
 use crate::arguments::{BackendChoice, Choice, PathChoice, Run, SeriesChoice, Sweep};
 
 /// Between two looks at Ctrl-C and the bar.
@@ -34,11 +34,22 @@ pub struct Results<'a> {
 }
 
 pub fn run(arguments: &Run) -> anyhow::Result<Exit> {
-    run_all(&task::queues(arguments), &arguments.choice)
+    let own = own_algorithms(&arguments.choice)?;
+    run_all(&task::queues(arguments, &own), &arguments.choice)
 }
 
 pub fn sweep(arguments: &Sweep) -> anyhow::Result<Exit> {
-    run_all(&task::queues_of_sweep(arguments), &arguments.choice)
+    let own = own_algorithms(&arguments.choice)?;
+    run_all(&task::queues_of_sweep(arguments, &own), &arguments.choice)
+}
+
+/// Makes users' algorithms known.
+fn own_algorithms(choice: &Choice) -> anyhow::Result<Vec<Own>> {
+    let add = |file: &String| {
+        let name = own_algorithm::add(file, choice.trust_writable)?.name().to_owned();
+        Ok(Own { name, file: file.clone() })
+    };
+    choice.algorithm.iter().map(add).collect()
 }
 
 fn run_all(queues: &[Queue<'_>], choice: &Choice) -> anyhow::Result<Exit> {

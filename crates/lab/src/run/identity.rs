@@ -29,7 +29,7 @@ pub struct Versions {
     pub settings: BTreeMap<String, String>,
     /// The scenario's seed.
     pub seed: u64,
-    /// SHA-256 of the C file of each algorithm in use.
+    /// SHA-256 of the C file of each algorithm in use, or of its object where only that was given.
     #[serde(rename = "algorithm_sha256", alias = "algorithms")]
     pub algorithms: BTreeMap<String, String>,
     /// SHA-256 of all of this, of the scenario but for its texts and of the traces that it names: runs with the same
@@ -44,7 +44,11 @@ impl Versions {
         let names: BTreeSet<&str> = groups.clone().map(|group| group.algorithm.as_str()).collect();
         let source = |name: &&str| {
             let algorithm = ccctl_catalog::algorithm(name)?;
-            Some(((*name).to_owned(), hex(&Sha256::digest(algorithm.source()))))
+            let text = match algorithm.source() {
+                "" => algorithm.object(),
+                source => source.as_bytes(),
+            };
+            Some(((*name).to_owned(), hex(&Sha256::digest(text))))
         };
         let mut versions = Self {
             scenario: scenario.name.clone(),

@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod hostile_input;
+mod own_algorithm;
 mod pages;
 mod run;
 #[path = "../support/scratch.rs"]

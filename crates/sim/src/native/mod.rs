@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The algorithms' C files as this program's own code. The only place with `unsafe`.
+//! The algorithms' C files as this program's own code, a user's C file as a library, and a user's object interpreted. The only
+//! place with `unsafe`.
 //!
 //! The parameters that a C file reads are a pointer of the running thread's: [`Instance`] points it at its own set
 //! before each call, so that instances of one algorithm with different parameters can share threads.
@@ -8,11 +9,14 @@
 
 pub mod arithmetic;
 mod bindings;
+mod bytecode;
+mod core_fields;
+mod instructions;
+mod machine;
+mod object_error;
 mod prefetch;
+mod program;
 mod repair;
-
-use std::ffi::{c_void, CStr};
-use std::sync::{LazyLock, OnceLock};
 
 use ccctl_catalog::kernel::ICSK_CA_PRIV_SIZE;
 use ccctl_catalog::{Layout, ParameterSet};
@@ -26,8 +30,10 @@ pub(crate) use bindings::{
     TCP_CA_CWR, TCP_ECN_MODE_ACCECN, TCP_ECN_OK,
 };
 use bindings::{sock, tcp_congestion_ops};
-
-include!(concat!(env!("OUT_DIR"), "/algorithms.rs"));
+use bytecode::Hook;
+use machine::Machine;
+pub use object_error::ObjectError;
+pub use program::{Program, ProgramError};
 
 /// Bytes that a socket keeps for its algorithm.
 pub const STATE_BYTES: usize = ICSK_CA_PRIV_SIZE as usize;
@@ -48,106 +54,79 @@ pub enum InstanceError {
         /// How many were given.
         given: usize,
     },
-}
-
-/// One C file, as `struct cc_native_algorithm` describes it.
-struct NativeAlgorithm {
-    name: &'static str,
-    ops: tcp_congestion_ops,
-    default_parameters: Vec<u32>,
-    put_in_force: unsafe extern "C" fn(*const c_void),
-    layout: OnceLock<Layout>, // reading it out of BTF takes longer than many a simulation
-}
-
-impl NativeAlgorithm {
-    fn layout(&self) -> &Layout {
-        self.layout.get_or_init(|| {
-            ccctl_catalog::algorithm(self.name).expect("both builds are made of the same files").layout()
-        })
-    }
-}
-
-static ALGORITHMS: LazyLock<Vec<NativeAlgorithm>> = LazyLock::new(|| {
-    // SAFETY: the entries are the functions that CC_ALGORITHM defines, one per file that build.rs found.
-    ENTRIES.iter().map(|entry| unsafe { describe(entry()) }).collect()
-});
-
-/// # Safety
-/// `native` comes from the function that `CC_ALGORITHM` defines: it and all that it points to are static.
-unsafe fn describe(native: *const bindings::cc_native_algorithm) -> NativeAlgorithm {
-    // SAFETY: static by this function's contract; nothing writes to it after it was returned.
-    let native = unsafe { &*native };
-    let words = native.params_bytes as usize / size_of::<u32>();
-    // SAFETY: a parameter set is a struct of u32 members only, params_bytes long, and constant.
-    let defaults = unsafe { std::slice::from_raw_parts(native.default_params.cast::<u32>(), words) };
-    // SAFETY: `name` is a string literal.
-    let name = unsafe { CStr::from_ptr(native.name) };
-    NativeAlgorithm {
-        name: name.to_str().expect("an algorithm's name is a C identifier"),
-        // SAFETY: `ops` is a constant of the C file.
-        ops: unsafe { *native.ops },
-        default_parameters: defaults.to_vec(),
-        put_in_force: native.use_.expect("CC_REGISTER sets it"),
-        layout: OnceLock::new(),
-    }
+    /// The interpreter refuses the program, which it did not do when the object was read.
+    #[error("the algorithm cannot be interpreted: {0}")]
+    Interpreter(String),
 }
 
 /// An algorithm with parameters of its own. Flows share it.
 pub struct Instance {
-    native: &'static NativeAlgorithm,
+    program: &'static Program,
     parameters: Vec<u32>,
+    machine: Option<Machine>, // of a program that is interpreted
 }
 
 impl Instance {
     /// An instance of this algorithm with these parameters.
     pub fn new(algorithm: &str, parameters: &ParameterSet) -> Result<Self, InstanceError> {
-        let unknown = || InstanceError::Unknown(algorithm.to_owned());
-        let native = ALGORITHMS.iter().find(|native| native.name == algorithm).ok_or_else(unknown)?;
+        let program = program::named(algorithm).ok_or_else(|| InstanceError::Unknown(algorithm.to_owned()))?;
+        Self::of_program(program, parameters)
+    }
+
+    /// An instance of this program, whatever else has its name.
+    pub fn of_program(program: &'static Program, parameters: &ParameterSet) -> Result<Self, InstanceError> {
         let values: Vec<u32> = parameters.iter().map(|(_, value)| value).collect();
-        if values.len() != native.default_parameters.len() {
-            return Err(InstanceError::Parameters {
-                algorithm: algorithm.to_owned(),
-                expected: native.default_parameters.len(),
-                given: values.len(),
-            });
+        let expected = program.default_parameters().len();
+        if values.len() != expected {
+            let algorithm = program.name().to_owned();
+            return Err(InstanceError::Parameters { algorithm, expected, given: values.len() });
         }
-        Ok(Self { native, parameters: values })
+        let machine = program.bytecode().map(|bytecode| Machine::new(bytecode, &values));
+        let machine = machine.transpose().map_err(|error| InstanceError::Interpreter(error.to_string()))?;
+        Ok(Self { program, parameters: values, machine })
     }
 
     /// An instance with the parameters' defaults.
     pub fn with_defaults(algorithm: &str) -> Result<Self, InstanceError> {
-        let native = ALGORITHMS.iter().find(|native| native.name == algorithm);
-        let native = native.ok_or_else(|| InstanceError::Unknown(algorithm.to_owned()))?;
-        Self::new(algorithm, &ParameterSet::defaults(algorithm, &native.layout().parameters))
+        let program = program::named(algorithm).ok_or_else(|| InstanceError::Unknown(algorithm.to_owned()))?;
+        Self::of_program(program, &ParameterSet::defaults(algorithm, &program.layout().parameters))
     }
 
     /// Name of the algorithm.
     #[must_use]
     pub fn algorithm(&self) -> &'static str {
-        self.native.name
+        self.program.name()
     }
 
     /// Parameters and state, as the BPF object's BTF describes them.
     #[must_use]
     pub fn layout(&self) -> &Layout {
-        self.native.layout()
+        self.program.layout()
     }
 
-    /// The defaults that the native build carries, in the order of declaration.
+    /// The defaults that the program itself carries, in the order of declaration.
     #[must_use]
     pub fn native_defaults(&self) -> &[u32] {
-        &self.native.default_parameters
+        self.program.default_parameters()
+    }
+
+    /// What an interpreted program did that the interpreter refuses, such as an access out of bounds; since then none of its hooks
+    /// has had an effect.
+    #[must_use]
+    pub fn fault(&self) -> Option<String> {
+        self.machine.as_ref().and_then(Machine::fault)
     }
 
     /// Lets the C file's hooks read this instance's parameters until another instance of it is put in force.
     fn put_in_force(&self) -> &tcp_congestion_ops {
-        // SAFETY: only the pointers are kept, for this thread, and only hooks read them. Hooks are called in this module
-        // alone, each time after this call, on an instance that is borrowed for as long as the hook runs.
-        unsafe { (self.native.put_in_force)(self.parameters.as_ptr().cast()) };
-        &self.native.ops
+        self.program.put_in_force(&self.parameters)
     }
 
     pub(crate) fn init(&self, tp: &mut tcp_sock) {
+        if let Some(machine) = &self.machine {
+            machine.tell(Hook::Init, tp, [0; 2]);
+            return;
+        }
         if let Some(init) = self.put_in_force().init {
             // SAFETY: `as_sock` gives a pointer to a whole struct tcp_sock, which bpf/include/kernel limits the hook to.
             unsafe { init(as_sock(tp)) }
@@ -155,6 +134,10 @@ impl Instance {
     }
 
     pub(crate) fn pkts_acked(&self, tp: &mut tcp_sock, sample: &ack_sample) {
+        if let Some(machine) = &self.machine {
+            machine.tell_ack(tp, sample);
+            return;
+        }
         if let Some(pkts_acked) = self.put_in_force().pkts_acked {
             // SAFETY: as in `init`; the hook reads the sample and does not keep it.
             unsafe { pkts_acked(as_sock(tp), sample) }
@@ -162,6 +145,10 @@ impl Instance {
     }
 
     pub(crate) fn cong_avoid(&self, tp: &mut tcp_sock, acked_pkts: u32) {
+        if let Some(machine) = &self.machine {
+            machine.tell(Hook::CongAvoid, tp, [tp.snd_una.into(), acked_pkts.into()]);
+            return;
+        }
         if let Some(cong_avoid) = self.put_in_force().cong_avoid {
             let ack = tp.snd_una;
             // SAFETY: as in `init`.
@@ -171,6 +158,10 @@ impl Instance {
 
     /// At each ACK; the flags are those of `enum tcp_ca_ack_event_flags`, of which no algorithm here reads any.
     pub(crate) fn in_ack_event(&self, tp: &mut tcp_sock) {
+        if let Some(machine) = &self.machine {
+            machine.tell(Hook::InAckEvent, tp, [0; 2]);
+            return;
+        }
         if let Some(in_ack_event) = self.put_in_force().in_ack_event {
             // SAFETY: as in `init`.
             unsafe { in_ack_event(as_sock(tp), 0) }
@@ -179,15 +170,19 @@ impl Instance {
 
     /// The algorithm has `cong_control`: it sets the window itself, in every state, and `cong_avoid` is not called.
     pub(crate) fn controls_cwnd(&self) -> bool {
-        self.native.ops.cong_control.is_some()
+        self.program.controls_cwnd()
     }
 
     /// The algorithm is of no use without congestion marks, and wants to know of each.
     pub(crate) fn needs_ecn(&self) -> bool {
-        self.native.ops.flags & bindings::TCP_CONG_NEEDS_ECN != 0
+        self.program.flags() & bindings::TCP_CONG_NEEDS_ECN != 0
     }
 
     pub(crate) fn cong_control(&self, tp: &mut tcp_sock, sample: &rate_sample) {
+        if let Some(machine) = &self.machine {
+            machine.tell_rate(tp, sample);
+            return;
+        }
         if let Some(cong_control) = self.put_in_force().cong_control {
             let ack = tp.snd_una;
             // SAFETY: as in `init`; the hook reads the sample and does not keep it.
@@ -196,18 +191,28 @@ impl Instance {
     }
 
     pub(crate) fn ssthresh(&self, tp: &mut tcp_sock) -> u32 {
+        if let Some(machine) = &self.machine {
+            return machine.ask(Hook::Ssthresh, tp).unwrap_or(tp.snd_ssthresh);
+        }
         let ssthresh = self.put_in_force().ssthresh.expect("the kernel registers no algorithm without it");
         // SAFETY: as in `init`.
         unsafe { ssthresh(as_sock(tp)) }
     }
 
     pub(crate) fn undo_cwnd(&self, tp: &mut tcp_sock) -> u32 {
+        if let Some(machine) = &self.machine {
+            return machine.ask(Hook::UndoCwnd, tp).unwrap_or(tp.snd_cwnd);
+        }
         let undo_cwnd = self.put_in_force().undo_cwnd.expect("the kernel registers no algorithm without it");
         // SAFETY: as in `init`.
         unsafe { undo_cwnd(as_sock(tp)) }
     }
 
     pub(crate) fn set_state(&self, tp: &mut tcp_sock, state: u8) {
+        if let Some(machine) = &self.machine {
+            machine.tell(Hook::SetState, tp, [state.into(), 0]);
+            return;
+        }
         if let Some(set_state) = self.put_in_force().set_state {
             // SAFETY: as in `init`.
             unsafe { set_state(as_sock(tp), state) }
@@ -215,6 +220,10 @@ impl Instance {
     }
 
     pub(crate) fn cwnd_event(&self, tp: &mut tcp_sock, event: tcp_ca_event) {
+        if let Some(machine) = &self.machine {
+            machine.tell(Hook::CwndEvent, tp, [event.into(), 0]);
+            return;
+        }
         if let Some(cwnd_event) = self.put_in_force().cwnd_event {
             // SAFETY: as in `init`.
             unsafe { cwnd_event(as_sock(tp), event) }
@@ -223,6 +232,14 @@ impl Instance {
 
     /// The hook of kernel 7.1, or the event of those before it.
     pub(crate) fn tx_start(&self, tp: &mut tcp_sock) {
+        if let Some(machine) = &self.machine {
+            if machine.has(Hook::CwndEventTxStart) {
+                machine.tell(Hook::CwndEventTxStart, tp, [0; 2]);
+            } else {
+                self.cwnd_event(tp, CA_EVENT_TX_START);
+            }
+            return;
+        }
         match self.put_in_force().cwnd_event_tx_start {
             // SAFETY: as in `init`.
             Some(tx_start) => unsafe { tx_start(as_sock(tp)) },

@@ -44,10 +44,13 @@ pub struct History {
 
 impl History {
     pub fn instance(&self) -> Arc<Instance> {
+        Arc::new(Instance::new(self.algorithm, &self.parameter_set()).expect("it exists"))
+    }
+
+    pub fn parameter_set(&self) -> ParameterSet {
         let bytes: Vec<u8> = self.parameters.iter().flat_map(|value| value.to_le_bytes()).collect();
         let declared = ccctl_catalog::algorithm(self.algorithm).expect("it exists").layout().parameters;
-        let set = ParameterSet::of_bytes(self.algorithm, &declared, &bytes).expect("one value each");
-        Arc::new(Instance::new(self.algorithm, &set).expect("it exists"))
+        ParameterSet::of_bytes(self.algorithm, &declared, &bytes).expect("one value each")
     }
 
     pub fn flow(&self, instance: Arc<Instance>) -> Flow {

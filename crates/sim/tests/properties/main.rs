@@ -8,6 +8,7 @@
 
 mod delay_laws;
 mod history;
+mod interpreter;
 mod laws;
 mod linux_counting;
 mod low_priority;

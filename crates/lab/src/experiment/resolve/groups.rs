@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use ccctl_catalog::{algorithms, ParameterSet, Profile, ProfileError};
+use ccctl_catalog::{names, ParameterSet, Profile, ProfileError};
 use ccctl_sim::{Application, BitRate, Probability, WebUser};
 use toml::Spanned;
 
@@ -102,7 +102,7 @@ fn path(source: &SourceText<'_>, flows: &file::Flows, ways: &[Way]) -> Result<Ve
 fn parameters(source: &SourceText<'_>, flows: &file::Flows) -> Result<ParameterSet, ScenarioError> {
     let name = flows.algorithm.get_ref();
     let Some(algorithm) = ccctl_catalog::algorithm(name) else {
-        let remedy = did_you_mean(name, algorithms().iter().map(ccctl_catalog::Algorithm::name));
+        let remedy = did_you_mean(name, names());
         return Err(source.wrong(&flows.algorithm.span(), format!("there is no algorithm {name:?}"), remedy));
     };
     let mut set = ParameterSet::defaults(name, &super::super::layouts::layout(algorithm).parameters);

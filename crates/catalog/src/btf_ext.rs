@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use ccctl_catalog::kernel_btf::{kind, KernelBtf};
+use crate::kernel_btf::{kind, KernelBtf};
 use object::{Object as _, ObjectSection as _};
 
 /// Which notes: where `struct btf_ext_header` has their offset.
-#[derive(Clone, Copy)]
-pub(crate) enum Notes {
+#[derive(Debug, Clone, Copy)]
+pub enum Notes {
     /// `struct bpf_line_info` of include/uapi/linux/bpf.h.
     Lines = 16,
     /// `struct bpf_core_relo` of the same.
@@ -17,24 +17,28 @@ pub(crate) enum Notes {
 
 const RECORD_WORDS: usize = 4;
 /// The first four words; of both kinds of notes there are not more.
-pub(crate) type Record = [u32; RECORD_WORDS];
+pub type Record = [u32; RECORD_WORDS];
 
 /// Up to here a relocation asks for a field of a type, and no further (`enum bpf_core_relo_kind`).
 const LAST_OF_FIELDS: u32 = 5;
 
-pub(crate) struct BtfExt<'a> {
+/// The notes of an object file.
+pub struct BtfExt<'a> {
     types: &'a [u8],
     notes: &'a [u8],
 }
 
 impl<'a> BtfExt<'a> {
-    pub(crate) fn of(file: &object::File<'a>) -> Option<Self> {
+    /// Of this file; none where it has no such sections.
+    #[must_use]
+    pub fn of(file: &object::File<'a>) -> Option<Self> {
         let section = |name: &str| file.section_by_name(name).and_then(|section| section.data().ok());
         Some(Self { types: section(".BTF")?, notes: section(".BTF.ext")? })
     }
 
     /// The notes of each section, as `struct btf_ext_header` and `struct btf_ext_info_sec` lay them out.
-    pub(crate) fn sections(&self, notes: Notes) -> Option<Vec<(String, Vec<Record>)>> {
+    #[must_use]
+    pub fn sections(&self, notes: Notes) -> Option<Vec<(String, Vec<Record>)>> {
         let at = notes as usize;
         let start = (word(self.notes, 4)? as usize).checked_add(word(self.notes, at)? as usize)?;
         let mut rest = self.notes.get(start..start.checked_add(word(self.notes, at + 4)? as usize)?)?;
@@ -56,7 +60,8 @@ impl<'a> BtfExt<'a> {
     }
 
     /// A string of `.BTF`, by `struct btf_header`.
-    pub(crate) fn string(&self, offset: u32) -> Option<String> {
+    #[must_use]
+    pub fn string(&self, offset: u32) -> Option<String> {
         let strings = (word(self.types, 4)? as usize).checked_add(word(self.types, 16)? as usize)?;
         let bytes = self.types.get(strings.checked_add(offset as usize)?..)?;
         let end = bytes.iter().position(|byte| *byte == 0)?;
@@ -64,7 +69,8 @@ impl<'a> BtfExt<'a> {
     }
 
     /// The structs whose fields are relocated; None where something else is.
-    pub(crate) fn relocated_structs(&self) -> Option<BTreeSet<String>> {
+    #[must_use]
+    pub fn relocated_structs(&self) -> Option<BTreeSet<String>> {
         let types = KernelBtf::of(self.types)?;
         let mut names = BTreeSet::new();
         for [_, id, _, what] in self.sections(Notes::Relocations)?.into_iter().flat_map(|(_, records)| records) {
