@@ -152,8 +152,8 @@ pub struct Viewed {
 pub struct New {
     /// Its name: letters, digits and _, as C has them, at most 11
     pub name: String,
-    /// What it is at first: AIMD with a step and a decrease, or growth until packets queue
-    #[arg(long, value_enum, default_value_t, value_name = "reno|delay", hide_possible_values = true)]
+    /// What it is at first: AIMD with a step and a decrease, a growth curve over time, growth until packets queue, or a rate
+    #[arg(long, value_enum, default_value_t, value_name = "reno|cubic|delay|rate", hide_possible_values = true)]
     pub from: Template,
     /// How to print.
     #[command(flatten)]
@@ -166,8 +166,12 @@ pub enum Template {
     /// Reno with its constants as parameters.
     #[default]
     Reno,
+    /// RFC 9438's curve, and nothing else of it.
+    Cubic,
     /// Like Vegas: holds a number of packets in the queue.
     Delay,
+    /// Like BBR: sends at the delivery rate.
+    Rate,
 }
 
 /// `ccctl build`

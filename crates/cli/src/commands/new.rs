@@ -64,7 +64,9 @@ fn require_name(name: &str) -> anyhow::Result<()> {
 fn source(template: Template, name: &str) -> String {
     let text = match template {
         Template::Reno => include_str!("../templates/reno.bpf.c.in"),
+        Template::Cubic => include_str!("../templates/cubic.bpf.c.in"),
         Template::Delay => include_str!("../templates/delay.bpf.c.in"),
+        Template::Rate => include_str!("../templates/rate.bpf.c.in"),
     };
     let mut title = name.to_owned();
     title[..1].make_ascii_uppercase();
@@ -75,6 +77,8 @@ fn source(template: Template, name: &str) -> String {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use clap::ValueEnum as _;
+
     use super::*;
 
     #[test]
@@ -90,10 +94,10 @@ mod tests {
     /// A test of the suite has the kernel check it.
     #[test]
     fn no_placeholder_is_left() {
-        for template in [Template::Reno, Template::Delay] {
-            let source = source(template, "mine");
+        for template in Template::value_variants() {
+            let source = source(*template, "mine");
             assert!(!source.contains('@'), "{source}");
-            assert!(source.contains("mine_cong_avoid") && source.contains(" * Mine: "), "{source}");
+            assert!(source.contains("CC_FN(mine_cong_") && source.contains(" * Mine: "), "{source}");
         }
     }
 
