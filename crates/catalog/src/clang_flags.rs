@@ -4,7 +4,13 @@
 /// All but folders of headers, warnings, and files.
 pub const CLANG_FLAGS: [&str; 6] = ["-g", "-O2", "-target", "bpf", "-mcpu=v3", "-std=gnu11"];
 
-/// Warnings that are wanted, two that hooks would give for their form, and one that is a mistake in any case: a function that is
-/// not declared does not exist for BPF.
-pub const CLANG_WARNINGS: [&str; 5] =
-    ["-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-missing-declarations", "-Werror=implicit-function-declaration"];
+/// Warnings that are wanted, two that hooks would give for their form, and two that are mistakes in any case: a function that is
+/// not declared does not exist for BPF, and of a division by a constant zero nothing is left.
+pub const CLANG_WARNINGS: [&str; 6] = [
+    "-Wall",
+    "-Wextra",
+    "-Wno-unused-parameter",
+    "-Wno-missing-declarations",
+    "-Werror=implicit-function-declaration",
+    "-Werror=division-by-zero",
+];

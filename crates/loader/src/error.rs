@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use ccctl_catalog::{LayoutError, ParameterError, ProfileError};
 
+use crate::writable_list::writable_text;
+
 /// Result of a loader operation.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -202,7 +204,7 @@ impl Error {
             }
             Self::Unwritable { since: Some(version), .. } => Some(format!("use Linux {version} or newer")),
             Self::Unwritable { field, since: None, .. } => {
-                Some(format!("do not write {field}: bpf/include/kernel/tcp.h marks the writable fields with W"))
+                Some(format!("do not write {field}: algorithms may write {}", writable_text()))
             }
             Self::Parameter(error) => Some(error.remedy().map_or_else(
                 || "ccctl show ALGORITHM --all lists its parameters and their ranges".to_owned(),

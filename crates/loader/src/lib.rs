@@ -53,6 +53,7 @@ mod watch;
 #[doc(hidden)]
 pub mod without_kernel;
 mod writable_fields;
+mod writable_list;
 
 pub use bpffs::{mounted as bpffs_mounted, BPFFS, PIN_FORMAT, PIN_ROOT};
 pub use check::{Check, Status};

@@ -132,7 +132,9 @@ impl Trail<'_> {
         };
         Refusal {
             cause: format!("the verifier sees no bound of the loop at {}", self.told(&line)),
-            remedy: "give the loop a constant bound, such as i < 64, or write it with CC_LOOP".to_owned(),
+            remedy: format!(
+                "give the loop a constant bound, such as i < 64, or write it with CC_LOOP: the verifier follows {MOST_STEPS} steps in all"
+            ),
         }
     }
 

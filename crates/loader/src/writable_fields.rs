@@ -13,10 +13,7 @@ use libbpf_sys::bpf_insn;
 
 use crate::kernel_ops::member_offset;
 use crate::sys;
-
-/// Fields that only newer kernels let BPF write, with the oldest known to: W and (W) of bpf/include/kernel.
-const WRITABLE_SINCE: [(&str, &str); 4] =
-    [("sk_pacing_rate", "6.1"), ("sk_pacing_status", "6.1"), ("app_limited", "6.12"), ("snd_cwnd_stamp", "6.12")];
+use crate::writable_list::WRITABLE_SINCE;
 
 /// Linux from which on BPF may write the field; None: in no kernel.
 pub(crate) fn writable_since(field: &str) -> Option<&'static str> {

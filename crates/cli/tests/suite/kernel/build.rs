@@ -29,7 +29,9 @@ fn done(folder: &Path, words: &[&str]) -> String {
 fn what_new_writes_is_built_accepted_and_loaded() {
     support::test("new and build", 120, || {
         let folder = Folder::new("build");
-        for (name, template, hooks) in [("kmine", "reno", 3), ("kwait", "delay", 6)] {
+        for (name, template, hooks) in
+            [("kmine", "reno", 3), ("kcube", "cubic", 4), ("kwait", "delay", 6), ("krate", "rate", 4)]
+        {
             done(folder.path(), &["new", name, "--from", template]);
             let words = ["build", &format!("{name}.bpf.c"), "--json"];
             let answer = parsed(&words, &done(folder.path(), &words));
@@ -75,10 +77,47 @@ fn mistakes_are_named_and_leave_no_object() {
         spoilt("if (!acked_pkts)\n\t\treturn;", "for (u32 i = 0; i != ack; i++)\n\t\ttp->snd_cwnd++;");
         refused(&["build", "kbad.bpf.c"], code::PROGRAM, &["no bound of the loop at kbad.bpf.c:", "CC_LOOP"]);
         spoilt("acked_pkts = cc_begin_growth(sk, acked_pkts);", "tp->snd_una = 0;");
-        refused(&["build", "kbad.bpf.c"], code::PROGRAM, &["snd_una"]);
+        refused(
+            &["build", "kbad.bpf.c"],
+            code::PROGRAM,
+            &["writes snd_una", "may write snd_cwnd,", "app_limited (from 6.12)"],
+        );
         spoilt("\t.undo_cwnd = CC_FN(tcp_reno_undo_cwnd),\n", "");
         refused(&["build", "kbad.bpf.c"], code::PROGRAM, &["undo_cwnd"]);
+        let many = "for (u32 i = 0; i < 100000; i++)\n\t\ttp->snd_cwnd_cnt += (ack >> (i & 31)) & 1 ? 1 : 2;";
+        spoilt("acked_pkts = cc_begin_growth(sk, acked_pkts);", many);
+        refused(&["build", "kbad.bpf.c"], code::PROGRAM, &["the loop at kbad.bpf.c:26", "1,000,000 steps in all"]);
         assert!(!folder.path().join("kbad.bpf.o").exists(), "what is refused leaves no object");
+    });
+}
+
+/// What clang finds: its own message with the line, and below it what to do.
+#[test]
+fn mistakes_that_clang_finds_are_named_by_line_with_what_to_do() {
+    support::test("mistakes that clang finds", 120, || {
+        let folder = Folder::new("clang-mistakes");
+        done(folder.path(), &["new", "kmine"]);
+        let good = std::fs::read_to_string(folder.path().join("kmine.bpf.c")).unwrap();
+        let growth = "acked_pkts = cc_begin_growth(sk, acked_pkts);";
+        let parameters = "CC_PARAMS(kmine, KMINE_PARAMS);";
+        let state = format!("{parameters}\nstruct kmine_state {{ u64 samples[14]; }};\nCC_STATE_STRUCT(kmine);");
+        for (what, by, line, remedy) in [
+            (growth, "acked_pkts = cc_begin_growth(sk, acked_pkts) / 0;", 26, "cc_div(a, b)"),
+            (growth, "acked_pkts = (s32)(ack - tp->snd_una) / (s32)tp->snd_cwnd;", 26, "from Linux 6.6 on only"),
+            (parameters, state.as_str(), 22, "a socket has 104 bytes"),
+            ("kmine", "kmine_that_has_a_long_name", 39, "at most 11 characters"),
+        ] {
+            assert!(good.contains(what), "{what}");
+            folder.file("kbad.bpf.c", good.replace(what, by));
+            let output = ccctl_in(folder.path(), &["build", "kbad.bpf.c"]);
+            assert_eq!(output.code, Some(code::PROGRAM), "{by}: {}", output.stderr);
+            let said = &output.stderr;
+            assert!(said.contains(&format!("kbad.bpf.c:{line}:")), "{by}: {said}");
+            let end: Vec<&str> = said.lines().rev().take(2).collect();
+            assert!(end[1].ends_with("clang refused kbad.bpf.c") && end[0].contains(remedy), "{by}: {said}");
+            assert!(!said.contains("PLEASE") && !said.contains("0x"), "{by}: {said}");
+        }
+        assert!(!folder.path().join("kbad.bpf.o").exists());
     });
 }
 
