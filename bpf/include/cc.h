@@ -8,6 +8,8 @@
  *   CC_NONE(value, "no RTT yet")          behind a member of it: this number says that there is no value
  *   CC_STATE(name, sk)                    a socket's struct name_state
  *   CC_NEW_STATE(name, sk)                the same for init: all zero
+ *   CC_STORE_STRUCT(name)                 declares struct name_store, socket storage for what does not fit there
+ *   CC_STORE(name, sk)                    a socket's; NULL where there is no memory for it
  *   CC_ALGORITHM(name, .hook = ...)       registration as bpf_name, or with CC_REGISTER under another name and with flags
  *
  * The same text is compiled for BPF and natively; target_bpf.h and target_native.h define what differs. Functions have

@@ -9,6 +9,9 @@
  */
 #define CC_CWND_MAX_PKTS (1U << 20)
 
+/* Socket storage of an algorithm whose state does not fit the socket's room, in the simulator: no kernel has this limit */
+#define CC_STORE_BYTES 1152
+
 /* Name of an algorithm, with the closing zero: longer than a kernel name */
 #define CC_ALGORITHM_NAME_MAX 32
 

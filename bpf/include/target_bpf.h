@@ -3,9 +3,7 @@
 #ifndef CCCTL_TARGET_BPF_H
 #define CCCTL_TARGET_BPF_H
 
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_core_read.h>
-#include <bpf/bpf_tracing.h>
+#include "kernel/bpf.h"
 #include "limits.h"
 
 #define CC_SECTION(name) __attribute__((section(name), used))
@@ -36,6 +34,17 @@
 	})
 #define CC_FIELD_EXISTS(ptr, field) bpf_core_field_exists((ptr)->field)
 #define CC_RANDOM_U32(sk) ((void)(sk), bpf_get_prandom_u32())
+
+/* Socket storage: made with the first call for a socket, all zero; NULL where there is no memory */
+#define CC_STORE_STRUCT(algorithm)                                                                                     \
+	struct {                                                                                                       \
+		__uint(type, BPF_MAP_TYPE_SK_STORAGE);                                                                 \
+		__uint(map_flags, BPF_F_NO_PREALLOC);                                                                  \
+		__type(key, int);                                                                                      \
+		__type(value, struct algorithm##_store);                                                               \
+	} cc_store CC_SECTION(".maps")
+#define CC_STORE(algorithm, sk)                                                                                        \
+	((struct algorithm##_store *)bpf_sk_storage_get(&cc_store, sk, 0, BPF_SK_STORAGE_GET_F_CREATE))
 #define CC_SEND_ACK(sk, rcv_nxt) bpf_tcp_send_ack(sk, rcv_nxt)
 
 /* Long work: a function that the verifier checks once; step(i, context) for i = 0 ... count-1, or until it returns 1 */

@@ -7,6 +7,9 @@
 
 #define CC_BITFIELD(ptr, field) ((ptr)->field)
 #define CC_FIELD_EXISTS(ptr, field) 1
+#define CC_STORE_STRUCT(algorithm)                                                                                     \
+	_Static_assert(sizeof(struct algorithm##_store) <= CC_STORE_BYTES, "the simulated socket has too little room")
+#define CC_STORE(algorithm, sk) ((struct algorithm##_store *)tcp_sk(sk)->store)
 #define CC_SEND_ACK(sk, rcv_nxt) ((void)(sk), (void)(rcv_nxt)) /* the flow has no receiver */
 
 /* splitmix64 (G. Steele et al., OOPSLA 2014) over a state that the flow's owner seeds */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The BPF side of the kernel (include/uapi/linux/bpf.h, include/linux/bpf.h), for every program but an algorithm. */
+/* The BPF side of the kernel (include/uapi/linux/bpf.h, include/linux/bpf.h). */
 #ifndef CCCTL_KERNEL_BPF_H
 #define CCCTL_KERNEL_BPF_H
 

@@ -11,6 +11,7 @@
 #ifndef CCCTL_KERNEL_TCP_H
 #define CCCTL_KERNEL_TCP_H
 
+#include "../limits.h"
 #include "sock.h"
 
 CORE_STRUCTS_BEGIN
@@ -101,6 +102,7 @@ struct tcp_sock {
 	u64 bytes_retrans;
 #else
 	u64 random_state; /* CC_RANDOM_U32 natively: a generator for each flow */
+	u64 store[CC_STORE_BYTES / 8]; /* CC_STORE natively: socket storage */
 #endif
 };
 

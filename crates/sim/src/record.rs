@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::flow::in_flight_pkts;
 use crate::native::{ack_sample, rate_sample, CA_EVENT_TX_START};
 use crate::native::{tcp_ca_event, tcp_sock, Instance, CA_EVENT_COMPLETE_CWR, CA_EVENT_CWND_RESTART, CA_EVENT_LOSS};
 
@@ -69,6 +70,15 @@ pub enum Hook {
         acked_sacked: u32,
         /// Packets.
         prior_in_flight: u32,
+        /// `delivered` when the newest acknowledged packet was sent.
+        #[serde(default)]
+        prior_delivered: u32,
+        /// Packets marked lost at this ACK.
+        #[serde(default)]
+        losses: i32,
+        /// The application held the sample back.
+        #[serde(default)]
+        is_app_limited: bool,
     },
     /// `ssthresh`
     Ssthresh,
@@ -126,6 +136,27 @@ pub struct SocketRecord {
     pub rcv_tsecr: u32,
     pub saw_tstamp: bool,
     pub tcp_usec_ts: bool,
+    #[serde(default)]
+    pub delivered_ce: u32,
+    #[serde(default)]
+    pub lost: u32,
+    #[serde(default)]
+    pub in_flight: u32,
+    #[serde(default)]
+    pub app_limited: u32,
+    #[serde(default = "no_rtt")]
+    pub rtt_min: u32,
+    #[serde(default)]
+    pub sk_pacing_rate: u64,
+    #[serde(default)]
+    pub sk_pacing_shift: u8,
+    #[serde(default)]
+    pub random_state: u64,
+}
+
+/// `rtt_min` before the first sample.
+fn no_rtt() -> u32 {
+    u32::MAX
 }
 
 /// What a hook may change of the window.
@@ -136,6 +167,8 @@ pub struct WindowRecord {
     pub snd_cwnd: u32,
     pub snd_cwnd_cnt: u32,
     pub snd_ssthresh: u32,
+    #[serde(default)]
+    pub sk_pacing_rate: u64,
 }
 
 impl Hook {
@@ -150,6 +183,9 @@ impl Hook {
             rtt_us: sample.rtt_us,
             acked_sacked: sample.acked_sacked,
             prior_in_flight: sample.prior_in_flight,
+            prior_delivered: sample.prior_delivered,
+            losses: sample.losses,
+            is_app_limited: sample.is_app_limited,
         }
     }
 
@@ -191,6 +227,14 @@ impl SocketRecord {
             rcv_tsecr: tp.rx_opt.rcv_tsecr,
             saw_tstamp: tp.rx_opt.saw_tstamp() != 0,
             tcp_usec_ts: tp.tcp_usec_ts() != 0,
+            delivered_ce: tp.delivered_ce,
+            lost: tp.lost,
+            in_flight: in_flight_pkts(tp),
+            app_limited: tp.app_limited,
+            rtt_min: tp.rtt_min.s[0].v,
+            sk_pacing_rate: tp.inet_conn.sk.sk_pacing_rate,
+            sk_pacing_shift: tp.inet_conn.sk.sk_pacing_shift,
+            random_state: tp.random_state,
         }
     }
 }
@@ -206,7 +250,12 @@ pub(crate) fn recorded(
 ) -> u32 {
     let socket = SocketRecord::of(tp);
     let value = run(instance, tp);
-    let after = WindowRecord { snd_cwnd: tp.snd_cwnd, snd_cwnd_cnt: tp.snd_cwnd_cnt, snd_ssthresh: tp.snd_ssthresh };
+    let after = WindowRecord {
+        snd_cwnd: tp.snd_cwnd,
+        snd_cwnd_cnt: tp.snd_cwnd_cnt,
+        snd_ssthresh: tp.snd_ssthresh,
+        sk_pacing_rate: tp.inet_conn.sk.sk_pacing_rate,
+    };
     calls.push(Call { hook, socket, after, returned: hook.returns().then_some(value) });
     value
 }

@@ -4,6 +4,7 @@
 
 mod application;
 mod bbr;
+mod bbr3;
 mod closed_forms;
 mod determinism;
 mod low_priority;

@@ -64,7 +64,7 @@ const A_PACKET: Tolerance = Tolerance { pkts: 1.0, share: 0.0 };
 const TWO_PACKETS: Tolerance = Tolerance { pkts: 2.0, share: 0.0 };
 const ALL_WHOLE: &str = "windows, credit and divisors are whole packets: the same";
 
-pub const SUBJECTS: [Subject; 12] = [
+pub const SUBJECTS: [Subject; 13] = [
     Subject {
         algorithm: "compound",
         source: "Tan et al. 2006, draft-sridharan-tcpm-ctcp; Li 2006, sections 7 and 8; CTCP-TUBE",
@@ -296,5 +296,47 @@ pub const SUBJECTS: [Subject; 12] = [
             ("undo", 1),
         ],
         planted: &[(0, "abc_limit_pkts", 2), (0, "abc_limit_pkts", 0)],
+    },
+    Subject {
+        algorithm: "bbr3",
+        source: "draft-ietf-ccwg-bbr-06, sections 5.2 to 5.6",
+        tolerance: EXACT,
+        why: "whole packets and us, rates in packets per 2^24 us: the same",
+        variants: &[
+            with(&[]),
+            with(&[("loss_thresh", "5%"), ("beta", "50%"), ("headroom", "5%"), ("startup_loss_acks", "3")]),
+            with(&[("probe_wait", "500ms"), ("probe_wait_random", "200ms"), ("probe_rtt_interval", "2000ms"), ("probe_rounds", "10")]),
+        ],
+        branches: &[
+            ("pipe full", 20),
+            ("losses in Startup", 3),
+            ("drained", 20),
+            ("DOWN", 200),
+            ("CRUISE", 200),
+            ("REFILL", 200),
+            ("UP", 200),
+            ("probe by time", 50),
+            ("probe by rounds", 50),
+            ("precautionary", 20),
+            ("probe again at once", 20),
+            ("inflight too high", 50),
+            ("longterm raised", 50),
+            ("lower bounds", 50),
+            ("ProbeRTT", 50),
+            ("idle", 5),
+            ("loss", 200),
+            ("timeout", 10),
+            ("undo", 3),
+        ],
+        planted: &[
+            (0, "loss_thresh_pct", 3),
+            (0, "beta_pct", 72),
+            (0, "headroom_pct", 16),
+            (0, "probe_up_gain_pct", 126),
+            (0, "probe_rtt_interval_ms", 5200),
+            (0, "probe_rounds", 62),
+            (0, "startup_loss_acks", 7),
+            (0, "aggregation_rounds", 6),
+        ],
     },
 ];

@@ -42,7 +42,7 @@ fn what_is_written_is_read() {
     assert_eq!(read(&text), (head, calls));
     assert!(text.contains(r#"{"hook":{"cong_avoid":{"acked":2}},"socket":{"tcp_mstamp":0,"ca_state":0,"#), "{text}");
     assert!(
-        text.contains(r#""after":{"snd_cwnd":12,"snd_cwnd_cnt":0,"snd_ssthresh":2147483647},"returned":null}"#),
+        text.contains(r#""after":{"snd_cwnd":12,"snd_cwnd_cnt":0,"snd_ssthresh":2147483647,"sk_pacing_rate":18446744073709551615},"returned":null}"#),
         "{text}"
     );
 }

@@ -9,6 +9,7 @@
 #![allow(clippy::doc_markdown)] // formulas
 
 mod africa;
+mod bbr3;
 mod bic;
 mod cases;
 mod compound;
@@ -39,6 +40,7 @@ use tcp::Values;
 fn replayed(algorithm: &str, values: &Values, calls: &[Call], tolerance: Tolerance) -> Outcome {
     match algorithm {
         "africa" => replay(calls, africa::Africa::new(values), tolerance),
+        "bbr3" => replay(calls, bbr3::Bbr3::new(values), tolerance),
         "bic" => replay(calls, bic::Bic::new(values), tolerance),
         "compound" => replay(calls, compound::Compound::new(values), tolerance),
         "cubic" => replay(calls, cubic::Cubic::new(values), tolerance),
@@ -70,7 +72,8 @@ impl Subject {
     }
 
     fn find(&self) -> Findings {
-        let runs = runs::weather();
+        let mut runs = runs::weather();
+        runs.extend(runs::more_for(self.algorithm));
         let mut findings = Findings { outcome: Outcome::default(), planted: vec![None; self.planted.len()] };
         for (number, variant) in self.variants.iter().enumerate() {
             let parameters = variant.parameters(self.algorithm);
@@ -148,6 +151,11 @@ fn yeah_agrees() {
 #[test]
 fn htcp_agrees() {
     check("htcp");
+}
+
+#[test]
+fn bbr3_agrees() {
+    check("bbr3");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::cases::{Subject, SUBJECTS};
 
-const BEGIN: &str = "<!-- printed by `CCCTL_WRITE=1 cargo test -p ccctl-sim --test second -- page` -->\n";
+const BEGIN: &str = "<!-- printed by `CCCTL_WRITE=1 cargo test -p ccctl-sim --test reference -- page` -->\n";
 const END: &str = "<!-- end -->\n";
 
 fn page_path() -> std::path::PathBuf {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use ccctl_sim::{Call, Hook, SocketRecord, WindowRecord};
 
-use crate::tcp::{Law, Tcp, LOSS};
+use crate::tcp::{Law, Rates, Tcp, LOSS};
 
 /// How far apart the two may be: so many packets, and such a share of the window.
 #[derive(Debug, Clone, Copy)]
@@ -66,8 +66,12 @@ struct Replay<L> {
 
 pub fn replay<L: Law + Clone>(calls: &[Call], law: L, tolerance: Tolerance) -> Outcome {
     let first = calls.first().expect("a record has calls").socket;
-    let last =
-        WindowRecord { snd_cwnd: first.snd_cwnd, snd_cwnd_cnt: first.snd_cwnd_cnt, snd_ssthresh: first.snd_ssthresh };
+    let last = WindowRecord {
+        snd_cwnd: first.snd_cwnd,
+        snd_cwnd_cnt: first.snd_cwnd_cnt,
+        snd_ssthresh: first.snd_ssthresh,
+        sk_pacing_rate: first.sk_pacing_rate,
+    };
     let (cwnd, threshold) = (f64::from(first.snd_cwnd), f64::from(first.snd_ssthresh));
     let tcp = Tcp { cwnd, threshold, ..Tcp::default() };
     let mut replay = Replay { law, tcp, tolerance, last, returned: None, outcome: Outcome::default() };
@@ -89,6 +93,7 @@ impl<L: Law + Clone> Replay<L> {
         let returned = self.make_either_way(call);
         self.compare(index, call, "cwnd", self.tcp.cwnd, call.after.snd_cwnd);
         self.compare(index, call, "ssthresh", self.tcp.threshold, call.after.snd_ssthresh);
+        self.compare_rate(index, call);
         match (returned, call.returned) {
             (Some(ours), Some(theirs)) => self.compare(index, call, "returned", ours, theirs),
             (None, None) => {}
@@ -149,7 +154,28 @@ impl<L: Law + Clone> Replay<L> {
             }
             Hook::InAckEvent => law.told_of_ack(tcp),
             Hook::CongAvoid { acked } => law.grow(tcp, f64::from(acked)),
-            Hook::CongControl { .. } => panic!("none of these laws controls its window by itself"),
+            Hook::CongControl {
+                delivered,
+                interval_us,
+                rtt_us,
+                acked_sacked,
+                prior_in_flight,
+                prior_delivered,
+                losses,
+                is_app_limited,
+            } => {
+                let rates = Rates {
+                    prior_delivered,
+                    delivered,
+                    interval_us,
+                    rtt_us,
+                    losses,
+                    acked_sacked,
+                    prior_in_flight,
+                    is_app_limited,
+                };
+                law.controlled(tcp, &rates);
+            }
             Hook::Ssthresh => {
                 tcp.took("loss");
                 tcp.credit = 0.0;
@@ -172,6 +198,22 @@ impl<L: Law + Clone> Replay<L> {
         None
     }
 
+    /// Rates are bytes a second: rounded down, twice.
+    fn compare_rate(&mut self, index: usize, call: &Call) {
+        let (ours, theirs) = (self.tcp.pacing_rate as f64, call.after.sk_pacing_rate as f64);
+        if (ours - theirs).abs() > 1e-4 * theirs + 2.0 {
+            self.disagree(index, call, "pacing rate", ours, theirs);
+        }
+    }
+
+    fn disagree(&mut self, index: usize, call: &Call, what: &str, ours: f64, theirs: f64) {
+        self.outcome.disagreements += 1;
+        if self.outcome.first.is_none() {
+            self.outcome.first_call = Some(index);
+            self.outcome.first = Some(format!("call {index}: {what} is {theirs}, by the formulas {ours}; {call:?}"));
+        }
+    }
+
     fn compare(&mut self, index: usize, call: &Call, what: &str, ours: f64, theirs: u32) {
         let distance = (ours - f64::from(theirs)).abs();
         if distance > 0.0 && what == "cwnd" {
@@ -181,10 +223,6 @@ impl<L: Law + Clone> Replay<L> {
         if self.tolerance.admits(ours, theirs) {
             return;
         }
-        self.outcome.disagreements += 1;
-        if self.outcome.first.is_none() {
-            self.outcome.first_call = Some(index);
-            self.outcome.first = Some(format!("call {index}: {what} is {theirs}, by the formulas {ours}; {call:?}"));
-        }
+        self.disagree(index, call, what, ours, theirs.into());
     }
 }

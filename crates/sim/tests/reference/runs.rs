@@ -118,6 +118,25 @@ fn changing() -> LinkRate {
     LinkRate::Trace(Arc::new(RateTrace::parse(&times.join("\n")).unwrap()))
 }
 
+/// So many of a million packets come late by this, and look lost.
+fn late(mut run: Run, per_million_late: u64, ms: u64) -> Run {
+    run.link.reordering =
+        Some(Reordering { probability: per_million(per_million_late), delay: Duration::from_millis(ms) });
+    run
+}
+
+/// More for an algorithm whose branches need it.
+pub fn more_for(algorithm: &str) -> Vec<Run> {
+    if algorithm != "bbr3" {
+        return Vec::new();
+    }
+    vec![
+        late(Run::of(50_000, 40, 1000), 60_000, 18),
+        late(Run::of(20_000, 80, 200), 30_000, 40),
+        late(Run::of(10_000, 30, 300), 100_000, 12),
+    ]
+}
+
 /// All of them.
 pub fn weather() -> Vec<Run> {
     let mut marked = Run::of(20_000, 30, 0).beside(1, 0).lasting(20);

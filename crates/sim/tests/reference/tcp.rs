@@ -27,6 +27,10 @@ pub trait Law {
     fn told_of_ack(&mut self, _tcp: &mut Tcp) {}
     /// The window may grow.
     fn grow(&mut self, tcp: &mut Tcp, acked: f64);
+    /// Any ACK has come to a law that sets window and rate by itself.
+    fn controlled(&mut self, _tcp: &mut Tcp, _rates: &Rates) {
+        panic!("this law does not control its window by itself");
+    }
     /// The threshold that a loss leads to.
     fn ssthresh(&mut self, tcp: &mut Tcp) -> f64;
     /// The window after a loss that was none.
@@ -41,9 +45,23 @@ pub trait Law {
     fn tx_started(&mut self, _tcp: &mut Tcp) {}
 }
 
+/// `struct rate_sample`; below 0: no sample.
+#[derive(Debug, Clone, Copy)]
+pub struct Rates {
+    pub prior_delivered: u32,
+    pub delivered: i32,
+    pub interval_us: i64,
+    pub rtt_us: i64,
+    pub losses: i32,
+    pub acked_sacked: u32,
+    pub prior_in_flight: u32,
+    pub is_app_limited: bool,
+}
+
 /// The connection: what the core tells, and the law's own window. Windows are whole packets, as a packet is what TCP sends;
 /// what is between them is credit, in packets acknowledged times packets a round trip (`bytes_acked` of RFC 3465).
 #[derive(Debug, Default, Clone)]
+#[allow(clippy::struct_excessive_bools)] // the kernel's, and two of the replay
 pub struct Tcp {
     pub cwnd: f64,
     pub credit: f64,
@@ -61,6 +79,18 @@ pub struct Tcp {
     pub flight_was_limited: bool,
     pub max_packets_out: f64,
     pub packets_out: f64,
+    pub initial_cwnd: u64,
+    pub now_us: u64,
+    pub delivered_ce: u32,
+    pub lost: u32,
+    pub in_flight: u64,
+    pub app_limited: bool,
+    pub min_rtt_us: Option<u64>,
+    pub mss: u64,
+    /// The law's own, in bytes per second, as that of the record where they are the same.
+    pub pacing_rate: u64,
+    pub pacing_shift: u8,
+    pub random_state: u64,
     /// A decision was closer than what the C code can tell apart.
     pub is_on_edge: bool,
     /// Decides such a case the other way.
@@ -82,6 +112,14 @@ impl Tcp {
         self.flight_was_limited = socket.is_cwnd_limited;
         self.max_packets_out = f64::from(socket.max_packets_out);
         self.packets_out = f64::from(socket.packets_out);
+        (self.initial_cwnd, self.now_us) = (10, socket.tcp_mstamp); // RFC 6928
+        (self.delivered_ce, self.lost) = (socket.delivered_ce, socket.lost);
+        self.in_flight = socket.in_flight.into();
+        self.app_limited = socket.app_limited != 0;
+        self.min_rtt_us = Some(socket.rtt_min).filter(|us| *us != u32::MAX).map(u64::from);
+        self.mss = socket.mss_cache.into();
+        (self.pacing_rate, self.pacing_shift) = (socket.sk_pacing_rate, socket.sk_pacing_shift);
+        self.random_state = socket.random_state;
     }
 
     /// A branch that the law has taken.

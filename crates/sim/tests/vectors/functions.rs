@@ -86,6 +86,27 @@ impl Function {
                 let gain_q8 = self.input("gain_q8")? as u32;
                 vec![cc_bdp_pkts(self.input("bw_q24")? as u64, self.input("min_rtt_us")? as u32, gain_q8) as f64]
             }
+            "100*4*ln(2)" => bbr3_defaults(&["startup_gain_pct"])?,
+            "pacing gains of Drain, DOWN, UP, %" => {
+                bbr3_defaults(&["drain_gain_pct", "probe_down_gain_pct", "probe_up_gain_pct"])?
+            }
+            "cwnd gains, in UP, in ProbeRTT, %" => {
+                bbr3_defaults(&["cwnd_gain_pct", "probe_up_cwnd_gain_pct", "probe_rtt_cwnd_gain_pct"])?
+            }
+            "LossThresh, Beta, Headroom, %" => bbr3_defaults(&["loss_thresh_pct", "beta_pct", "headroom_pct"])?,
+            "growth in %, rounds, BBRStartupFullLossCnt" => {
+                bbr3_defaults(&["full_bw_growth_pct", "full_bw_rounds", "startup_loss_acks"])?
+            }
+            "MinRTTFilterLen s, ProbeRTTInterval ms, ProbeRTTDuration ms, MinPipeCwnd" => {
+                bbr3_defaults(&["min_rtt_window_s", "probe_rtt_interval_ms", "probe_rtt_ms", "min_cwnd_pkts"])?
+            }
+            "T_bbr at least and its random part, ms; T_reno rounds" => {
+                bbr3_defaults(&["probe_wait_ms", "probe_wait_random_ms", "probe_rounds"])?
+            }
+            "max(hi-max(1,0.15*hi),4)" => vec![bbr3_cruising(self.input("hi")?)],
+            "ceil(2*bw_q24*min_rtt_us/2^24)" => {
+                vec![bbr3_window(self.input("bw_q24")?, self.input("min_rtt_us")?)]
+            }
             "dwnd increment Q8 = max(0.125*w^0.75 - 1, 0)" => vec![compound_increase(self.input("win")?)],
             "dwnd halves on dup-ack loss (Vista event trace)" => {
                 vec![compound_after_loss(self.input("lwnd_bytes")?, self.input("dwnd_bytes")?, self.input("mss")?)]
@@ -114,6 +135,40 @@ impl Function {
             Numbers::Many(values) => values.clone(),
         }
     }
+}
+
+fn bbr3_defaults(members: &[&str]) -> Result<Vec<f64>, String> {
+    members.iter().map(|member| default_of("bbr3", member)).collect()
+}
+
+const BBR3_CRUISE: i128 = 3;
+
+/// A flow that has filled its pipe, cruises and has a window of 2^19 packets.
+fn bbr3_flow(state: &[(&str, f64)]) -> Flow {
+    let instance = Arc::new(Instance::with_defaults("bbr3").expect("in the catalogue"));
+    let mut flow = Flow::open_connection(instance);
+    flow.advance(Duration::from_millis(1));
+    flow.set_cwnd(1 << 19);
+    let cruises = [("mode", BBR3_CRUISE as f64), ("full_bw_reached", 1.0), ("probe_at_us", 1e9)];
+    for (field, value) in cruises.iter().chain(state) {
+        assert!(flow.set_state(field, *value as i128), "{field}");
+    }
+    flow
+}
+
+/// The window that an ACK without a sample leaves.
+fn bbr3_window_of(mut flow: Flow) -> f64 {
+    flow.acked(&Ack::of(1, None));
+    flow.cwnd_pkts().into()
+}
+
+fn bbr3_cruising(hi: f64) -> f64 {
+    let bw_q24 = f64::from(1 << 24);
+    bbr3_window_of(bbr3_flow(&[("inflight_longterm_pkts", hi), ("bw_q24", bw_q24), ("min_rtt_us", 100_000.0)]))
+}
+
+fn bbr3_window(bw_q24: f64, min_rtt_us: f64) -> f64 {
+    bbr3_window_of(bbr3_flow(&[("bw_q24", bw_q24), ("min_rtt_us", min_rtt_us), ("probe_rtt_min_us", min_rtt_us)]))
 }
 
 fn table_lookup(table: &HstcpTable, cwnd: f64) -> Vec<f64> {
