@@ -173,16 +173,6 @@ static __always_inline u32 series_of_met(struct tcp_sock *tp, struct socket_met 
 	return before->series;
 }
 
-/* As tcp_get_info_chrono_stats() has it for TCP_INFO: busy, and limited by nothing else. */
-static u32 network_limited_jiffies(const struct tcp_sock *tp)
-{
-	u32 jiffies = tp->chrono_stat[TCP_CHRONO_BUSY - 1];
-
-	if (BPF_CORE_READ_BITFIELD(tp, chrono_type) == TCP_CHRONO_BUSY)
-		jiffies += (u32)bpf_jiffies64() - tp->chrono_start;
-	return jiffies;
-}
-
 /* What the socket's storage has; one that is first met begins with what it has now. */
 static struct socket_met *meet(struct tcp_sock *tp)
 {
@@ -196,7 +186,7 @@ static struct socket_met *meet(struct tcp_sock *tp)
 	now.retransmits_pkts = tp->total_retrans;
 	now.ecn_pkts = tp->delivered_ce;
 	now.data_segments = tp->data_segs_out;
-	now.network_limited_jiffies = network_limited_jiffies(tp);
+	now.network_limited_jiffies = chrono_jiffies(tp, TCP_CHRONO_BUSY);
 	return bpf_sk_storage_get(&met, tp, &now, BPF_SK_STORAGE_GET_F_CREATE);
 }
 
@@ -208,7 +198,7 @@ static void add_news(struct series_counts *sums, const struct tcp_sock *tp, stru
 	u32 retransmits_pkts = tp->total_retrans - before->retransmits_pkts;
 	u64 bytes_retransmitted = tp->bytes_retrans - before->bytes_retransmitted;
 	u32 data_segments = tp->data_segs_out - before->data_segments;
-	u32 jiffies = network_limited_jiffies(tp) - before->network_limited_jiffies;
+	u32 jiffies = chrono_jiffies(tp, TCP_CHRONO_BUSY) - before->network_limited_jiffies;
 
 	if (data_segments) {
 		add(&sums->data_segments, data_segments);

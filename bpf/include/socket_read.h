@@ -49,6 +49,16 @@ static __always_inline u32 timeouts_of(const struct tcp_sock *tp)
 	return bpf_core_field_exists(tp->total_rto) ? tp->total_rto : 0;
 }
 
+/* As tcp_get_info_chrono_stats() has it for TCP_INFO: jiffies of one kind, TCP_CHRONO_..., up to now */
+static __always_inline u32 chrono_jiffies(const struct tcp_sock *tp, u32 type)
+{
+	u32 jiffies = tp->chrono_stat[type - 1];
+
+	if (BPF_CORE_READ_BITFIELD(tp, chrono_type) == type)
+		jiffies += (u32)bpf_jiffies64() - tp->chrono_start;
+	return jiffies;
+}
+
 static __always_inline void read_windows(struct socket_stats *stats, const struct tcp_sock *tp)
 {
 	stats->snd_cwnd = tp->snd_cwnd;
@@ -80,6 +90,9 @@ static __always_inline void read_measures(struct socket_stats *stats, const stru
 	stats->delivered_ce = tp->delivered_ce;
 	stats->lost = tp->lost;
 	stats->bytes_acked = tp->bytes_acked;
+	stats->chrono_stat[0] = chrono_jiffies(tp, TCP_CHRONO_BUSY);
+	stats->chrono_stat[1] = chrono_jiffies(tp, TCP_CHRONO_RWND_LIMITED);
+	stats->chrono_stat[2] = chrono_jiffies(tp, TCP_CHRONO_SNDBUF_LIMITED);
 }
 
 static __always_inline void read_socket(struct socket_stats *stats, const struct tcp_sock *tp)

@@ -32,10 +32,11 @@ struct socket_stats {
 	unsigned int snd_una; /* sequence numbers: first byte not acknowledged, next to be sent, next to be written */
 	unsigned int snd_nxt;
 	unsigned int write_seq;
+	unsigned int chrono_stat[3]; /* jiffies in which network, peer and send buffer limited it, up to now */
 	unsigned char icsk_ca_state; /* enum tcp_ca_state */
 	unsigned char icsk_backoff; /* doublings of the retransmission timeout in a row */
 	unsigned char rate_app_limited;
-	unsigned char unused[5];
+	unsigned char unused[1];
 };
 
 #endif

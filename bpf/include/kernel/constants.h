@@ -36,7 +36,10 @@ enum tcp_state {
 /* Of loss recovery */
 enum tcp_ca_state { TCP_CA_Open, TCP_CA_Disorder, TCP_CA_CWR, TCP_CA_Recovery, TCP_CA_Loss };
 
-#define TCP_CHRONO_BUSY 1 /* what limits a sender that has data outstanding: the network */
+/* What limits a sender that has data: the network, the room at the peer, its own buffer */
+#define TCP_CHRONO_BUSY 1
+#define TCP_CHRONO_RWND_LIMITED 2
+#define TCP_CHRONO_SNDBUF_LIMITED 3
 
 enum tcp_ca_event {
 	CA_EVENT_TX_START, /* first send with nothing in flight; has a hook of its own since 7.1 */

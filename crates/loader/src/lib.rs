@@ -80,8 +80,8 @@ pub use rules::{
     Flow, Met, Moved, Now, Rule, RuleTable, Selector, SocketQuery, Verdict, MOST_RULES, RULES_FORMAT,
 };
 pub use sockets::{
-    count as count_sockets, totals as socket_totals, AlgorithmRates, AlgorithmTotals, CaState, CgroupPaths, Failure,
-    Owner, Owners, OwnersReader, ProgramLayouts, SocketCounts, SocketFilter, SocketFollower, SocketProgram,
+    count as count_sockets, jiffy, totals as socket_totals, AlgorithmRates, AlgorithmTotals, CaState, CgroupPaths,
+    Failure, Owner, Owners, OwnersReader, ProgramLayouts, SocketCounts, SocketFilter, SocketFollower, SocketProgram,
     SocketRates, SocketReader, SocketRecord, SocketSample, SocketState, Transport, Usage,
 };
 pub use swap::{preview_swap, swap, SwapRequest, Swapped};

@@ -109,6 +109,9 @@ definitions! {
     SEGMENTS_SENT_PKTS "segments_sent_pkts" "packets" Integer "segments sent since the connection began, ACKs and retransmissions included (`segs_out`)";
     DATA_SEGMENTS_SENT_PKTS "data_segments_sent_pkts" "packets" Integer "of these, those with data (`data_segs_out`)";
     TIMEOUTS "timeouts" "" Integer "retransmission timeouts since then; 0 before Linux 6.7 (`total_rto`)";
+    BUSY_US "busy_us" "us" Integer "time in which data was outstanding, since the connection began (`tcpi_busy_time`)";
+    RWND_LIMITED_US "rwnd_limited_us" "us" Integer "of it, the time in which the peer's window was the limit (`tcpi_rwnd_limited`)";
+    SNDBUF_LIMITED_US "sndbuf_limited_us" "us" Integer "of it, the time in which the send buffer was the limit (`tcpi_sndbuf_limited`)";
     RTO_BACKOFFS "rto_backoffs" "" Integer "doublings of the retransmission timeout in a row (`icsk_backoff`)";
     LOSS_EPOCHS "loss_epochs" "" Integer "reductions of the window for loss or ECN marks";
     SND_UNA "snd_una" "" Integer "sequence number of the first byte that is not acknowledged (`snd_una`)";

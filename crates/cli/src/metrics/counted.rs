@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use ccctl_core::experiment::Sums;
 use ccctl_inference::histogram::Histogram;
-use ccctl_telemetry::{tick_s, OTHER};
+use ccctl_loader::jiffy;
+use ccctl_telemetry::OTHER;
 
 use super::exporter::{lock, Exporter};
 
@@ -45,7 +46,7 @@ impl Exporter {
         }
         let reader = lock(&self.shared.reader).clone();
         let reader = reader.ok_or_else(|| anyhow::anyhow!("the programs that count are not loaded"))?;
-        let tick_s = tick_s()?;
+        let tick_s = jiffy().as_secs_f64();
         let mut counted = Counted::default();
         let all = reader.read()?;
         let snapshot = lock(&self.shared.snapshot);

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What TCP knows of a connection, as it is told everywhere: in tables, JSON and traces.
 
+use std::sync::OnceLock;
+use std::time::Duration;
+
 use ccctl_catalog::is_impossible_window;
 use ccctl_catalog::kernel::{
     socket_stats, TCP_CA_Disorder, TCP_CA_Open, TCP_CA_Recovery, TCP_CA_CWR, TCP_INFINITE_SSTHRESH,
 };
+use nix::time::{clock_getres, ClockId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -71,6 +75,15 @@ pub struct Transport {
     /// Retransmission timeouts since then; 0 before Linux 6.7.
     #[serde(default)]
     pub timeouts: u32,
+    /// Time in which it had data outstanding, since then: limited by the network, the peer's window or its send buffer.
+    #[serde(default)]
+    pub busy_us: u64,
+    /// Of it, the time in which the peer's window held it back.
+    #[serde(default)]
+    pub rwnd_limited_us: u64,
+    /// Of it, the time in which its own send buffer did.
+    #[serde(default)]
+    pub sndbuf_limited_us: u64,
     /// Packets delivered since then.
     pub delivered_pkts: u32,
     /// Of these, with an ECN mark, as the receiver told.
@@ -90,6 +103,8 @@ impl Transport {
     pub fn of(stats: &socket_stats) -> Self {
         let ssthresh_pkts = Some(stats.snd_ssthresh).filter(|pkts| *pkts < TCP_INFINITE_SSTHRESH);
         let has_rtt = stats.srtt_us != 0;
+        let us = |jiffies: u32| (jiffy() * jiffies).as_micros() as u64;
+        let [network, peer, buffer] = stats.chrono_stat.map(us);
         Self {
             cwnd_pkts: stats.snd_cwnd,
             ssthresh_pkts,
@@ -111,6 +126,9 @@ impl Transport {
             segments_sent_pkts: stats.segs_out,
             data_segments_sent_pkts: stats.data_segs_out,
             timeouts: stats.total_rto,
+            busy_us: network + peer + buffer,
+            rwnd_limited_us: peer,
+            sndbuf_limited_us: buffer,
             delivered_pkts: stats.delivered,
             delivered_ce_pkts: stats.delivered_ce,
             lost_pkts: stats.lost,
@@ -118,6 +136,14 @@ impl Transport {
             rto_backoffs: stats.icsk_backoff,
         }
     }
+}
+
+/// Length of a jiffy, which the kernel's coarse clocks advance by; 10 ms, the longest there is, where it does not tell.
+#[must_use]
+pub fn jiffy() -> Duration {
+    static JIFFY: OnceLock<Duration> = OnceLock::new();
+    let asked = || clock_getres(ClockId::CLOCK_MONOTONIC_COARSE).map_or(Duration::from_millis(10), Duration::from);
+    *JIFFY.get_or_init(asked)
 }
 
 /// What the application has written and TCP has not sent; a FIN takes a sequence number that was never written.
@@ -180,6 +206,16 @@ mod tests {
         assert_eq!(delivery_rate(10, 20_000, 1448), Some(724_000));
         assert_eq!(delivery_rate(10, 0, 1448), None);
         assert_eq!(delivery_rate(u32::MAX, 1 << 20, 65535), Some(268_431_359_937_500));
+    }
+
+    /// `tcp_get_info_chrono_stats()`: busy is the sum of all three.
+    #[test]
+    fn the_busy_time_contains_what_peer_and_buffer_have_limited() {
+        let stats = socket_stats { chrono_stat: [5, 3, 2], rtt_min: u32::MAX, ..Default::default() };
+        let limited = Transport::of(&stats);
+        let jiffy_us = jiffy().as_micros() as u64;
+        assert_eq!(limited.busy_us, 10 * jiffy_us);
+        assert_eq!((limited.rwnd_limited_us, limited.sndbuf_limited_us), (3 * jiffy_us, 2 * jiffy_us));
     }
 
     #[test]

@@ -23,13 +23,6 @@ pub const OTHER: &str = "other";
 /// Cgroups for which the programs have room.
 pub const CGROUPS: usize = crate::bindings::METRIC_CGROUPS as usize;
 
-/// Length of a jiffy, s: what coarse clocks of the kernel advance by.
-pub fn tick_s() -> Result<f64> {
-    let tick = nix::time::clock_getres(nix::time::ClockId::CLOCK_MONOTONIC_COARSE);
-    let tick = tick.map_err(|errno| Error::io("read the length of a jiffy")(errno.into()))?;
-    Ok(std::time::Duration::from(tick).as_secs_f64())
-}
-
 /// While this lives, the kernel counts the run time of BPF programs. Dropped, it stops, unless somebody else wants it.
 #[derive(Debug)]
 pub struct StatsOn(#[allow(dead_code)] OwnedFd); // held open, and nothing else
