@@ -161,18 +161,30 @@ pub fn all() -> anyhow::Result<Vec<Kept>> {
     Ok(found)
 }
 
+/// One, if there is one of this name.
+pub fn find(name: &str) -> anyhow::Result<Option<Kept>> {
+    if ccctl_loader::check_name(name).is_err() {
+        return Ok(None); // no experiment has it, and it could be a path
+    }
+    read(&folder_of(name))
+}
+
 /// One, by name.
 pub fn named(name: &str) -> anyhow::Result<Kept> {
-    let all = all()?;
-    let names: Vec<String> = all.iter().map(|kept| kept.plan.name.clone()).collect();
-    all.into_iter().find(|kept| kept.plan.name == name).ok_or_else(|| {
-        let remedy = match ccctl_catalog::closest(name, names.iter().map(String::as_str)) {
-            Some(similar) => format!("did you mean {similar}?"),
-            None if names.is_empty() => format!("ccctl experiment plan {name} --b NAME --unit UNIT"),
-            None => format!("there are {}", names.join(", ")),
-        };
-        Fault::new(Exit::Usage, format!("there is no experiment {name:?}"), remedy).into()
-    })
+    match find(name)? {
+        Some(kept) => Ok(kept),
+        None => Err(unknown(name)?.into()),
+    }
+}
+
+fn unknown(name: &str) -> anyhow::Result<Fault> {
+    let names: Vec<String> = all()?.into_iter().map(|kept| kept.plan.name).collect();
+    let remedy = match ccctl_catalog::closest(name, names.iter().map(String::as_str)) {
+        Some(similar) => format!("did you mean {similar}?"),
+        None if names.is_empty() => format!("ccctl experiment plan {name} --b NAME --unit UNIT"),
+        None => format!("there are {}", names.join(", ")),
+    };
+    Ok(Fault::new(Exit::Usage, format!("there is no experiment {name:?}"), remedy))
 }
 
 /// A folder without a whole plan is of a `plan` that was killed: nothing was promised.

@@ -7,7 +7,7 @@ use ccctl_console::{output, Exit, Fault};
 use ccctl_loader::{available_algorithms, CgroupTree};
 
 use super::host::host;
-use super::{find, start, stop};
+use super::{start, stop};
 use crate::experiment::{planning, store, Design, End, Ended, Kept, Overlay, Plan, Progress};
 
 /// Plans and starts what a file asks for. One that exists already goes on; a changed one is refused.
@@ -17,7 +17,7 @@ pub fn follow_file(designs: &[Design]) -> Vec<(String, anyhow::Result<Option<Str
 }
 
 fn follow(design: &Design) -> anyhow::Result<Option<String>> {
-    let kept = match find(&design.name)? {
+    let kept = match store::find(&design.name)? {
         Some(kept) if kept.progress.is_some() && kept.plan.design().is_ok_and(|frozen| frozen != *design) => {
             let cause = format!("[[experiment]] {} differs from its frozen plan", design.name);
             return Err(Fault::new(Exit::Refused, cause, "give the changed one another name").into());

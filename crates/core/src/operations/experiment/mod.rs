@@ -64,7 +64,7 @@ impl Operation for ExperimentPlan {
     }
 
     fn run(&self) -> anyhow::Result<PlannedExperiment> {
-        if let Some(kept) = find(&self.design.name)?.filter(|kept| kept.progress.is_some()) {
+        if let Some(kept) = store::find(&self.design.name)?.filter(|kept| kept.progress.is_some()) {
             let cause = format!("experiment {} has been started: its plan is frozen", kept.plan.name);
             return Err(Fault::new(Exit::Refused, cause, "give the new one another name").into());
         }
@@ -81,10 +81,6 @@ impl Operation for ExperimentPlan {
             plan,
         })
     }
-}
-
-fn find(name: &str) -> anyhow::Result<Option<Kept>> {
-    Ok(store::all()?.into_iter().find(|kept| kept.plan.name == name))
 }
 
 /// Start a planned experiment; the daemon carries it out.
