@@ -78,8 +78,8 @@ fn conclusion(plan: &Plan, analysis: &Analysis, end: Option<&End>) -> String {
     let (_, limits) = interval(analysis, end);
     let metric = plan.metric.label();
     match (limits.lower_pct, limits.upper_pct) {
-        (Some(lower), _) if lower > 0.0 => format!("B has more {metric}: no change is excluded."),
-        (_, Some(upper)) if upper < 0.0 => format!("B has less {metric}: no change is excluded."),
+        (Some(lower), _) if lower > 0.0 => format!("B has more {metric}: a change of 0 is excluded."),
+        (_, Some(upper)) if upper < 0.0 => format!("B has less {metric}: a change of 0 is excluded."),
         (Some(lower), Some(upper)) => format!(
             "No difference is shown. That does not make both equal: changes below {lower:+.1} % and above {upper:+.1} % are \
              excluded, those between are not."
