@@ -142,6 +142,10 @@ cross-validate *ARGS:
 ack-stall *ARGS:
     scripts/ack-stall {{ ARGS }}
 
+# an experiment over an emulated path with Debian's nginx, wrk and curl, beside long runs of each arm: [--short] (root; installs them)
+experiment-acceptance *ARGS:
+    scripts/experiment-acceptance {{ ARGS }}
+
 # false findings and power of the statistics over 10,000 simulated experiments each, or as many as given (a minute)
 error-rates *EXPERIMENTS:
     cargo run --release --package ccctl-inference --example error-rates -- {{ EXPERIMENTS }}
