@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The first example of Spang et al., *Unbiased experiments in congested networks* (IMC 2021), in the simulator: users of one
-//! link, the treated open two connections, others one. Nothing is gained when all are treated, and a split says +100 %.
-//!
-//! With n users and a share p treated, a treated user gets `2C / (n (1 + p))`, another `C / (n (1 + p))`.
+//! Two connections against one, in the simulator.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
+
+mod two_users;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use ccctl_core::experiment::{analyse, Block, Metric, Moves, Plan, Sums};
-use ccctl_inference::schedule::Arm;
 use ccctl_sim::{BitRate, FlowId, FlowSpec, Instance, Limit, LinkRate, LinkSpec, Queue, Simulation};
+use two_users::{every_second, split, Users};
 
 const USERS: usize = 8;
-const PAIRS: u64 = 6;
 const BURN_IN: Duration = Duration::from_secs(10);
 const BLOCK: Duration = Duration::from_secs(70);
 
@@ -43,70 +40,16 @@ fn bytes_of_users(connections: &[usize], seed: u64) -> Vec<f64> {
     sums(&simulation).iter().zip(before).map(|(after, before)| (after - before) as f64).collect()
 }
 
-fn plan() -> Plan {
-    Plan {
-        plan_format: 1,
-        name: "two".to_owned(),
-        arm_a: "one".to_owned(),
-        arm_b: "two".to_owned(),
-        scope: "all users".to_owned(),
-        cgroup: "/".to_owned(),
-        metric: Metric::Goodput,
-        block_ms: BLOCK.as_millis() as u64,
-        burn_in_ms: BURN_IN.as_millis() as u64,
-        wanted_pairs: PAIRS as usize,
-        moves: Moves::Live,
-        coin_seed: 1,
-        cluster: String::new(),
-        sigma: 0.01,
-        sigma_origin: String::new(),
-        detectable: 0.02,
-        power: 0.8,
-        guard_rail_plans: Vec::new(),
-        redrawn: None,
-        asked: "{}".to_owned(),
-    }
-}
-
-/// A block in which all users have the arm; a user waits for the network all the time.
-fn block(number: u64) -> Block {
-    let is_treated = plan().schedule().unwrap().arm(number) == Arm::Treated;
-    let bytes = bytes_of_users(&[if is_treated { 2 } else { 1 }; USERS], 1000 + number);
-    let sums = Sums {
-        acked_bytes: bytes.iter().sum::<f64>() as u64,
-        network_limited_s: USERS as f64 * BLOCK.saturating_sub(BURN_IN).as_secs_f64(),
-        data_segments: 1000,
-        ..Sums::default()
-    };
-    Block {
-        block: number,
-        began_at: String::new(),
-        congestion_control: String::new(),
-        is_treated,
-        problem: None,
-        later: None,
-        segments_on_arm: 1000,
-        host_acked_bytes: sums.acked_bytes,
-        sums,
-    }
-}
-
 #[test]
 fn a_split_says_plus_100_percent_where_the_switchback_finds_nothing() {
-    let mean = |bytes: &[f64]| bytes.iter().sum::<f64>() / bytes.len() as f64;
-    let none = mean(&bytes_of_users(&[1; USERS], 7));
-    let split = bytes_of_users(&[2, 1, 2, 1, 2, 1, 2, 1], 7);
-    let treated = mean(&split.iter().copied().step_by(2).collect::<Vec<_>>());
-    let others = mean(&split.iter().copied().skip(1).step_by(2).collect::<Vec<_>>());
-    // 2C/(n 1.5) by C/(n 1.5), and C/(n 1.5) by C/n
-    assert!((treated / others - 2.0).abs() < 0.2, "a split says {:+.0} %", (treated / others - 1.0) * 100.0);
-    assert!((others / none - 2.0 / 3.0).abs() < 0.07, "the others have {:.2} of before", others / none);
+    let (ratio, others) = split(&bytes_of_users(&every_second(USERS), 7), &bytes_of_users(&[1; USERS], 7));
+    assert!((ratio - 2.0).abs() < 0.2, "a split says {:+.0} %", (ratio - 1.0) * 100.0);
+    assert!((others - 2.0 / 3.0).abs() < 0.07, "the others have {others:.2} of before");
 
-    let blocks: Vec<Block> = (0..2 * PAIRS).map(block).collect();
-    let analysis = analyse(&plan(), &blocks).unwrap();
+    let users = Users { count: USERS, block: BLOCK, burn_in: BURN_IN };
+    let analysis = users.switchback(|connections, block| bytes_of_users(connections, 1000 + block));
     let interval = analysis.final_interval.unwrap();
     let (lower, upper) = (interval.lower_pct.unwrap(), interval.upper_pct.unwrap());
-    assert_eq!(analysis.pairs.len(), PAIRS as usize);
     // more connections lose more packets, so that the truth is not 0 to the last byte
     assert!(lower > -0.5 && upper < 0.5, "{lower} % to {upper} %");
 }

@@ -8,3 +8,5 @@ mod daemon;
 mod kernel;
 mod lab;
 mod support;
+#[path = "../two_users/mod.rs"]
+mod two_users;

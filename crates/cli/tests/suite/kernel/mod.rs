@@ -43,5 +43,6 @@ mod trace;
 mod trace_events;
 mod traffic;
 mod tune;
+mod two_connections;
 mod why;
 mod windows;
