@@ -146,6 +146,10 @@ ack-stall *ARGS:
 experiment-acceptance *ARGS:
     scripts/experiment-acceptance {{ ARGS }}
 
+# how well advice orders algorithms on paths that it does not know: [--short] [--paths N] [--seed N] (root; hours)
+advise-score *ARGS:
+    scripts/advise-score {{ ARGS }}
+
 # false findings and power of the statistics over 10,000 simulated experiments each, or as many as given (a minute)
 error-rates *EXPERIMENTS:
     cargo run --release --package ccctl-inference --example error-rates -- {{ EXPERIMENTS }}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command line: types only.
 
+mod advise;
 mod experiment;
 mod guard;
 mod sockets;
@@ -15,6 +16,7 @@ use ccctl_console::manual::Man;
 use ccctl_core::operations;
 use clap::{Args, Parser, Subcommand};
 
+pub use advise::Advise;
 pub use experiment::{Experiment, ExperimentCommand, Report};
 pub use guard::{Guard, GuardCommand};
 pub use sockets::Sockets;
@@ -94,6 +96,8 @@ pub enum Command {
     Canary(Asked<operations::Canary>),
     /// Decide which of two algorithms is better for a service, by switching all of it back and forth
     Experiment(Experiment),
+    /// Say which algorithms are worth an experiment for a service, from what its connections do
+    Advise(Advise),
     /// Explain why a socket uses its algorithm
     Why(Asked<operations::Why>),
     /// Measure the ACK clock: arrival, waiting, processing and drops of ACKs, per algorithm

@@ -2,6 +2,7 @@
 //! One file per command.
 
 pub mod acks;
+pub mod advise;
 pub mod algorithms;
 pub mod apply;
 pub mod assign;

@@ -16,7 +16,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Algorithms", &["algorithms", "show", "check", "new", "build"]),
     ("Instances", &["load", "list", "tune", "swap", "unload", "default"]),
     ("Sockets", &["sockets", "migrate", "why"]),
-    ("Rules", &["assign", "unassign", "rules", "canary", "experiment"]),
+    ("Rules", &["assign", "unassign", "rules", "canary", "advise", "experiment"]),
     ("Observe", &["top", "trace", "plot", "acks", "metrics"]),
     ("Configuration and daemon", &["apply", "status", "daemon", "guard", "events", "down"]),
     ("Other", &["doctor", "lab", "completions", "man", "schema", "version", "help"]),

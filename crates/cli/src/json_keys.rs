@@ -2,6 +2,7 @@
 //! A key of the JSON that `ccctl` prints, and of the API's answers, has one shape wherever it stands, and every answer is
 //! an object. `docs/reference/json.md` says what the keys mean.
 
+use ccctl_core::advise::Advice;
 use ccctl_core::daemon::Event;
 use ccctl_core::operations::{acks, canary, trace, Socket};
 use ccctl_series::columns::{self, Kind};
@@ -23,6 +24,7 @@ fn answers() -> Answers {
     answers.add::<canary::CanaryAnswer>("canary");
     answers.add::<Event>("events");
     answers.add::<acks::Acks>("acks");
+    answers.add::<Advice>("advise");
     answers.add::<trace::Summary>("trace");
     answers.add::<new::Answer>("new");
     answers.add::<build::Answer>("build");

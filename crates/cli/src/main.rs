@@ -105,6 +105,7 @@ fn run_once(command: &Command) -> anyhow::Result<Exit> {
         Command::Rules(viewed) => commands::rules::run(viewed),
         Command::Canary(canary) => commands::canary::run(canary),
         Command::Experiment(experiment) => commands::experiment::run(experiment),
+        Command::Advise(advise) => commands::advise::run(advise),
         Command::Why(why) => commands::why::run(why),
         Command::Acks(acks) => commands::acks::run(acks),
         Command::Top(top) => commands::top::run(top),

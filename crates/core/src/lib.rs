@@ -2,6 +2,7 @@
 //! What ccctl does, below the programs and the daemon that offer it: operations, the configuration file, the plan that brings
 //! the kernel to it, and what these need. Nothing here knows the command line or the API.
 
+pub mod advise;
 pub mod configuration;
 pub mod counters;
 pub mod daemon;

@@ -35,6 +35,17 @@ pub fn require(why: &str, or: &str) -> anyhow::Result<()> {
     first_found(quiet).map(drop).map_err(|error| fault(&error, why, or).into())
 }
 
+/// Runs it without a word on the terminal; what it complains of becomes the error.
+pub fn run_quietly(words: &[&str], why: &str) -> anyhow::Result<()> {
+    let run = |path: &OsString| Command::new(path).args(words).stdin(Stdio::null()).output();
+    let output = first_found(run).map_err(|error| fault(&error, why, ""))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(Fault::new(Exit::Unexpected, format!("{PROGRAM}, which is needed {why}: {said}"), REMEDY).into())
+}
+
 /// A figure in another format.
 pub fn convert(svg: Vec<u8>, format: &str) -> anyhow::Result<Vec<u8>> {
     let start = |path: &OsString| {

@@ -4,6 +4,7 @@
 
 use ccctl_console::schema::{of, print, versioned, Schemas};
 use ccctl_console::Exit;
+use ccctl_core::advise::Advice;
 use ccctl_core::configuration;
 use ccctl_core::daemon::Event;
 use ccctl_core::operations::{acks, canary, trace};
@@ -24,6 +25,7 @@ fn all() -> Schemas {
     all.insert("canary", of::<canary::CanaryAnswer>());
     all.insert("events", of::<Event>());
     all.insert("acks", of::<acks::Acks>());
+    all.insert("advise", of::<Advice>());
     all.insert("trace", of::<trace::Summary>());
     all.insert("new", of::<new::Answer>());
     all.insert("build", of::<build::Answer>());

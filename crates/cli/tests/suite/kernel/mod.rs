@@ -4,6 +4,7 @@
 mod acks;
 mod acks_backlog;
 mod acks_packets;
+mod advise;
 mod algorithms;
 mod attacks_locks;
 mod attacks_names;
