@@ -9,6 +9,7 @@ use object::{
     Object as _, ObjectSection as _, ObjectSymbol as _, RelocationFlags, RelocationTarget, SectionIndex, SectionKind,
 };
 
+use super::bindings::CC_STORE_BYTES;
 use super::core_fields::{FieldError, Fields};
 use super::instructions::{immediate, patch, vet, with_dispatcher, with_wide_comparisons, INSTRUCTION_BYTES};
 use super::object_error::ObjectError;
@@ -18,6 +19,8 @@ const MOST_INSTRUCTIONS: usize = 16_384;
 /// Read-only data and parameters together.
 const MOST_DATA_BYTES: usize = 1 << 20;
 
+/// The map of `CC_STORE_STRUCT`. A simulated socket has its storage inside.
+const STORE: &str = "cc_store";
 const PARAMETERS: &str = ".data.params";
 const OPS: &str = ".struct_ops.link";
 
@@ -91,7 +94,8 @@ impl Bytecode {
         let fields = Fields::of(object).ok_or(ObjectError::Missing("BTF"))?;
         let mut parts = Parts::of(&file)?;
         parts.relocate_fields(&file, &fields)?;
-        parts.relocate(&file)?;
+        let has_store = fields.bytes_of(&format!("{name}_store")).is_some_and(|bytes| bytes <= CC_STORE_BYTES);
+        parts.relocate(&file, has_store)?;
         let (entries, flags) = parts.hooks(&file, &fields)?;
         vet(&parts.code)?;
         let wide = with_wide_comparisons(&parts.code)?;
@@ -146,9 +150,7 @@ impl Parts {
                 }
                 parts.data_at.insert(index, parts.data.len());
                 parts.data.extend(data);
-            } else if (name.starts_with(".bss") || name.starts_with(".data") || name.starts_with(".maps"))
-                && section.size() > 0
-            {
+            } else if (name.starts_with(".bss") || name.starts_with(".data")) && section.size() > 0 {
                 return Err(ObjectError::Globals(name.to_owned()));
             }
         }
@@ -183,8 +185,8 @@ impl Parts {
         self.code.as_chunks_mut().0.get_mut(at)
     }
 
-    /// Fills in addresses of data and of functions.
-    fn relocate(&mut self, file: &object::File<'_>) -> Result<(), ObjectError> {
+    /// Fills in addresses of data and of functions, and takes the map of socket storage out.
+    fn relocate(&mut self, file: &object::File<'_>, has_store: bool) -> Result<(), ObjectError> {
         let sections: Vec<(usize, usize)> = self.code_at.iter().map(|(index, first)| (*index, *first)).collect();
         for (index, first) in sections {
             let section = file.section_by_index(SectionIndex(index)).map_err(|_| ObjectError::Missing("sections"))?;
@@ -197,6 +199,11 @@ impl Parts {
                     return Err(ObjectError::Foreign(format!("the kernel's {name}")));
                 };
                 let at = first + offset as usize / INSTRUCTION_BYTES;
+                if has_store && symbol.name() == Ok(STORE) {
+                    // The helper does without it.
+                    self.instruction(at).ok_or(ObjectError::Missing("instruction at a relocation"))?[1] &= 0x0f;
+                    continue;
+                }
                 self.relocate_one(at, kind_of(relocation.flags()), target, symbol.address())?;
             }
         }

@@ -77,6 +77,11 @@ impl<'a> Fields<'a> {
         members(&ops).map(|member| (name_of(&member), bit_offset(&member) / 8)).collect()
     }
 
+    /// Size of a struct of the object's own.
+    pub(super) fn bytes_of(&self, name: &str) -> Option<u32> {
+        self.local.type_by_name::<Composite<'_>>(name).map(|ty| ty.size() as u32)
+    }
+
     /// What a relocation's instruction is to have.
     pub(super) fn value(&self, root: u32, access: &str, kind: u32) -> Result<u64, FieldError> {
         let question = Question::of(kind).ok_or(FieldError::Notes)?;

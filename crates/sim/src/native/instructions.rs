@@ -7,9 +7,10 @@ use super::object_error::ObjectError;
 
 pub(super) const INSTRUCTION_BYTES: usize = 8;
 
-/// `bpf_get_prandom_u32`, `bpf_tcp_send_ack`
-const HELPERS: [u32; 2] = [RANDOM_HELPER, SEND_ACK_HELPER];
+/// `bpf_get_prandom_u32`, `bpf_sk_storage_get`, `bpf_tcp_send_ack`
+const HELPERS: [u32; 3] = [RANDOM_HELPER, STORE_HELPER, SEND_ACK_HELPER];
 pub(super) const RANDOM_HELPER: u32 = 7;
+pub(super) const STORE_HELPER: u32 = 107;
 pub(super) const SEND_ACK_HELPER: u32 = 116;
 
 // opcodes of include/uapi/linux/bpf.h

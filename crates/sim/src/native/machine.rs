@@ -9,7 +9,7 @@ use rbpf::EbpfVmMbuff;
 
 use super::bindings::{ack_sample, rate_sample, tcp_sock};
 use super::bytecode::{Bytecode, Hook};
-use super::instructions::{immediate, INSTRUCTION_BYTES, RANDOM_HELPER, SEND_ACK_HELPER};
+use super::instructions::{immediate, INSTRUCTION_BYTES, RANDOM_HELPER, SEND_ACK_HELPER, STORE_HELPER};
 use super::object_error::ObjectError;
 use crate::random::splitmix64;
 
@@ -144,6 +144,7 @@ fn interpreter(program: &'static [u8]) -> Result<EbpfVmMbuff<'static>, std::io::
     vm.set_stack_usage_calculator(stack_bytes, Box::new(()))?;
     vm.set_program(program)?;
     vm.register_helper(RANDOM_HELPER, random_number)?;
+    vm.register_helper(STORE_HELPER, socket_store)?;
     vm.register_helper(SEND_ACK_HELPER, send_ack)?;
     Ok(vm)
 }
@@ -196,6 +197,11 @@ fn random_number(_: u64, _: u64, _: u64, _: u64, _: u64) -> u64 {
     let number = splitmix64(&mut state) >> 32;
     RANDOM.set(state);
     number
+}
+
+/// `CC_STORE` of the native target: a part of the socket.
+fn socket_store(_: u64, socket: u64, _: u64, _: u64, _: u64) -> u64 {
+    socket.wrapping_add(std::mem::offset_of!(tcp_sock, store) as u64)
 }
 
 /// The flow has no receiver.
