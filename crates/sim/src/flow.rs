@@ -42,11 +42,6 @@ impl Ack {
     }
 }
 
-/// `tcp_packets_in_flight`
-pub(crate) fn in_flight_pkts(tp: &tcp_sock) -> u32 {
-    (tp.packets_out + tp.retrans_out).saturating_sub(tp.sacked_out + tp.lost_out)
-}
-
 /// An algorithm at work on a socket. Each verb is one event of the kernel's contract with its congestion control
 /// (`tcp_input.c`, `tcp_output.c`): it calls the same hooks in the same order and keeps what the core keeps.
 ///
@@ -416,7 +411,7 @@ impl Flow {
 
     /// `tcp_packets_in_flight`
     pub(crate) fn in_flight_pkts(&self) -> u32 {
-        in_flight_pkts(&self.socket)
+        self.socket.in_flight_pkts()
     }
 
     /// Back to Open: recovery from a timeout, or from reordering, is over.

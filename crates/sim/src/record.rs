@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::flow::in_flight_pkts;
 use crate::native::{ack_sample, rate_sample, CA_EVENT_TX_START};
 use crate::native::{tcp_ca_event, tcp_sock, Instance, CA_EVENT_COMPLETE_CWR, CA_EVENT_CWND_RESTART, CA_EVENT_LOSS};
 
@@ -229,7 +228,7 @@ impl SocketRecord {
             tcp_usec_ts: tp.tcp_usec_ts() != 0,
             delivered_ce: tp.delivered_ce,
             lost: tp.lost,
-            in_flight: in_flight_pkts(tp),
+            in_flight: tp.in_flight_pkts(),
             app_limited: tp.app_limited,
             rtt_min: tp.rtt_min.s[0].v,
             sk_pacing_rate: tp.inet_conn.sk.sk_pacing_rate,

@@ -35,6 +35,13 @@ use machine::Machine;
 pub use object_error::ObjectError;
 pub use program::{Program, ProgramError};
 
+impl tcp_sock {
+    /// `tcp_packets_in_flight`
+    pub(crate) fn in_flight_pkts(&self) -> u32 {
+        (self.packets_out + self.retrans_out).saturating_sub(self.sacked_out + self.lost_out)
+    }
+}
+
 /// Bytes that a socket keeps for its algorithm.
 pub const STATE_BYTES: usize = ICSK_CA_PRIV_SIZE as usize;
 
