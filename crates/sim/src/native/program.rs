@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What there is to run: the algorithms that come with ccctl, and those that a command line names.
 
+use std::any::Any;
 use std::ffi::{c_void, CStr};
 use std::path::Path;
-use std::sync::{LazyLock, OnceLock, PoisonError, RwLock};
+use std::sync::{LazyLock, Mutex, OnceLock, PoisonError, RwLock};
 
 use ccctl_catalog::{Algorithm, Layout};
 use libloading::{Library, Symbol};
@@ -68,6 +69,15 @@ static BUILT_IN: LazyLock<Vec<Program>> = LazyLock::new(|| {
 
 static ADDED: RwLock<Vec<&'static Program>> = RwLock::new(Vec::new());
 
+/// Programs and libraries that were made: they stay for as long as the process, and somebody has to know where they are.
+static KEPT: Mutex<Vec<&'static (dyn Any + Send + Sync)>> = Mutex::new(Vec::new());
+
+fn keep<T: Any + Send + Sync>(value: T) -> &'static T {
+    let kept: &'static T = Box::leak(Box::new(value));
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner).push(kept);
+    kept
+}
+
 /// The program of an algorithm: one that comes with ccctl, or the last one that was added under this name.
 pub(super) fn named(name: &str) -> Option<&'static Program> {
     BUILT_IN.iter().find(|program| program.name == name).or_else(|| {
@@ -105,7 +115,7 @@ impl Program {
         let failed =
             |error: libloading::Error| ProgramError::Library { name: name.to_owned(), cause: error.to_string() };
         // SAFETY: the user asks for this code to be run; an algorithm's C file has no constructors.
-        let library = Box::leak(Box::new(unsafe { Library::new(library) }.map_err(failed)?));
+        let library = keep(unsafe { Library::new(library) }.map_err(failed)?);
         let symbol = format!("cc_native_{name}");
         // SAFETY: CC_ALGORITHM defines the function with this type.
         let entry: Symbol<'_, unsafe extern "C" fn() -> *const bindings::cc_native_algorithm> =
@@ -116,7 +126,7 @@ impl Program {
         if native != declared {
             return Err(ProgramError::Parameters { name: name.to_owned(), native, declared });
         }
-        Ok(Box::leak(Box::new(program)))
+        Ok(keep(program))
     }
 
     /// An algorithm's object, to be interpreted.
@@ -125,12 +135,12 @@ impl Program {
         let failed = |error| ProgramError::Object { name: name.to_owned(), error };
         let bytecode = Bytecode::of_object(name, algorithm.object()).map_err(failed)?;
         let layout = algorithm.layout();
-        let program: &'static Self = Box::leak(Box::new(Self {
+        let program = keep(Self {
             name,
             engine: Engine::Interpreter(bytecode),
             default_parameters: layout.parameters.iter().map(|parameter| parameter.default).collect(),
             layout: OnceLock::from(layout),
-        }));
+        });
         let tried = program.bytecode().map(|bytecode| Machine::new(bytecode, &program.default_parameters));
         tried.transpose().map_err(failed)?;
         Ok(program)
