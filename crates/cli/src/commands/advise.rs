@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context as _;
 use ccctl_catalog::closest;
+use ccctl_catalog::kernel::TCP_CA_NAME_MAX;
 use ccctl_console::output;
 use ccctl_console::{Exit, Stop, UsageError};
 use ccctl_core::advise::fit::{choose, connections, guesses, require, Fit, PathModel, Performance};
@@ -26,11 +27,14 @@ const TICK: Duration = Duration::from_millis(50);
 const FIT_REPEATS: u32 = 1;
 const CANDIDATE_REPEATS: u32 = 3;
 /// Of the names of instances and of experiments.
-const MOST_LETTERS: usize = 15;
+const MOST_LETTERS: usize = TCP_CA_NAME_MAX as usize - 1;
 
 pub fn run(arguments: &Advise) -> anyhow::Result<Exit> {
     require_candidates(&arguments.candidates)?;
     lab::require("to simulate", "")?;
+    if !arguments.no_keep {
+        store::require()?;
+    }
     let mut advice = advise(arguments)?;
     if !arguments.no_keep {
         store::keep(&mut advice)?;

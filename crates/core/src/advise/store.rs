@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use ccctl_console::{Exit, Fault};
+use nix::unistd::AccessFlags;
 
 use super::Advice;
 use crate::experiment::store::folder;
@@ -12,9 +14,23 @@ use crate::experiment::store::folder;
 /// So much advice is kept; the oldest goes first.
 const MOST: usize = 100;
 
+fn kept_in() -> PathBuf {
+    folder().join("advice")
+}
+
+/// Refuses, before anything is measured, what could not be kept in the end.
+pub fn require() -> anyhow::Result<()> {
+    let folder = kept_in();
+    let may_write = || nix::unistd::access(&folder, AccessFlags::W_OK).map_err(std::io::Error::from);
+    fs::create_dir_all(&folder).and_then(|()| may_write()).map_err(|error| {
+        let cause = format!("cannot keep advice in {}: {error}", folder.display());
+        Fault::new(Exit::Host, cause, "run as root, or with --no-keep").into()
+    })
+}
+
 /// Keeps it, and notes where.
 pub fn keep(advice: &mut Advice) -> anyhow::Result<()> {
-    keep_in(&folder().join("advice"), advice)
+    keep_in(&kept_in(), advice)
 }
 
 fn keep_in(folder: &Path, advice: &mut Advice) -> anyhow::Result<()> {
