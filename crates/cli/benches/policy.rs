@@ -37,7 +37,7 @@ struct Plan {
 const SETTLING: Duration = Duration::from_millis(500);
 
 const FULL: Plan = Plan { rounds: 60, connections: 500 };
-const SMOKE: Plan = Plan { rounds: 3, connections: 50 };
+const SMOKE: Plan = Plan { rounds: 1, connections: 50 };
 const EXACT: Plan = Plan { rounds: 4, connections: 250 };
 
 /// What is in force while connections are made.
