@@ -7,6 +7,7 @@ mod bbr;
 mod bbr3;
 mod closed_forms;
 mod determinism;
+mod ledbatpp;
 mod low_priority;
 mod path;
 mod queues;
@@ -40,7 +41,7 @@ fn instance_with(algorithm: &str, parameters: &[(&str, &str)]) -> Arc<Instance> 
     Arc::new(Instance::new(algorithm, &set).expect("it exists"))
 }
 
-fn ms(milliseconds: u64) -> Duration {
+const fn ms(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
 }
 
