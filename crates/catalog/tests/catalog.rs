@@ -53,7 +53,9 @@ fn which_algorithm_says_what_the_headers_say() {
     let (by_use, generated) = page.split_once("<!-- made by").expect("a table by use, then a generated one");
     let rows: Vec<Vec<&str>> = by_use
         .lines()
-        .filter(|line| line.starts_with("| ") && !line.starts_with("| ---"))
+        .skip_while(|line| !line.starts_with("| your traffic"))
+        .take_while(|line| line.starts_with("| "))
+        .filter(|line| !line.starts_with("| ---"))
         .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
         .collect();
     assert_eq!(rows[0], ["your traffic", "production", "study", "why, and what to watch"]);
@@ -120,7 +122,7 @@ fn numbers_that_stand_for_no_value_are_declared_in_c() {
     for (path, text) in c_files() {
         let members = text.lines().filter(|line| line.starts_with('\t'));
         let fields = members.filter_map(|line| line.split_once(" CC_NONE("));
-        let names: Vec<&str> = fields.filter_map(|(field, _)| field.rsplit(' ').next()).collect();
+        let names: Vec<&str> = fields.filter_map(|(field, _)| field.rsplit(' ').next()?.split('[').next()).collect();
         let users: Vec<_> = algorithms()
             .iter()
             .filter(|it| !path.ends_with(".bpf.c") || path.contains(&format!("/{}.", it.name())))
