@@ -71,6 +71,7 @@ static __always_inline void read_windows(struct socket_stats *stats, const struc
 	stats->sk_pacing_rate = ((const struct sock *)tp)->sk_pacing_rate;
 	stats->icsk_ca_state = ca_state_of(tp);
 	stats->icsk_backoff = tp->inet_conn.icsk_backoff;
+	stats->ecn_flags = tp->ecn_flags;
 }
 
 static __always_inline void read_measures(struct socket_stats *stats, const struct tcp_sock *tp)

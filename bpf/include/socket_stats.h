@@ -36,7 +36,7 @@ struct socket_stats {
 	unsigned char icsk_ca_state; /* enum tcp_ca_state */
 	unsigned char icsk_backoff; /* doublings of the retransmission timeout in a row */
 	unsigned char rate_app_limited;
-	unsigned char unused[1];
+	unsigned char ecn_flags; /* TCP_ECN_OK, TCP_ECN_MODE_ACCECN: what both sides agreed to */
 };
 
 #endif

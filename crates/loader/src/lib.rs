@@ -81,8 +81,8 @@ pub use rules::{
 };
 pub use sockets::{
     count as count_sockets, jiffy, totals as socket_totals, AlgorithmRates, AlgorithmTotals, CaState, CgroupPaths,
-    Failure, Owner, Owners, OwnersReader, ProgramLayouts, SocketCounts, SocketFilter, SocketFollower, SocketProgram,
-    SocketRates, SocketReader, SocketRecord, SocketSample, SocketState, Transport, Usage,
+    EcnMode, Failure, Owner, Owners, OwnersReader, ProgramLayouts, SocketCounts, SocketFilter, SocketFollower,
+    SocketProgram, SocketRates, SocketReader, SocketRecord, SocketSample, SocketState, Transport, Usage,
 };
 pub use swap::{preview_swap, swap, SwapRequest, Swapped};
 pub use tune::{preview_tune, tune, Tuned};

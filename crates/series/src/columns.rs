@@ -91,6 +91,7 @@ definitions! {
     MAP_ID "map_id" "" Integer "id of the program's `struct_ops` map";
     IS_ON_OLD_PROGRAM "is_on_old_program" "" Flag "the kernel name leads to another program by now, or to none";
     CA_STATE "ca_state" "" Text "state of loss recovery: `open`, `disorder`, `cwr`, `recovery` or `loss` (`icsk_ca_state`)";
+    ECN_MODE "ecn_mode" "" Text "what both sides agreed to on congestion marks: `disabled`, `rfc3168`, `accecn` or, in the handshake, `pending` (`tcpi_ecn_mode`)";
     CWND_PKTS "cwnd_pkts" "packets" Integer "congestion window (`snd_cwnd`)";
     SSTHRESH_PKTS "ssthresh_pkts" "packets" Integer "slow-start threshold; missing before the first loss (`snd_ssthresh`)";
     IS_WINDOW_IMPOSSIBLE "is_window_impossible" "" Flag "window or threshold is above 2^20 packets, which no algorithm asks for";

@@ -45,7 +45,7 @@ pub use load::Load;
 pub use migrate::{Migrate, Migrated};
 pub use rules::{RuleInfo, Rules};
 pub use show::{Show, Shown, ShownAlgorithm, ShownInstance};
-pub use sockets::{state_text, CaState, Column, Socket, SocketFilter, Sockets, Transport};
+pub use sockets::{state_text, CaState, Column, EcnMode, Socket, SocketFilter, Sockets, Transport};
 pub use status::Status;
 pub use swap::Swap;
 pub use tune::Tune;

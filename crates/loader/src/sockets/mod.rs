@@ -30,7 +30,7 @@ pub use rates::{AlgorithmRates, SocketRates};
 pub use reader::SocketReader;
 pub use record::SocketRecord;
 pub use totals::{totals, AlgorithmTotals};
-pub use transport::{jiffy, CaState, Transport};
+pub use transport::{jiffy, CaState, EcnMode, Transport};
 
 pub(crate) use counter::keep as keep_counter;
 pub(crate) use iterator::{SocketIterator, SocketProgramName};

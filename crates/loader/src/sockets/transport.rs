@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use ccctl_catalog::is_impossible_window;
 use ccctl_catalog::kernel::{
-    socket_stats, TCP_CA_Disorder, TCP_CA_Open, TCP_CA_Recovery, TCP_CA_CWR, TCP_INFINITE_SSTHRESH,
+    socket_stats, TCP_CA_Disorder, TCP_CA_Open, TCP_CA_Recovery, TCP_CA_CWR, TCP_ECN_MODE_ACCECN, TCP_ECN_OK,
+    TCP_INFINITE_SSTHRESH,
 };
 use nix::time::{clock_getres, ClockId};
 use schemars::JsonSchema;
@@ -26,6 +27,21 @@ pub enum CaState {
     Recovery,
     /// After a retransmission timeout.
     Loss,
+}
+
+/// Explicit congestion notification, as both sides agreed when the connection began (`tcpi_ecn_mode`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EcnMode {
+    /// None: routers drop packets instead of marking them.
+    #[default]
+    Disabled,
+    /// RFC 3168: one echo per window.
+    Rfc3168,
+    /// Accurate ECN, RFC 9768: ACKs count the marks. Since Linux 6.18.
+    Accecn,
+    /// The handshake has not ended.
+    Pending,
 }
 
 /// What TCP knows of a connection.
@@ -95,6 +111,9 @@ pub struct Transport {
     pub ca_state: CaState,
     /// Doublings of the retransmission timeout in a row.
     pub rto_backoffs: u8,
+    /// What both sides agreed to on congestion marks.
+    #[serde(default)]
+    pub ecn_mode: EcnMode,
 }
 
 impl Transport {
@@ -134,6 +153,7 @@ impl Transport {
             lost_pkts: stats.lost,
             ca_state: CaState::of_kernel(stats.icsk_ca_state),
             rto_backoffs: stats.icsk_backoff,
+            ecn_mode: EcnMode::of_kernel(stats.ecn_flags),
         }
     }
 }
@@ -159,6 +179,31 @@ fn delivery_rate(packets: u32, interval_us: u32, mss_bytes: u32) -> Option<u64> 
     (u128::from(packets) * u128::from(mss_bytes) * 1_000_000)
         .checked_div(interval_us.into())
         .and_then(|rate| u64::try_from(rate).ok())
+}
+
+impl EcnMode {
+    /// Of `tcp_sock.ecn_flags`.
+    #[must_use]
+    pub fn of_kernel(flags: u8) -> Self {
+        let has = |flag: u32| u32::from(flags) & flag != 0;
+        match (has(TCP_ECN_OK), has(TCP_ECN_MODE_ACCECN)) {
+            (false, false) => Self::Disabled,
+            (true, false) => Self::Rfc3168,
+            (false, true) => Self::Accecn,
+            (true, true) => Self::Pending,
+        }
+    }
+
+    /// In one word.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Disabled => "disabled",
+            Self::Rfc3168 => "rfc3168",
+            Self::Accecn => "accecn",
+            Self::Pending => "pending",
+        }
+    }
 }
 
 impl CaState {
@@ -198,6 +243,14 @@ mod tests {
         let none = Transport::of(&stats);
         assert_eq!((none.srtt_us, none.rttvar_us, none.min_rtt_us, none.ssthresh_pkts), Default::default());
         assert_eq!(none.delivery_rate_bytes_per_s, None);
+    }
+
+    /// Linux 7.0, include/net/tcp.h: `TCP_ECN_MODE_RFC3168` is bit 0, `TCP_ECN_MODE_ACCECN` bit 4, and both are
+    /// `TCP_ECN_MODE_PENDING`; bits 1 to 3 say nothing of the mode.
+    #[test]
+    fn the_mode_of_ecn_is_the_kernels() {
+        let modes = [0b0_1110, 0b0_1111, 0b1_0000, 0b1_0001].map(EcnMode::of_kernel);
+        assert_eq!(modes, [EcnMode::Disabled, EcnMode::Rfc3168, EcnMode::Accecn, EcnMode::Pending]);
     }
 
     /// 10 packets of 1448 bytes in 20 ms: 724,000 bytes per second; and the largest values do not overflow.

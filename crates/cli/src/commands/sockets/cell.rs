@@ -29,6 +29,7 @@ pub fn header(column: Column) -> &'static str {
         Column::InFlight => "IN FLIGHT BYTES",
         Column::Unsent => "UNSENT BYTES",
         Column::CaState => "CA STATE",
+        Column::EcnMode => "ECN MODE",
         Column::Netns => headings::NETNS.full,
         Column::Cookie => "COOKIE",
         Column::AlgorithmState => "ALGORITHM'S STATE",
@@ -94,6 +95,7 @@ fn measure(column: Column, transport: &Transport, text: &mut String) {
         }
         Column::InFlight => integer(text, transport.in_flight_bytes.into()),
         Column::Unsent => integer(text, transport.unsent_bytes.into()),
+        Column::EcnMode => text.push_str(transport.ecn_mode.name()),
         _ => text.push_str(transport.ca_state.name()),
     }
 }

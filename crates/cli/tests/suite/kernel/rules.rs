@@ -11,7 +11,7 @@ use std::time::Duration;
 use ccctl_testbed::{sockets, Background, Cgroup, Network, CLIENT_V4, CLIENT_V6, SERVER_V4, SERVER_V6};
 use policy::{assign, findings, listen, pair, rules, why};
 use support::process::Process;
-use support::{code, json, refuses, succeeds, Folder};
+use support::{code, json, json_in, refuses, succeeds, Folder};
 
 const MAPPED_V4: &str = "::ffff:10.77.0.2";
 const DEFAULT: &str = "bbr";
@@ -241,7 +241,13 @@ fn an_algorithm_that_needs_ecn_gets_it_at_both_ends() {
             let mut ss = Command::new("ss");
             let ss = ss.args(["-H", "-O", "-tein", "state", "established"]);
             let shown = network.client.run(ss, Duration::from_secs(10)).unwrap().stdout;
-            shown.split_whitespace().any(|word| word == "ecn")
+            let has_ecn = shown.split_whitespace().any(|word| word == "ecn");
+            let expected = if has_ecn { "rfc3168" } else { "disabled" };
+            let sockets = json_in(&network.client, &["sockets", "--json"]);
+            let modes: Vec<_> =
+                sockets["sockets"].as_array().unwrap().iter().map(|it| &it["transport"]["ecn_mode"]).collect();
+            assert!(!modes.is_empty() && modes.iter().all(|mode| *mode == expected), "ss: {shown}; ccctl: {modes:?}");
+            has_ecn
         };
         assert!(!ecn(&front), "nobody has asked for it yet");
         for end in [&front, &back] {

@@ -44,6 +44,8 @@ pub enum Column {
     #[serde(alias = "recovery")]
     #[value(alias = "recovery")]
     CaState,
+    /// What both sides agreed to on congestion marks
+    EcnMode,
     /// Network namespace
     Netns,
     /// Cookie
@@ -77,6 +79,7 @@ impl Column {
             Self::Algorithm => text(&socket.congestion_control),
             Self::Cgroup => text(socket.cgroup.as_deref().unwrap_or_default()),
             Self::Netns => text(&socket.namespace),
+            Self::EcnMode => text(socket.transport.as_ref().map_or("", |transport| transport.ecn_mode.name())),
             Self::CaState => text(socket.transport.as_ref().map_or("", |transport| transport.ca_state.name())),
             Self::AlgorithmState => text(&super::state_text(socket)),
             Self::Process => Key::Number(std::cmp::Reverse(first_pid(socket))),

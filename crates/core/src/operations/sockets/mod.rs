@@ -5,7 +5,7 @@ mod column;
 mod filter;
 mod socket;
 
-pub use ccctl_loader::{CaState, Transport};
+pub use ccctl_loader::{CaState, EcnMode, Transport};
 pub use column::Column;
 pub use filter::{cookie, SocketFilter};
 pub use socket::Socket;

@@ -164,6 +164,7 @@ fn transport_values(transport: &Transport) -> Vec<(String, String)> {
         ("retransmits", format!("{retransmits} of {} pkts", transport.data_segments_sent_pkts)),
         ("ca state", transport.ca_state.name().to_owned()),
         ("timeouts", format!("{}", transport.timeouts)),
+        ("ecn mode", transport.ecn_mode.name().to_owned()),
     ];
     rows.map(|(name, value)| (name.to_owned(), value)).into()
 }

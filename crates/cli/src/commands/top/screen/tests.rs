@@ -13,7 +13,7 @@ use crate::commands::top::sample::{
     Counters, InstanceSample, Instances, Kind, OneSocket, Sample, Senders, SocketList, SocketRow,
 };
 use ccctl_core::daemon::{Event, EventKind};
-use ccctl_core::operations::{CaState, Socket, Transport};
+use ccctl_core::operations::{CaState, EcnMode, Socket, Transport};
 
 const PLAIN: Look = Look { has_colour: false, has_unicode: true };
 
@@ -122,6 +122,7 @@ fn with_one_socket() -> Model {
         lost_pkts: 3,
         ca_state: CaState::Open,
         rto_backoffs: 0,
+        ecn_mode: EcnMode::Rfc3168,
     };
     for second in 0..40 {
         let state = serde_json::json!({ "min_rtt_us": 40_000, "alpha_q10": 512 + second });
