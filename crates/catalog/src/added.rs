@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Algorithms that do not come with ccctl: a command line names their files, and then the whole process knows them.
+//! Algorithms that do not come with ccctl: a command line names their files, or they are in the administrator's folder, and
+//! then the whole process knows them.
 
 use std::sync::{PoisonError, RwLock};
 
@@ -27,16 +28,32 @@ pub enum AddError {
 /// Adds an algorithm for as long as the process runs: its name, its object, and its C source, which is empty where there is
 /// only the object. Adding the same object again changes nothing.
 pub fn add(name: &str, object: Vec<u8>, source: String) -> Result<&'static Algorithm, AddError> {
+    enter(name, object, source, false)
+}
+
+/// The same of an object without source, which takes the place of one that was added under this name before.
+pub fn replace(name: &str, object: Vec<u8>) -> Result<&'static Algorithm, AddError> {
+    enter(name, object, String::new(), true)
+}
+
+/// Forgets one that was added. Who has it already keeps it.
+pub fn remove(name: &str) {
+    ADDED.write().unwrap_or_else(PoisonError::into_inner).retain(|known| known.name != name);
+}
+
+fn enter(name: &str, object: Vec<u8>, source: String, replaces: bool) -> Result<&'static Algorithm, AddError> {
     let hash = object_hash(&object);
     Layout::of_object(name, &object).map_err(|error| AddError::Layout { name: name.to_owned(), error })?;
     let mut added = ADDED.write().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = added.iter().find(|known| known.name == name && known.hash == hash) {
         return Ok(known);
     }
-    if ALGORITHMS.iter().chain(added.iter().copied()).any(|known| known.name == name) {
+    let others = added.iter().copied().filter(|_| !replaces);
+    if ALGORITHMS.iter().chain(others).any(|known| known.name == name) {
         return Err(AddError::Taken(name.to_owned()));
     }
-    // Everybody who asks for an algorithm keeps it for ever, and a command line names few.
+    added.retain(|known| known.name != name);
+    // Everybody who asks for an algorithm keeps it for ever: a command line names few, and an administrator changes few.
     let algorithm = Box::leak(Box::new(Algorithm {
         name: String::leak(name.to_owned()),
         object: Vec::leak(object),
@@ -68,6 +85,7 @@ mod tests {
         assert!(matches!(add("reno", object.clone(), String::new()), Err(AddError::Taken(name)) if name == "reno"));
         assert!(matches!(add("other", object.clone(), String::new()), Err(AddError::Layout { .. })), "not its name");
         assert!(matches!(add("other", vec![1, 2, 3], String::new()), Err(AddError::Layout { .. })));
+        assert!(matches!(replace("reno", object), Err(AddError::Taken(name)) if name == "reno"));
         assert!(algorithm("other").is_none() && names() == ALGORITHMS.iter().map(Algorithm::name).collect::<Vec<_>>());
     }
 }

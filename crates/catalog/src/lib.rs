@@ -13,6 +13,7 @@ mod btf_part;
 mod clang;
 mod clang_flags;
 mod description;
+mod folders;
 pub mod kernel;
 pub mod kernel_btf;
 mod layout;
@@ -23,17 +24,18 @@ mod profile;
 mod setting;
 mod state;
 
-pub use added::{add, added, AddError};
+pub use added::{add, added, remove, replace, AddError};
 pub use btf::{resolved, LayoutError};
 pub use btf_part::part_of;
 pub use clang::{clang, clang_path, compile, CompileError, Target, SOURCE_ENDING};
 pub use description::Description;
+pub use folders::{algorithm_folder, profile_folder};
 pub use kernel::is_impossible_window;
 pub use layout::{algorithm_of_btf, registered_in_btf, Layout};
 pub use notation::bits_per_s_of;
 pub use parameter_set::ParameterSet;
 pub use parameters::{Parameter, ParameterError};
-pub use profile::{Profile, ProfileError, PROFILE_FOLDER};
+pub use profile::{Profile, ProfileError};
 pub use setting::Setting;
 pub use state::Field;
 

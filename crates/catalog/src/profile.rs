@@ -2,17 +2,15 @@
 //! Profiles: parameter values that belong together, one TOML file a profile, one table an algorithm.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::PathBuf;
 
 use serde::Deserialize;
 
+use crate::folders::profile_folder;
 use crate::parameter_set::ParameterSet;
 use crate::parameters::ParameterError;
 use crate::setting::Setting;
 use crate::{closest, PROFILES};
-
-/// Where an administrator's own profiles are looked for before those built in.
-pub const PROFILE_FOLDER: &str = "/etc/ccctl/profiles";
 
 /// A named set of parameter values for one or more algorithms.
 #[derive(Debug, Clone, Deserialize)]
@@ -74,22 +72,34 @@ impl ProfileError {
     pub fn remedy(&self) -> String {
         match self {
             Self::Unknown { hint, .. } => hint.clone(),
-            Self::Malformed { name, .. } => format!("correct {PROFILE_FOLDER}/{name}.toml"),
+            Self::Malformed { name, .. } => format!("correct {}", file_of(name).display()),
             Self::NotForAlgorithm { algorithm, .. } => {
                 format!("ccctl show {algorithm} lists the profiles that have values for it")
             }
             Self::Parameter { profile, error } => {
-                format!("{} in {PROFILE_FOLDER}/{profile}.toml", error.remedy().unwrap_or("correct it"))
+                format!("{} in {}", error.remedy().unwrap_or("correct it"), file_of(profile).display())
             }
         }
     }
 }
 
+/// Where an administrator writes this one.
+fn file_of(name: &str) -> PathBuf {
+    profile_folder().join(format!("{name}.toml"))
+}
+
 impl Profile {
+    /// Names of all profiles that have values for an algorithm. Those that cannot be read have none.
+    #[must_use]
+    pub fn names_for(algorithm: &str) -> Vec<String> {
+        let has_values = |name: &String| Self::named(name).is_ok_and(|profile| profile.values.contains_key(algorithm));
+        Self::names().into_iter().filter(has_values).collect()
+    }
+
     /// All profiles: the administrator's, then those built in that these do not replace.
     #[must_use]
     pub fn names() -> Vec<String> {
-        let own = std::fs::read_dir(PROFILE_FOLDER).into_iter().flatten().flatten();
+        let own = std::fs::read_dir(profile_folder()).into_iter().flatten().flatten();
         let own = own.filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".toml")?.to_owned()));
         let mut names: Vec<String> = own.chain(PROFILES.iter().map(|(name, _)| (*name).to_owned())).collect();
         names.sort();
@@ -99,9 +109,8 @@ impl Profile {
 
     /// The profile of this name.
     pub fn named(name: &str) -> Result<Self, ProfileError> {
-        let own = Path::new(PROFILE_FOLDER).join(name).with_extension("toml");
         let plain = !name.is_empty() && !name.contains(['/', '.']);
-        if let Some(text) = plain.then(|| std::fs::read_to_string(own).ok()).flatten() {
+        if let Some(text) = plain.then(|| std::fs::read_to_string(file_of(name)).ok()).flatten() {
             return Self::of_text(name, &text);
         }
         match PROFILES.iter().find(|(built_in, _)| *built_in == name) {

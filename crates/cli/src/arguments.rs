@@ -13,6 +13,7 @@ use std::path::PathBuf;
 
 use ccctl_console::arguments::{time, Color, Output};
 use ccctl_console::manual::Man;
+use ccctl_core::object_scan::Look;
 use ccctl_core::operations;
 use clap::{Args, Parser, Subcommand};
 
@@ -277,13 +278,6 @@ pub struct Daemon {
     /// Write the log as JSON lines
     #[arg(long)]
     pub json: bool,
-}
-
-/// What `load` starts first for an object file.
-#[derive(Debug, Args)]
-pub struct Look {
-    /// The process that waits for the answer
-    pub parent: u32,
 }
 
 /// `ccctl acks`

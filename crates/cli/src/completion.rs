@@ -66,13 +66,19 @@ fn names() -> Vec<CompletionCandidate> {
     candidates(ccctl_loader::available_algorithms().unwrap_or_default())
 }
 
+/// Those of ccctl and of the administrator
+fn known_algorithms() -> impl Iterator<Item = &'static ccctl_catalog::Algorithm> {
+    ccctl_core::local_algorithms::refresh();
+    ccctl_catalog::names().into_iter().filter_map(ccctl_catalog::algorithm)
+}
+
 fn algorithms() -> Vec<CompletionCandidate> {
-    candidates(ccctl_catalog::algorithms().iter().map(ccctl_catalog::Algorithm::name))
+    candidates(known_algorithms().map(ccctl_catalog::Algorithm::name))
 }
 
 fn algorithms_and_objects(word: &OsStr) -> Vec<CompletionCandidate> {
     let start = word.to_string_lossy();
-    let algorithms = ccctl_catalog::algorithms().iter().filter(|one| one.name().starts_with(start.as_ref()));
+    let algorithms = known_algorithms().filter(|one| one.name().starts_with(start.as_ref()));
     let algorithms =
         algorithms.map(|one| CompletionCandidate::new(one.name()).help(Some(one.description().title.into())));
     algorithms
@@ -86,7 +92,7 @@ fn profiles() -> Vec<CompletionCandidate> {
 
 /// `KEY=` of all algorithms
 fn parameters() -> Vec<CompletionCandidate> {
-    let all = ccctl_catalog::algorithms().iter().flat_map(|algorithm| algorithm.layout().parameters);
+    let all = known_algorithms().flat_map(|algorithm| algorithm.layout().parameters);
     let mut keys: Vec<String> =
         all.filter(|parameter| !parameter.is_variant).map(|parameter| format!("{}=", parameter.name)).collect();
     keys.sort();

@@ -118,6 +118,6 @@ fn run_once(command: &Command) -> anyhow::Result<Exit> {
         Command::Man(man) => man.write(help::command()),
         Command::Schema(schema) => commands::schema::run(schema),
         Command::Version(output) => commands::version::run(output),
-        Command::Look(look) => Ok(ccctl_core::object_scan::run(look.parent)),
+        Command::Look(look) => Ok(ccctl_core::object_scan::run(look)),
     }
 }

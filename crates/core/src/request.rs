@@ -8,7 +8,8 @@ use std::time::Duration;
 use ccctl_catalog::{ParameterSet, Profile};
 use ccctl_loader::{recover, recover_rules, Lock, Program, Recovered};
 
-use crate::object_scan;
+use crate::local_algorithms;
+use crate::object_scan::{self, MOST_OBJECT_BYTES};
 use crate::settings::Settings;
 use crate::trust::{self, Trust, Unread};
 
@@ -43,19 +44,29 @@ pub fn algorithm_word(word: &str) -> Result<String, std::io::Error> {
     Ok(std::path::absolute(word)?.to_string_lossy().into_owned())
 }
 
-/// Largest object file. Those that are built in have 16 to 40 kB.
-const MOST_OBJECT_BYTES: u64 = 16 << 20;
-
 /// The program of a word. An object file is read once: what is looked at first is what is loaded then.
 pub fn program(word: &str, trust: Trust) -> anyhow::Result<Program> {
     if !Program::is_file(word) {
-        return Ok(Program::named(word)?);
+        return named(word);
     }
     let object = trust::read(Path::new(word), MOST_OBJECT_BYTES, trust).map_err(|unread| match unread {
         Unread::Failed(error) => ccctl_loader::Error::unread(word, error).into(),
         Unread::Refused(fault) => anyhow::Error::from(fault),
     })?;
     program_of(word, object)
+}
+
+/// The algorithm of a name: a built-in one, or one of the administrator's, which is looked at as a file is.
+fn named(name: &str) -> anyhow::Result<Program> {
+    local_algorithms::refresh();
+    if let Some(fault) = local_algorithms::refusal_of(name).filter(|_| ccctl_catalog::algorithm(name).is_none()) {
+        return Err(fault.into());
+    }
+    let program = Program::named(name)?;
+    if let Some(file) = local_algorithms::files().get(name) {
+        object_scan::look(&file.to_string_lossy(), program.object())?;
+    }
+    Ok(program)
 }
 
 /// The program in an object file that was read, or that a compiler made of a file: another process looks at it first, within limits.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use ccctl_console::arguments::{time_within, Output};
 use ccctl_console::manual::Man;
 use ccctl_console::{cause_of_usage, EXIT_CODES};
+use ccctl_core::object_scan::Look;
 use ccctl_lab::picture::Format;
 use clap::{Args, Parser, Subcommand};
 
@@ -54,13 +55,6 @@ pub enum Command {
     /// Look at the object file on stdin
     #[command(name = ccctl_core::object_scan::COMMAND, hide = true)]
     Look(Look),
-}
-
-/// What the process that looks at an object file is told.
-#[derive(Debug, Args)]
-pub struct Look {
-    /// The process that waits for it
-    pub parent: u32,
 }
 
 /// `ccctl lab schema`

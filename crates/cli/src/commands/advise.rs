@@ -47,11 +47,16 @@ pub fn run(arguments: &Advise) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// The simulator has those that come with ccctl.
+fn is_simulated(name: &str) -> bool {
+    ccctl_catalog::algorithms().iter().any(|algorithm| algorithm.name() == name)
+}
+
 fn require_candidates(candidates: &[String]) -> anyhow::Result<()> {
     for name in candidates {
-        if ccctl_catalog::algorithm(name).is_none() {
-            let names = || ccctl_catalog::algorithms().iter().map(ccctl_catalog::Algorithm::name);
-            let remedy = match closest(name, names()) {
+        if !is_simulated(name) {
+            let names = ccctl_catalog::algorithms().iter().map(ccctl_catalog::Algorithm::name);
+            let remedy = match closest(name, names) {
                 Some(similar) => format!("did you mean {similar}?"),
                 None => "ccctl algorithms lists them".to_owned(),
             };
@@ -132,7 +137,7 @@ fn present(measured: &Measured, listing: &Listing) -> Result<Simulated, String> 
     let name = &measured.congestion_control;
     let instance = listing.instances.iter().find(|instance| instance.name == *name);
     let algorithm = measured.algorithm.as_ref().unwrap_or(name).clone();
-    if ccctl_catalog::algorithm(&algorithm).is_none() {
+    if !is_simulated(&algorithm) {
         return Err(format!("the simulator does not have {name}, which is in use"));
     }
     let set = |parameter: &ccctl_core::settings::ShownParameter| {

@@ -23,8 +23,13 @@ pub fn run(arguments: &Show) -> anyhow::Result<Exit> {
 fn print_algorithm(algorithm: &ShownAlgorithm, all: bool) -> anyhow::Result<()> {
     output::line(&algorithm.title)?;
     output::line("")?;
+    let purpose = match algorithm.purpose.as_str() {
+        "" => String::new(),
+        purpose => format!("{purpose}: {}", algorithm.good_for),
+    };
     for (row, text) in [
-        ("For", &format!("{}: {}", algorithm.purpose, algorithm.good_for)),
+        ("File", &algorithm.file.clone().unwrap_or_default()),
+        ("For", &purpose),
         ("Use it", &algorithm.use_when),
         ("Not", &algorithm.not_when),
         ("Source", &algorithm.papers),
@@ -33,6 +38,7 @@ fn print_algorithm(algorithm: &ShownAlgorithm, all: bool) -> anyhow::Result<()> 
         ("Differs", &algorithm.differs),
         ("Range", &algorithm.range),
         ("Needs", &algorithm.needs),
+        ("Profiles", &algorithm.profiles.join(", ")),
     ] {
         print_row(row, text)?;
     }

@@ -16,6 +16,7 @@ use super::limits::Limits;
 use super::metrics_port::{self, MetricsPort};
 use crate::error::remedy;
 use crate::experiment::Design;
+use crate::local_algorithms;
 use crate::request;
 use crate::rule_target::RuleTarget;
 use crate::settings::{Setting, Settings};
@@ -121,6 +122,7 @@ impl Configuration {
     /// `trust` is for the object files that it names.
     pub fn of_text(name: &str, text: &str, trust: Trust) -> anyhow::Result<Self> {
         let file = File::of_text(name, text)?;
+        local_algorithms::refresh();
         let place = Place { file: name, text };
         let names: Vec<String> = file.instance.keys().map(|name| name.get_ref().clone()).collect();
         let mut faults = Vec::new();

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The algorithms that can be loaded.
 
+use ccctl_catalog::{Algorithm, Description};
 use ccctl_loader::Program;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::local_algorithms;
 use crate::Operation;
 
 /// What every algorithm needs of the kernel, besides what its header names.
@@ -39,6 +41,9 @@ pub struct AlgorithmSummary {
     pub papers: String,
     /// What it needs of the kernel.
     pub needs: String,
+    /// Of one that does not come with ccctl: its object file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
 }
 
 impl Operation for Algorithms {
@@ -51,22 +56,39 @@ impl Operation for Algorithms {
     }
 
     fn run(&self) -> anyhow::Result<AlgorithmList> {
-        let algorithms = ccctl_catalog::algorithms().iter().map(summary).collect::<anyhow::Result<_>>()?;
+        local_algorithms::refresh();
+        let names = ccctl_catalog::names().into_iter();
+        let algorithms = names.filter_map(ccctl_catalog::algorithm).map(summary).collect::<anyhow::Result<_>>()?;
         Ok(AlgorithmList { algorithms })
     }
 }
 
-fn summary(algorithm: &ccctl_catalog::Algorithm) -> anyhow::Result<AlgorithmSummary> {
+fn summary(algorithm: &Algorithm) -> anyhow::Result<AlgorithmSummary> {
     let description = algorithm.description();
     Ok(AlgorithmSummary {
         name: algorithm.name().to_owned(),
         congestion_control: Program::named(algorithm.name())?.default_name()?,
-        title: description.title,
+        title: title(algorithm, &description),
         purpose: description.purpose,
         good_for: description.good_for,
         papers: description.source,
         needs: needs(&description.needs),
+        file: file_of(algorithm),
     })
+}
+
+/// The object file of one that does not come with ccctl.
+pub fn file_of(algorithm: &Algorithm) -> Option<String> {
+    Some(local_algorithms::files().get(algorithm.name())?.display().to_string())
+}
+
+/// Name and purpose; an object alone does not say what it is for.
+pub fn title(algorithm: &Algorithm, description: &Description) -> String {
+    if description.title.is_empty() {
+        format!("{}: an algorithm of your own", algorithm.name())
+    } else {
+        description.title.clone()
+    }
 }
 
 /// The frame's needs and the algorithm's own.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::rules::RuleInfo;
 use crate::counters::COUNTERS;
+use crate::local_algorithms;
 use crate::request;
 use crate::rule_target::RuleTarget;
 use crate::Operation;
@@ -87,6 +88,7 @@ impl Operation for Assign {
         let (cgroup, unit, dst) = (self.cgroup.as_deref(), self.unit.as_deref(), self.dst.as_deref());
         let selector = RuleTarget { cgroup, unit, pid: self.pid, dst, port: self.port }.selector(self.absent_ok)?;
         let cgroup_exists = CgroupTree::find()?.has(&selector.cgroup);
+        local_algorithms::refresh();
         let choices = parse_targets(&self.targets, &[])?;
         let wanted = AssignRequest { selector, choices: &choices, existing: self.existing };
         let assigned = if self.dry_run { preview_assign(&wanted)? } else { assign(&request::lock()?, &wanted)? };

@@ -5,6 +5,7 @@ use ccctl_loader::{check_all, check_calls, Check, Status, REGISTRATION};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::local_algorithms;
 use crate::Operation;
 
 /// Check what this host supports.
@@ -39,7 +40,25 @@ impl Operation for Doctor {
         if !is_wedged {
             checks.push(check_calls());
         }
+        checks.extend(local_algorithm_checks());
         let kernel = checks.iter().find(|check| check.name == "kernel").map(|check| check.detail.clone());
         Ok(Diagnosis { kernel, ok, checks })
     }
+}
+
+/// The algorithms of the administrator's folder, and each file of it that is not used.
+fn local_algorithm_checks() -> Vec<Check> {
+    const NAME: &str = "own algorithms";
+    local_algorithms::refresh();
+    let folder = ccctl_catalog::algorithm_folder();
+    let names: Vec<String> = local_algorithms::files().into_keys().collect();
+    let detail = if names.is_empty() { format!("none in {}", folder.display()) } else { names.join(", ") };
+    let refused = local_algorithms::refused().into_iter().map(|refused| Check {
+        name: NAME.into(),
+        status: Status::Warn,
+        detail: format!("not used: {}", refused.fault.cause),
+        remedy: refused.fault.remedy,
+    });
+    let accepted = Check { name: NAME.into(), status: Status::Ok, detail, remedy: None };
+    std::iter::once(accepted).chain(refused).collect()
 }

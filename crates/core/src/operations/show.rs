@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Everything about an algorithm or an instance.
 
-use ccctl_catalog::{algorithm, Algorithm, Field};
+use ccctl_catalog::{algorithm, Algorithm, Field, Profile};
 use ccctl_console::output;
 use ccctl_loader::{count_sockets, current_default, Error, Instance, ProgramInfo};
 use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::algorithms::needs;
+use super::algorithms::{file_of, needs, title};
+use crate::local_algorithms;
 use crate::settings::ShownParameter;
 use crate::Operation;
 
@@ -64,6 +65,12 @@ pub struct ShownAlgorithm {
     pub state_fields: Vec<Field>,
     /// Size of that, of 104 bytes at most.
     pub state_bytes: usize,
+    /// Profiles with values for it.
+    #[serde(default)]
+    pub profiles: Vec<String>,
+    /// Of one that does not come with ccctl: its object file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
 }
 
 /// An instance, as the kernel shows it.
@@ -110,18 +117,21 @@ impl Operation for Show {
     fn run(&self) -> anyhow::Result<Shown> {
         match Instance::named(&self.name) {
             Ok(instance) => Ok(Shown::Instance(shown_instance(&instance)?)),
-            Err(error) => match algorithm(&self.name) {
-                Some(algorithm) => Ok(Shown::Algorithm(shown_algorithm(algorithm))),
-                None => Err(neither(&self.name, error).into()),
-            },
+            Err(error) => {
+                local_algorithms::refresh();
+                match (algorithm(&self.name), local_algorithms::refusal_of(&self.name)) {
+                    (Some(algorithm), _) => Ok(Shown::Algorithm(shown_algorithm(algorithm))),
+                    (None, Some(fault)) => Err(fault.into()),
+                    (None, None) => Err(neither(&self.name, error).into()),
+                }
+            }
         }
     }
 }
 
 /// The message that helps most: about algorithms, unless the name looks like an instance's.
 fn neither(name: &str, instance_error: Error) -> Error {
-    let names = ccctl_catalog::algorithms().iter().map(Algorithm::name);
-    match (ccctl_catalog::closest(name, names), instance_error) {
+    match (ccctl_catalog::closest(name, ccctl_catalog::names()), instance_error) {
         (Some(similar), Error::Unknown { .. }) if !name.starts_with("bpf_") => Error::Unknown {
             kind: "algorithm or instance",
             name: name.to_owned(),
@@ -139,7 +149,7 @@ fn shown_algorithm(algorithm: &Algorithm) -> ShownAlgorithm {
     let layout = algorithm.layout();
     ShownAlgorithm {
         name: algorithm.name().to_owned(),
-        title: description.title,
+        title: title(algorithm, &description),
         purpose: description.purpose,
         good_for: description.good_for,
         use_when: description.use_when,
@@ -153,6 +163,8 @@ fn shown_algorithm(algorithm: &Algorithm) -> ShownAlgorithm {
         parameters: layout.parameters.iter().map(ShownParameter::declared).collect(),
         state_fields: layout.state,
         state_bytes: layout.state_bytes,
+        profiles: Profile::names_for(algorithm.name()),
+        file: file_of(algorithm),
     }
 }
 

@@ -48,7 +48,7 @@ pub fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Modules(command) => ccctl_compare::run(command).map(|()| Exit::Done),
         Command::Clean(output) => clean::run(&output),
         Command::Schema(schema) => schema::run(&schema),
-        Command::Look(look) => Ok(ccctl_core::object_scan::run(look.parent)),
+        Command::Look(look) => Ok(ccctl_core::object_scan::run(&look)),
         Command::Man(man) => man.write(Arguments::command()),
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The right side of a rule, from words: `yeah`, `yeah|cubic`, `yeah=10,cubic=90`.
 
-use ccctl_catalog::{algorithm, algorithms, closest};
+use ccctl_catalog::{algorithm, closest, names};
 
 use super::record::{RULE_CHOICES, RULE_FALLBACKS};
 use super::table::Choice;
@@ -52,7 +52,7 @@ impl Names {
             return Ok(name);
         }
         let mut known = self.available.clone();
-        known.extend(algorithms().iter().map(|algorithm| algorithm.name().to_owned()));
+        known.extend(names().into_iter().map(str::to_owned));
         let hint = match closest(word, known.iter().map(String::as_str)) {
             _ if algorithm(word).is_some() => format!("ccctl load {word}"),
             Some(similar) => format!("did you mean {similar}?"),

@@ -21,6 +21,7 @@ mod ecn;
 mod kill;
 mod left_out;
 mod load;
+mod local_algorithms;
 mod migrate;
 mod netns_exec;
 mod object;
