@@ -71,6 +71,8 @@ pub enum Command {
     New(New),
     /// Compile the C file of an algorithm, and ask the kernel whether it accepts it
     Build(Build),
+    /// Ask other kernels whether they accept an object file, each in an emulated machine
+    Verify(Verify),
     /// Register an algorithm with the kernel
     Load(Asked<operations::Load>),
     /// List instances, built-in algorithms, the default, and the sockets of each
@@ -139,6 +141,9 @@ pub enum Command {
     /// Look at the object file on stdin
     #[command(name = ccctl_core::object_scan::COMMAND, hide = true)]
     Look(Look),
+    /// Load the object file of a guest, and tell how it went
+    #[command(name = crate::verify::COMMAND, hide = true)]
+    VerifyInGuest,
 }
 
 /// How to print what is printed again and again on request.
@@ -191,6 +196,20 @@ pub struct Build {
     /// Do it again each time the file is saved, until Ctrl-C
     #[arg(long)]
     pub watch: bool,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `ccctl verify`
+#[derive(Debug, Args)]
+pub struct Verify {
+    /// The object file
+    #[arg(value_name = "FILE.o")]
+    pub file: PathBuf,
+    /// Kernels: versions (6.12: the newest 6.12 that Debian has; newest), or paths of kernels' images
+    #[arg(long, value_delimiter = ',', default_value = "6.1,6.12", value_name = "KERNEL,...")]
+    pub kernels: Vec<String>,
     /// How to print.
     #[command(flatten)]
     pub output: Output,

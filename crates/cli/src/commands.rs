@@ -36,6 +36,7 @@ pub mod trace;
 pub mod tune;
 pub mod unassign;
 pub mod unload;
+pub mod verify;
 pub mod version;
 pub mod watch;
 pub mod why;

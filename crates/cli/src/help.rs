@@ -13,7 +13,7 @@ use crate::VERSION;
 
 /// Every command that is not hidden, in the group in which one looks for it.
 const GROUPS: [(&str, &[&str]); 7] = [
-    ("Algorithms", &["algorithms", "show", "check", "new", "build"]),
+    ("Algorithms", &["algorithms", "show", "check", "new", "build", "verify"]),
     ("Instances", &["load", "list", "tune", "swap", "unload", "default"]),
     ("Sockets", &["sockets", "migrate", "why"]),
     ("Rules", &["assign", "unassign", "rules", "canary", "advise", "experiment"]),
@@ -32,9 +32,10 @@ const EXAMPLES: &str = "Examples:
   ccctl down                                      undo everything";
 
 /// Examples of single commands.
-const EXAMPLES_OF: [(&str, &str); 15] = [
+const EXAMPLES_OF: [(&str, &str); 16] = [
     ("load", "ccctl load cubic --set beta=0.8\nccctl load ./mine.bpf.o --as mine --dry-run"),
     ("build", "ccctl new mine\nccctl build mine.bpf.c\nccctl load ./mine.bpf.o --as mine --trust-writable"),
+    ("verify", "ccctl verify mine.bpf.o --kernels 6.1,6.12,newest\nccctl verify mine.bpf.o --kernels /boot/vmlinuz"),
     ("tune", "ccctl tune web beta=0.8 fast_convergence=off"),
     ("swap", "ccctl swap web --with bbr\nccctl migrate --instance web --to web    # live connections, too"),
     ("sockets", "ccctl sockets --instance bpf_cubic --sort rate --limit 10\nccctl sockets --unit nginx.service --tcp-state established --watch"),

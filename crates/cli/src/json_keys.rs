@@ -12,7 +12,7 @@ use clap::CommandFactory as _;
 
 use crate::api::{operations, ErrorAnswer};
 use crate::arguments::Arguments;
-use crate::commands::{build, metrics, new, plot, top, version};
+use crate::commands::{build, metrics, new, plot, top, verify, version};
 
 fn answers() -> Answers {
     let mut answers = Answers::new();
@@ -31,6 +31,7 @@ fn answers() -> Answers {
     answers.add::<plot::Answer>("plot");
     answers.add::<top::Answer>("top");
     answers.add::<metrics::Answer>("metrics");
+    answers.add::<verify::Answer>("verify");
     answers.add::<version::Answer>("version");
     answers
 }

@@ -14,6 +14,7 @@ mod http;
 mod json_keys;
 mod log;
 mod metrics;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -86,6 +87,7 @@ fn run_once(command: &Command) -> anyhow::Result<Exit> {
         Command::Check(check) => commands::check::run(check),
         Command::New(new) => commands::new::run(new),
         Command::Build(build) => commands::build::run(build),
+        Command::Verify(verify) => commands::verify::run(verify),
         Command::Load(load) => commands::load::run(load),
         Command::List(viewed) => commands::list::run(viewed),
         Command::Tune(tune) => commands::tune::run(tune),
@@ -119,5 +121,6 @@ fn run_once(command: &Command) -> anyhow::Result<Exit> {
         Command::Schema(schema) => commands::schema::run(schema),
         Command::Version(output) => commands::version::run(output),
         Command::Look(look) => Ok(ccctl_core::object_scan::run(look)),
+        Command::VerifyInGuest => verify::run_inside(),
     }
 }

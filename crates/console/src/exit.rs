@@ -34,7 +34,8 @@ impl From<Exit> for ExitCode {
 
 impl Exit {
     /// The code of this number.
-    pub(crate) fn numbered(code: u8) -> Self {
+    #[must_use]
+    pub fn numbered(code: u8) -> Self {
         let all = [Self::Done, Self::Usage, Self::Refused, Self::Host, Self::Program, Self::Partial, Self::Locked];
         all.into_iter().find(|exit| *exit as u8 == code).unwrap_or(Self::Unexpected)
     }

@@ -10,7 +10,7 @@ use ccctl_core::daemon::Event;
 use ccctl_core::operations::{acks, canary, trace};
 use schemars::schema_for;
 
-use super::{build, metrics, new, plot, top, version};
+use super::{build, metrics, new, plot, top, verify, version};
 use crate::api::{openapi_document, operations, ErrorAnswer};
 use crate::arguments::Schema;
 
@@ -32,6 +32,7 @@ fn all() -> Schemas {
     all.insert("plot", of::<plot::Answer>());
     all.insert("top", of::<top::Answer>());
     all.insert("metrics", of::<metrics::Answer>());
+    all.insert("verify", of::<verify::Answer>());
     all.insert("version", of::<version::Answer>());
     all.insert("ccctl.toml", schema_for!(configuration::File));
     all.insert("openapi.json", openapi_document().try_into().expect("the document is an object"));
