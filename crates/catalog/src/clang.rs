@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How clang compiles an algorithm: one that comes with ccctl, and a user's, with the headers that ccctl has embedded.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 use crate::clang_flags::{CLANG_FLAGS, CLANG_WARNINGS};
+use crate::kernel::ICSK_CA_PRIV_SIZE;
 use crate::HEADERS;
 
 /// For this machine: a library that a simulation loads.
@@ -43,7 +45,7 @@ pub enum CompileError {
         /// The C file.
         file: PathBuf,
         /// What to change.
-        remedy: &'static str,
+        remedy: Cow<'static, str>,
     },
     /// Headers or the result.
     #[error("cannot {step}: {error}")]
@@ -58,7 +60,7 @@ pub enum CompileError {
 impl CompileError {
     /// What to do.
     #[must_use]
-    pub fn remedy(&self) -> &'static str {
+    pub fn remedy(&self) -> &str {
         match self {
             Self::NoClang { .. } => "install clang 14 or newer (apt install clang), or set CLANG to its path",
             Self::Refused { remedy, .. } => remedy,
@@ -114,12 +116,11 @@ pub fn compile(source: &Path, target: Target) -> Result<Vec<u8>, CompileError> {
 }
 
 /// Mistakes that clang has found, by its words or by those of `cc.h`.
-const MISTAKES: [(&str, &str); 5] = [
+const MISTAKES: [(&str, &str); 4] = [
     (
         "signed division",
         "divide unsigned numbers, and keep the sign aside: BPF has signed division from Linux 6.6 on only",
     ),
-    ("larger than the socket's room", "use fewer or narrower fields in the state: a socket has 104 bytes for it"),
     ("at most 15 characters", "use a name of at most 11 characters: the kernel's name is bpf_ and this"),
     (
         "division by zero",
@@ -131,9 +132,13 @@ const MISTAKES: [(&str, &str); 5] = [
     ),
 ];
 
-fn remedy_of(said: &str) -> &'static str {
+fn remedy_of(said: &str) -> Cow<'static, str> {
+    if said.contains("larger than the socket's room") {
+        return format!("use fewer or narrower fields in the state: a socket has {ICSK_CA_PRIV_SIZE} bytes for it")
+            .into();
+    }
     let known = MISTAKES.iter().find(|(words, _)| said.contains(words)).map(|(_, remedy)| *remedy);
-    known.unwrap_or("its messages above name the lines; docs/guide/adding-an-algorithm.md has the macros")
+    known.unwrap_or("its messages above name the lines; docs/guide/adding-an-algorithm.md has the macros").into()
 }
 
 /// What clang has said, without what its code generator prints of itself where it gives up.

@@ -120,7 +120,16 @@ pub fn names() -> Vec<&'static str> {
     ALGORITHMS.iter().chain(added()).map(Algorithm::name).collect()
 }
 
-/// The candidate most like `name`, if one is like it at all: for "did you mean".
+/// The candidate most like `name` as a question, `did you mean x?`, or else other words.
+pub fn did_you_mean<'a>(
+    name: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+    otherwise: impl FnOnce() -> String,
+) -> String {
+    closest(name, candidates).map_or_else(otherwise, |similar| format!("did you mean {similar}?"))
+}
+
+/// The candidate most like `name`, if one is like it at all.
 pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     candidates
         .into_iter()

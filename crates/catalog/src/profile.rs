@@ -10,7 +10,7 @@ use crate::folders::profile_folder;
 use crate::parameter_set::ParameterSet;
 use crate::parameters::ParameterError;
 use crate::setting::Setting;
-use crate::{closest, PROFILES};
+use crate::{did_you_mean, PROFILES};
 
 /// A named set of parameter values for one or more algorithms.
 #[derive(Debug, Clone, Deserialize)]
@@ -121,10 +121,7 @@ impl Profile {
 
     fn unknown(name: &str) -> ProfileError {
         let names = Self::names();
-        let hint = match closest(name, names.iter().map(String::as_str)) {
-            Some(similar) => format!("did you mean {similar}?"),
-            None => format!("there are {}", names.join(", ")),
-        };
+        let hint = did_you_mean(name, names.iter().map(String::as_str), || format!("there are {}", names.join(", ")));
         ProfileError::Unknown { name: name.to_owned(), hint }
     }
 

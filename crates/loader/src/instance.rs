@@ -5,7 +5,7 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::{Duration, SystemTime};
 
 use ccctl_catalog::kernel::c_text;
-use ccctl_catalog::{closest, Layout, ParameterSet};
+use ccctl_catalog::{did_you_mean, Layout, ParameterSet};
 use libbpf_rs::btf::types::Func;
 use libbpf_rs::Btf;
 use nix::time::{clock_gettime, ClockId};
@@ -87,13 +87,13 @@ impl Instance {
             return Ok(());
         }
         let names = bpffs::instance_names()?;
-        let hint = match closest(name, names.iter().map(String::as_str)) {
-            _ if names.iter().any(|known| known == name) => {
-                format!("a load or unload of it was interrupted: ccctl unload {name} removes the rest")
-            }
-            Some(similar) => format!("did you mean {similar}?"),
-            None if names.is_empty() => "nothing is loaded; load an algorithm with ccctl load ALGORITHM".to_owned(),
-            None => format!("there are {}", names.join(", ")),
+        let hint = if names.iter().any(|known| known == name) {
+            format!("a load or unload of it was interrupted: ccctl unload {name} removes the rest")
+        } else {
+            did_you_mean(name, names.iter().map(String::as_str), || match names.join(", ") {
+                all if all.is_empty() => "nothing is loaded; load an algorithm with ccctl load ALGORITHM".to_owned(),
+                all => format!("there are {all}"),
+            })
         };
         Err(Error::Unknown { kind: "instance", name: name.to_owned(), hint })
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the kernel says of its algorithms, and which names it takes.
 
+use ccctl_catalog::did_you_mean;
 use std::fs;
 
 use crate::error::{Error, Result};
@@ -33,10 +34,8 @@ pub fn require_available(name: &str) -> Result<()> {
     if available.iter().any(|known| known == name) {
         return Ok(());
     }
-    let hint = match ccctl_catalog::closest(name, available.iter().map(String::as_str)) {
-        Some(similar) => format!("did you mean {similar}?"),
-        None => format!("the kernel has {}", available.join(", ")),
-    };
+    let hint =
+        did_you_mean(name, available.iter().map(String::as_str), || format!("the kernel has {}", available.join(", ")));
     Err(Error::Unknown { kind: "algorithm in the kernel", name: name.to_owned(), hint })
 }
 

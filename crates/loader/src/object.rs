@@ -72,7 +72,7 @@ impl Program {
         let contents = match parsed {
             Ok(Some(contents)) => contents,
             Ok(None) => Err(LayoutError::NoBtf("no .BTF section".to_owned())),
-            Err(_) => Err(unopened(&log)),
+            Err(_) => Err(unopened(&bytes, &log)),
         };
         let (algorithm, layout) = contents.map_err(|error| Error::Object { object: label.to_owned(), error })?;
         let hash = object_hash(&bytes);
@@ -112,7 +112,7 @@ impl Program {
             builder.btf_custom_path(types).map_err(|error| Error::libbpf("name the kernel's types", &error))?;
         }
         let (opened, log) = sys::with_log(|| builder.open_memory(&self.object));
-        opened.map_err(|_| Error::Object { object: self.label.clone(), error: unopened(&log) })
+        opened.map_err(|_| Error::Object { object: self.label.clone(), error: unopened(&self.object, &log) })
     }
 
     fn own_members(&self) -> Result<Vec<(String, Member)>> {

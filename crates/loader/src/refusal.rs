@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use ccctl_catalog::LayoutError;
+use object::{Object as _, ObjectSection as _};
 
 use crate::kernel_ops::Member;
 use crate::source_lines::{SourceLine, SourceLines};
@@ -60,8 +61,8 @@ fn remedy_of_missing(hook: &str) -> String {
     }
 }
 
-/// Why libbpf cannot open an object, from what it printed.
-pub(crate) fn unopened(log: &str) -> LayoutError {
+/// Why libbpf cannot open an object, from what it printed, or from the object where it printed nothing.
+pub(crate) fn unopened(object: &[u8], log: &str) -> LayoutError {
     let last = log.lines().last().unwrap_or_default().trim_start_matches("libbpf: ").trim();
     if last.contains("BTF is required") {
         return LayoutError::NoBtf(last.to_owned());
@@ -74,9 +75,27 @@ pub(crate) fn unopened(log: &str) -> LayoutError {
         None if last.contains("is not a valid eBPF object file") => {
             ("it is not a BPF object file".to_owned(), "compile it with clang -g -target bpf".to_owned())
         }
-        None => (format!("it is damaged or not a BPF object file ({last})"), "compile it again".to_owned()),
+        None => match merged_constants(object) {
+            Some(section) => (
+                format!("clang has put a constant table into the section {section}, which libbpf cannot open"),
+                "declare the table static const volatile".to_owned(),
+            ),
+            None if last.is_empty() => {
+                ("it is damaged or not a BPF object file".to_owned(), "compile it again".to_owned())
+            }
+            None => (format!("it is damaged or not a BPF object file ({last})"), "compile it again".to_owned()),
+        },
     };
     LayoutError::Unreadable { cause, remedy }
+}
+
+/// The first of clang's sections for constants that a linker may merge (`.rodata.cst32`, `.rodata.str1.1`). BTF does not know
+/// their variables.
+fn merged_constants(object: &[u8]) -> Option<String> {
+    let file = object::File::parse(object).ok()?;
+    let is_merged = |name: &&str| name.starts_with(".rodata.cst") || name.starts_with(".rodata.str");
+    let mut names = file.sections().filter_map(|section| section.name().ok().map(str::to_owned));
+    names.find(|name| is_merged(&name.as_str()))
 }
 
 /// Why the kernel did not load an object, from the verifier's log and libbpf's messages around it.
@@ -212,11 +231,14 @@ mod tests {
     #[test]
     fn what_libbpf_says_of_a_function_without_cc_hook() {
         let log = "libbpf: struct_ops reloc aimd: prog aimd_ssthresh is not struct_ops BPF program\n";
-        assert!(unopened(log)
+        assert!(unopened(&[], log)
             .to_string()
             .starts_with("aimd_ssthresh is registered as a hook, but written without CC_HOOK"));
-        assert!(unopened(log).remedy().contains("CC_HOOK(aimd_ssthresh"));
-        assert!(matches!(unopened("libbpf: BTF is required, but is missing or corrupted.\n"), LayoutError::NoBtf(_)));
-        assert!(matches!(unopened(""), LayoutError::Unreadable { .. }));
+        assert!(unopened(&[], log).remedy().contains("CC_HOOK(aimd_ssthresh"));
+        assert!(matches!(
+            unopened(&[], "libbpf: BTF is required, but is missing or corrupted.\n"),
+            LayoutError::NoBtf(_)
+        ));
+        assert!(matches!(unopened(&[], ""), LayoutError::Unreadable { .. }));
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context as _;
-use ccctl_catalog::closest;
+use ccctl_catalog::did_you_mean;
 use ccctl_catalog::kernel::TCP_CA_NAME_MAX;
 use ccctl_console::output;
 use ccctl_console::{Exit, Stop, UsageError};
@@ -56,10 +56,7 @@ fn require_candidates(candidates: &[String]) -> anyhow::Result<()> {
     for name in candidates {
         if !is_simulated(name) {
             let names = ccctl_catalog::algorithms().iter().map(ccctl_catalog::Algorithm::name);
-            let remedy = match closest(name, names) {
-                Some(similar) => format!("did you mean {similar}?"),
-                None => "ccctl algorithms lists them".to_owned(),
-            };
+            let remedy = did_you_mean(name, names, || "ccctl algorithms lists them".to_owned());
             return Err(UsageError::new(format!("--candidates: there is no algorithm {name:?}"), remedy).into());
         }
     }

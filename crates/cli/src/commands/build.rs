@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
+use ccctl_catalog::kernel::ICSK_CA_PRIV_SIZE;
 use ccctl_catalog::{CompileError, Target, SOURCE_ENDING};
 use ccctl_console::{output, Exit, Fault, Stop, UsageError};
 use ccctl_core::error::ending;
@@ -34,7 +35,7 @@ pub struct Answer {
     file: String,
     /// Parameters, in the order of their declaration.
     parameters: Vec<ShownParameter>,
-    /// Size of the state in each socket, of 104 bytes.
+    /// Size of the state in each socket.
     algorithm_state_bytes: usize,
     /// Was the kernel asked? That takes root.
     is_verified: bool,
@@ -125,7 +126,8 @@ fn write(destination: &Path, object: &[u8]) -> anyhow::Result<()> {
 fn print(answer: Answer) -> anyhow::Result<()> {
     output::line(&format!("built {}: {}", answer.file, answer.algorithm))?;
     let parameters = output::count(answer.parameters.len(), "parameter");
-    output::line(&format!("{parameters}, {} of 104 bytes of state per socket", answer.algorithm_state_bytes))?;
+    let state_bytes = answer.algorithm_state_bytes;
+    output::line(&format!("{parameters}, {state_bytes} of {ICSK_CA_PRIV_SIZE} bytes of state per socket"))?;
     if !answer.is_verified {
         return output::line("the kernel was not asked: that takes root (sudo ccctl build ...)");
     }

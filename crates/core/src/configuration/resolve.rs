@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use ccctl_catalog::ParameterSet;
+use ccctl_catalog::{did_you_mean, ParameterSet};
 use ccctl_console::{cause, UsageError};
 use ccctl_loader::{
     available_algorithms, parse_targets, CgroupPath, CgroupTree, Choice, Prefix, Program, Selector, MOST_RULES,
@@ -349,10 +349,7 @@ fn check_known(place: &Place<'_>, name: &str, offset: usize, names: &[String]) -
     if known.iter().any(|known| known == name) {
         return Ok(());
     }
-    let remedy = match ccctl_catalog::closest(name, known.iter().map(String::as_str)) {
-        Some(similar) => format!("did you mean {similar}?"),
-        None => format!("there are {}", known.join(", ")),
-    };
+    let remedy = did_you_mean(name, known.iter().map(String::as_str), || format!("there are {}", known.join(", ")));
     Err(wrong(place, offset, format!("neither the file nor the kernel has {name:?}"), remedy))
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ccctl_catalog::closest;
+use ccctl_catalog::did_you_mean;
 use ccctl_console::{output, UsageError};
 use ccctl_inference::flips::LEAST_PAIRS;
 use ccctl_inference::planning::{pairs_per_day, redraw, sigma, Demand};
@@ -134,10 +134,9 @@ fn arms(design: &Design, host: &Host) -> anyhow::Result<(String, String)> {
     for (option, name) in [("--a", a), ("--b", &design.b)] {
         if !host.algorithms.contains_key(name) {
             let names: Vec<&str> = host.algorithms.keys().map(String::as_str).collect();
-            let remedy = match closest(name, names.iter().copied()) {
-                Some(similar) => format!("did you mean {similar}?"),
-                None => format!("there are {}; ccctl load makes more", names.join(", ")),
-            };
+            let remedy = did_you_mean(name, names.iter().copied(), || {
+                format!("there are {}; ccctl load makes more", names.join(", "))
+            });
             return refuse(format!("{option}: the kernel has no {name:?}"), remedy);
         }
     }

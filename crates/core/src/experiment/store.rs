@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
+use ccctl_catalog::did_you_mean;
 use ccctl_console::{Exit, Fault};
 use ccctl_inference::schedule::{Arm, Place};
 use schemars::JsonSchema;
@@ -179,11 +180,10 @@ pub fn named(name: &str) -> anyhow::Result<Kept> {
 
 fn unknown(name: &str) -> anyhow::Result<Fault> {
     let names: Vec<String> = all()?.into_iter().map(|kept| kept.plan.name).collect();
-    let remedy = match ccctl_catalog::closest(name, names.iter().map(String::as_str)) {
-        Some(similar) => format!("did you mean {similar}?"),
-        None if names.is_empty() => format!("ccctl experiment plan {name} --b NAME --unit UNIT"),
-        None => format!("there are {}", names.join(", ")),
-    };
+    let remedy = did_you_mean(name, names.iter().map(String::as_str), || match names.join(", ") {
+        all if all.is_empty() => format!("ccctl experiment plan {name} --b NAME --unit UNIT"),
+        all => format!("there are {all}"),
+    });
     Ok(Fault::new(Exit::Usage, format!("there is no experiment {name:?}"), remedy))
 }
 

@@ -63,7 +63,7 @@ pub struct ShownAlgorithm {
     pub parameters: Vec<ShownParameter>,
     /// What is kept per socket.
     pub state_fields: Vec<Field>,
-    /// Size of that, of 104 bytes at most.
+    /// Size of that.
     pub state_bytes: usize,
     /// Profiles with values for it.
     #[serde(default)]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The right side of a rule, from words: `yeah`, `yeah|cubic`, `yeah=10,cubic=90`.
 
-use ccctl_catalog::{algorithm, closest, names};
+use ccctl_catalog::{algorithm, did_you_mean, names};
 
 use super::record::{RULE_CHOICES, RULE_FALLBACKS};
 use super::table::Choice;
@@ -53,10 +53,11 @@ impl Names {
         }
         let mut known = self.available.clone();
         known.extend(names().into_iter().map(str::to_owned));
-        let hint = match closest(word, known.iter().map(String::as_str)) {
-            _ if algorithm(word).is_some() => format!("ccctl load {word}"),
-            Some(similar) => format!("did you mean {similar}?"),
-            None => format!("the kernel has {}", self.available.join(", ")),
+        let hint = if algorithm(word).is_some() {
+            format!("ccctl load {word}")
+        } else {
+            let there_are = || format!("the kernel has {}", self.available.join(", "));
+            did_you_mean(word, known.iter().map(String::as_str), there_are)
         };
         Err(Error::Unknown { kind: "algorithm in the kernel", name: word.to_owned(), hint })
     }

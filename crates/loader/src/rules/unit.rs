@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use ccctl_catalog::closest;
+use ccctl_catalog::did_you_mean;
 
 use super::cgroup::{CgroupPath, CgroupTree};
 use crate::error::{Error, Result};
@@ -36,10 +36,9 @@ pub fn cgroup_of_unit(tree: &CgroupTree, unit: &str) -> Result<CgroupPath> {
             let names = tree.unit_names();
             Err(unknown(
                 &name,
-                match closest(&name, names.iter().map(String::as_str)) {
-                    Some(similar) => format!("did you mean {similar}?"),
-                    None => format!("no folder below {} has this name; use --cgroup /PATH", tree.mount().display()),
-                },
+                did_you_mean(&name, names.iter().map(String::as_str), || {
+                    format!("no folder below {} has this name; use --cgroup /PATH", tree.mount().display())
+                }),
             ))
         }
         several => Err(Error::Unknown {

@@ -123,6 +123,27 @@ fn an_index_without_bound_is_named_with_its_line() {
     });
 }
 
+/// Of these sizes clang makes sections of their own, which libbpf does not open.
+#[test]
+fn a_small_constant_table_is_named_with_its_section() {
+    support::test("constant tables", 60, || {
+        let folder = Folder::new("tables");
+        let growth = "\ttcp_sk(sk)->snd_cwnd += aimd_params()->steps;\n";
+        for bytes in [4_u32, 8, 16, 32] {
+            let values = (0..bytes).map(|value| (value * 7 + 1).to_string()).collect::<Vec<_>>().join(", ");
+            let table = |kind: &str| {
+                let table = format!("\t{kind} u8 table[{bytes}] = {{ {values} }};\n");
+                with(growth, &format!("{table}{growth}\ttcp_sk(sk)->snd_cwnd += table[ack & {}];\n", bytes - 1))
+            };
+            let section = format!(".rodata.cst{bytes}");
+            let words = &["a constant table", section.as_str(), "static const volatile"];
+            both_refuse(&folder, "table", &table("static const"), code::USAGE, words);
+            let object = compile(&folder, &table("static const volatile"), "volatile");
+            assert!(ccctl(&["check", &object]).success(), "what the remedy says is accepted");
+        }
+    });
+}
+
 #[test]
 fn parameters_that_cannot_be_are_named() {
     support::test("declarations", 60, || {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which sockets, in the words of a request.
 
-use ccctl_catalog::closest;
+use ccctl_catalog::did_you_mean;
 use ccctl_console::UsageError;
 use ccctl_loader::{
     available_algorithms, cgroup_of_unit, is_unit_name, require_available, CgroupTree, Instance, Prefix, SocketState,
@@ -143,10 +143,10 @@ fn require_algorithm(name: &str) -> anyhow::Result<()> {
     if known.iter().any(|known| known == name) {
         return Ok(());
     }
-    let hint = match closest(name, known.iter().map(String::as_str)) {
-        _ if is_instance(&name.to_owned()) => format!("--instance {name} selects the sockets of an instance"),
-        Some(similar) => format!("did you mean {similar}?"),
-        None => "ccctl algorithms lists them".to_owned(),
+    let hint = if is_instance(&name.to_owned()) {
+        format!("--instance {name} selects the sockets of an instance")
+    } else {
+        did_you_mean(name, known.iter().map(String::as_str), || "ccctl algorithms lists them".to_owned())
     };
     Err(ccctl_loader::Error::Unknown { kind: "algorithm", name: name.to_owned(), hint }.into())
 }
@@ -227,10 +227,7 @@ fn states_of(name: &str) -> Result<Vec<SocketState>, UsageError> {
         return Ok(vec![state]);
     }
     let names = all.map(SocketState::name);
-    let remedy = match closest(name, names) {
-        Some(similar) => format!("did you mean {similar}?"),
-        None => format!("use connected, or one of {}", names.join(", ")),
-    };
+    let remedy = did_you_mean(name, names, || format!("use connected, or one of {}", names.join(", ")));
     Err(UsageError::new(format!("there is no state {name:?}"), remedy))
 }
 
