@@ -41,6 +41,10 @@ test-native:
 test-notebook *ARGS:
     scripts/test-notebook {{ ARGS }}
 
+# from an edit of an algorithm to live traffic on it, with the time of each step (root)
+time-loop *ARGS:
+    scripts/time-loop {{ ARGS }}
+
 # the same C files under AddressSanitizer and UBSan
 test-sanitized:
     scripts/test-sanitized
