@@ -37,7 +37,8 @@ def metrics(folder):
 def run(scenario, **settings):
     """Runs a scenario, a name or a file, by ccctl-lab, and loads its folder.
 
-    Settings are the options of `ccctl-lab run`: run("demo", repeats=1, only={"first": "cubic", "second": ["bbr", "reno"]}).
+    Settings are the options of `ccctl-lab run`: run("demo", repeats=1, only={"first": "cubic", "second": ["bbr", "reno"]}), or
+    run("demo", algorithm="./mine.bpf.o") for an algorithm of your own.
     The environment variable CCCTL_LAB names the program where it is not in PATH.
     """
     command = [os.environ.get("CCCTL_LAB", "ccctl-lab"), "run", str(scenario), "--json"]
