@@ -30,6 +30,8 @@ pub struct File {
     pub flows: Vec<Flows>,
     /// Length, window of averages, repeats.
     pub run: Run,
+    /// The noise that the paper's testbed had.
+    pub testbed: Option<Testbed>,
     /// Axes of the sweep.
     #[serde(default)]
     pub sweep: Vec<Axis>,
@@ -60,6 +62,8 @@ pub struct Link {
     /// Up to so much more for each packet, without reordering.
     #[serde(default)]
     pub jitter: Time,
+    /// Packets leave at multiples of this only.
+    pub tick: Option<Spanned<Time>>,
     /// Where packets wait.
     pub queue: Spanned<Queue>,
     /// Packets lost on the link.
@@ -290,6 +294,17 @@ pub struct Tcp {
     pub quick_acks: Option<u16>,
     /// Pacing.
     pub pacing: Option<bool>,
+}
+
+/// `[testbed]`: what the paper's testbed had beyond the scenario, by its own documents.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Testbed {
+    /// Values by their paths, as `--set` takes them; none: as the scenario.
+    #[serde(default)]
+    pub set: BTreeMap<String, toml::Value>,
+    /// The documents that give them, or why there are none.
+    pub source: String,
 }
 
 /// `[run]`

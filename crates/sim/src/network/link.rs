@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::clock::{Clock, LinkRate};
+use super::clock::{Clock, LinkRate, Service};
 use super::loss::{Loss, LossProcess};
 use super::queue::{Admission, Backlog, Discipline, LinkState, Queue};
 use crate::events::Kind;
@@ -33,6 +33,9 @@ pub struct LinkSpec {
     pub delay: Duration,
     /// Up to so much is added to the delay of each packet, without reordering them.
     pub jitter: Duration,
+    /// Packets leave their queue at multiples of this time only, as those of an emulator that a timer drives; zero: at once.
+    /// One that is being sent is in the queue until then. `CoDel` knows no ticks.
+    pub tick: Duration,
     /// Where packets wait for the link.
     pub queue: Queue,
     /// Packets lost after they have been sent.
@@ -45,7 +48,7 @@ impl LinkSpec {
     /// A link with nothing but a rate, a delay and a queue.
     #[must_use]
     pub fn new(rate: LinkRate, delay: Duration, queue: Queue) -> Self {
-        Self { rate, delay, jitter: Duration::ZERO, queue, loss: Loss::None, reordering: None }
+        Self { rate, delay, jitter: Duration::ZERO, tick: Duration::ZERO, queue, loss: Loss::None, reordering: None }
     }
 }
 
@@ -86,6 +89,7 @@ pub(crate) struct Link {
     clock: Clock,
     delay_ns: u64,
     jitter_ns: u64,
+    tick_ns: u64,
     discipline: Discipline,
     backlog: Backlog,
     loss: LossProcess,
@@ -104,6 +108,7 @@ impl Link {
             clock: Clock::new(&spec.rate),
             delay_ns: spec.delay.as_nanos() as u64,
             jitter_ns: spec.jitter.as_nanos() as u64,
+            tick_ns: spec.tick.as_nanos() as u64,
             discipline: Discipline::new(&spec.queue, Random::new(seed, Purpose::Queue, index)),
             backlog: Backlog::default(),
             loss: LossProcess::new(spec.loss, Random::new(seed, Purpose::Loss, index)),
@@ -137,13 +142,24 @@ impl Link {
             return dropped(packet);
         }
         let service = self.clock.serve(now_ns, packet.size_bytes);
-        if service.start_ns > now_ns {
-            self.backlog.push(service.start_ns, packet.size_bytes);
+        let (leaves_ns, sent_ns) = self.at_ticks(service);
+        if leaves_ns > now_ns {
+            self.backlog.push(leaves_ns, packet.size_bytes);
         }
         self.counters.max_queue_pkts = self.counters.max_queue_pkts.max(self.backlog.len() as u64);
-        self.counters.waited_pkt_ns += u128::from(service.start_ns - now_ns);
+        self.counters.waited_pkt_ns += u128::from(leaves_ns - now_ns);
         self.pkt_ns = service.end_ns - service.start_ns;
-        self.send(service.end_ns, packet, push, dropped);
+        self.send(sent_ns, packet, push, dropped);
+    }
+
+    /// When a packet leaves the queue, and when its last bit the link's sending end.
+    #[inline]
+    fn at_ticks(&self, service: Service) -> (u64, u64) {
+        if self.tick_ns == 0 {
+            return (service.start_ns, service.end_ns);
+        }
+        let tick_ns = service.end_ns.next_multiple_of(self.tick_ns);
+        (tick_ns, tick_ns)
     }
 
     fn is_admitted(&mut self, state: LinkState, packet: &mut Packet) -> bool {

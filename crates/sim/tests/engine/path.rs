@@ -106,6 +106,33 @@ fn jitter_does_not_reorder() {
     assert_near(rtts, 12.0 + 20.0 + 2.0 + 40.0, 0.03, "ms a packet");
 }
 
+/// dummynet moves packets when its timer ticks. One packet at a time: sent at a tick, it takes 1 ms, leaves at the next tick, 4 ms
+/// later, and meets 3 ms of the link and 17 of its own.
+#[test]
+fn packets_leave_at_ticks() {
+    let spec = LinkSpec { tick: ms(4), ..drop_tail(12, ms(3), 100) };
+    let mut dumbbell = Dumbbell::new(&spec).with("reno", ms(17), |flow| {
+        flow.tcp = TcpSpec { max_window_pkts: 1, ack_every_pkts: 1, ..TcpSpec::default() };
+    });
+    dumbbell.run_until(Duration::from_secs(10));
+    for rtt in [dumbbell.flow(0).min_rtt().unwrap(), dumbbell.flow(0).srtt()] {
+        assert!(rtt.abs_diff(ms(24)) <= Duration::from_micros(1), "{rtt:?}");
+    }
+    // All of a packet's time until its tick is time in the queue.
+    let link = dumbbell.link();
+    assert_eq!(link.waited_pkt_ns, u128::from(link.arrived_pkts) * 4_000_000);
+}
+
+/// A timer makes bursts of what a link sends between two ticks, and takes nothing of its rate.
+#[test]
+fn ticks_keep_the_rate() {
+    let spec = LinkSpec { tick: ms(1), ..drop_tail(100, ms(5), 500) };
+    let mut dumbbell = Dumbbell::new(&spec).with("reno", ms(15), |_| {});
+    dumbbell.run_until(Duration::from_secs(5));
+    let utilisation = dumbbell.utilisation_until(Duration::from_secs(25));
+    assert!((0.995..=1.0005).contains(&utilisation), "{utilisation}");
+}
+
 #[test]
 fn what_makes_no_sense_is_refused() {
     let mut simulation = Simulation::new(1);

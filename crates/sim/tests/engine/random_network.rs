@@ -119,6 +119,7 @@ impl Input<'_> {
             queue: self.queue(),
             loss: self.loss(),
             reordering: self.is(4).then(|| Reordering { probability: held, delay: self.time(28) }),
+            tick: if self.is(4) { self.time(24) } else { Duration::ZERO },
         }
     }
 

@@ -29,6 +29,9 @@ pub(super) fn check(setup: &PointSpec) -> Result<(), BackendError> {
     if !link.spec.jitter.is_zero() {
         return refuse("jitter", of_link("jitter"));
     }
+    if !link.spec.tick.is_zero() {
+        return refuse("ticks", of_link("tick"));
+    }
     if matches!(link.spec.queue, Queue::Codel(_)) {
         return refuse("CoDel", of_link("queue.kind"));
     }
@@ -198,6 +201,7 @@ duration = "10 s"
     fn what_the_path_or_the_kernel_has_not_is_refused_by_name() {
         for (from, to, what) in [
             ("delay = \"48 ms\"", "delay = \"48 ms\"\njitter = \"1 ms\"", "jitter"),
+            ("delay = \"48 ms\"", "delay = \"48 ms\"\ntick = \"1 ms\"", "ticks"),
             ("\"droptail\"", "\"codel\"", "CoDel"),
             ("mss = \"960 bytes\"", "mss = \"100 bytes\"", "packets of 140 bytes"),
             ("[run]", "application = { kind = \"limited\", rate = \"1 Mbit/s\" }\n[run]", "application"),

@@ -17,6 +17,7 @@ use super::{check_name, span_of, Context, Keys};
 
 /// No way is longer, no queue larger.
 const LONGEST_DELAY: Duration = Duration::from_secs(3600);
+const LONGEST_TICK: Duration = Duration::from_secs(1);
 const LARGEST_QUEUE_PKTS: f64 = 100_000_000.0;
 
 /// Name, rate and delay.
@@ -109,6 +110,7 @@ pub(super) fn links(
                 rate: way.rate.clone(),
                 delay: way.delay,
                 jitter: link.jitter.0,
+                tick: tick(source, link)?,
                 queue: QueueReader { source, queue: &link.queue, packet_bytes, bdp_pkts }.read()?,
                 loss: loss(source, link.loss.as_ref())?,
                 reordering: None,
@@ -129,6 +131,19 @@ pub(super) fn links(
         }
     }
     Ok(links)
+}
+
+fn tick(source: &SourceText<'_>, link: &file::Link) -> Result<Duration, ScenarioError> {
+    let Some(tick) = &link.tick else { return Ok(Duration::ZERO) };
+    if *link.queue.get_ref().kind.get_ref() == QueueKind::Codel {
+        let cause = format!("link {:?} has ticks and a codel queue", link.name.get_ref());
+        return Err(source.wrong(&tick.span(), cause, "remove tick, or use another kind of queue"));
+    }
+    if tick.get_ref().0 > LONGEST_TICK {
+        let cause = format!("the tick of link {:?} exceeds a second", link.name.get_ref());
+        return Err(source.wrong(&tick.span(), cause, "use a shorter tick, such as \"1 ms\""));
+    }
+    Ok(tick.get_ref().0)
 }
 
 fn bdp_rtt(source: &SourceText<'_>, link: &file::Link, user: Option<&Group>) -> Result<Duration, ScenarioError> {
