@@ -46,6 +46,10 @@ pub enum Command {
     Modules(ccctl_compare::Command),
     /// Print a table of the papers' claims and our results
     Reproduction(Reproduction),
+    /// Print which runs of the papers' scenarios are recorded, and how long the others take
+    Plan(Plan),
+    /// Repeat a random part of the recorded runs, and compare the results byte for byte
+    Repeat(Repeat),
     /// Clean up after killed kernel runs (the next run also does this)
     Clean(Output),
     /// Print the JSON Schema of a command's answer
@@ -92,6 +96,9 @@ pub struct Part {
     /// Leave out the paper's values and statements
     #[arg(long)]
     pub no_paper: bool,
+    /// Run with the noise that the paper's testbed had: what [testbed] of the scenario sets
+    #[arg(long)]
+    pub testbed: bool,
     /// Parallel runs [default: processors; netns: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
@@ -129,6 +136,12 @@ pub struct Choice {
     /// Format of the time series
     #[arg(long, value_enum, default_value_t)]
     pub series: SeriesChoice,
+    /// A folder of recorded runs: these are not made again, and new ones are added
+    #[arg(long, value_name = "DIR")]
+    pub recorded: Option<PathBuf>,
+    /// Commit of the source tree, to keep with the results
+    #[arg(long, value_name = "COMMIT")]
+    pub commit: Option<String>,
     /// Show the page in the browser at the end
     #[arg(long)]
     pub open: bool,
@@ -270,9 +283,75 @@ pub struct Reproduction {
     /// TOML file that says, by statement, what was tried if it does not hold
     #[arg(long, value_name = "FILE")]
     pub notes: Option<PathBuf>,
+    /// Only compare the verdicts of the folders with those of --record; exit with code 6 if one contradicts
+    #[arg(long, requires = "record")]
+    pub check: bool,
     /// How to print.
     #[command(flatten)]
     pub output: Output,
+}
+
+/// Recorded runs, and the scenarios that they are of.
+#[derive(Debug, Args)]
+pub struct RecordedChoice {
+    /// Names from `ccctl lab list`, or files [default: all with statements]
+    #[arg(value_name = "SCENARIO")]
+    pub scenarios: Vec<String>,
+    /// A folder of recorded runs: --recorded of `ccctl lab run`
+    #[arg(long, value_name = "DIR")]
+    pub recorded: PathBuf,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `ccctl lab plan`
+#[derive(Debug, Args)]
+pub struct Plan {
+    /// Which.
+    #[command(flatten)]
+    pub choice: RecordedChoice,
+    /// A folder that runs are made in: what is in it is there as well
+    #[arg(long, value_name = "DIR", default_value = "ccctl-lab")]
+    pub out: PathBuf,
+    /// Lines of SCENARIO and options, each as for `ccctl lab run --backend netns`: runs on the kernel
+    #[arg(long, value_name = "FILE")]
+    pub kernel_list: Option<PathBuf>,
+    /// Processors [default: those of this host]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+    /// Print a line per run
+    #[arg(long)]
+    pub each: bool,
+}
+
+/// A line of `--kernel-list`.
+#[derive(Debug, Clone, Parser)]
+#[command(no_binary_name = true, disable_help_flag = true)]
+pub struct KernelLine {
+    /// What it runs,
+    #[command(flatten)]
+    pub first: Beside,
+    /// and at the same time.
+    #[arg(long, value_parser = beside)]
+    pub beside: Vec<Beside>,
+}
+
+/// `ccctl lab repeat`
+#[derive(Debug, Args)]
+pub struct Repeat {
+    /// Which.
+    #[command(flatten)]
+    pub choice: RecordedChoice,
+    /// Share of the recorded runs, in percent
+    #[arg(long, value_name = "PCT", default_value_t = 5.0, value_parser = percent)]
+    pub share: f64,
+    /// Decides which [default: the time]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// No more runs than take this long together on one processor, as recorded
+    #[arg(long, value_name = "TIME", value_parser = budget)]
+    pub budget: Option<Duration>,
 }
 
 /// What runs a scenario.
@@ -305,6 +384,20 @@ pub enum SeriesChoice {
     Csv,
     /// None: measures only
     None,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let value: f64 = text.trim_end_matches('%').trim().parse().map_err(|_| "write a number such as 5".to_owned())?;
+    if value > 0.0 && value <= 100.0 {
+        Ok(value)
+    } else {
+        Err("from above 0 to 100".to_owned())
+    }
+}
+
+fn budget(text: &str) -> Result<Duration, String> {
+    let bounds = Duration::from_secs(1)..=Duration::from_secs(30 * 24 * 3600);
+    time_within(text, bounds, "from 1s to 30 days; without it, the share decides alone")
 }
 
 /// Of 0 all runs would be invalid, and of minutes none.

@@ -6,7 +6,9 @@ use ccctl_testbed::json_keys::{commands_with_json, Answers};
 use clap::CommandFactory as _;
 
 use crate::arguments::Arguments;
-use crate::commands::{Cleaned, ListAnswer, Outcome, ReportAnswer, ReproductionAnswer, Results, ShowAnswer};
+use crate::commands::{
+    Cleaned, ListAnswer, Outcome, PlanAnswer, RepeatAnswer, ReportAnswer, ReproductionAnswer, Results, ShowAnswer,
+};
 
 fn answers() -> Answers {
     let mut answers = Answers::new();
@@ -18,6 +20,8 @@ fn answers() -> Answers {
     answers.add::<ReportAnswer>("report");
     answers.add::<Comparison>("compare");
     answers.add::<ReproductionAnswer>("reproduction");
+    answers.add::<PlanAnswer>("plan");
+    answers.add::<RepeatAnswer>("repeat");
     answers.add::<Cleaned>("clean");
     answers
 }

@@ -24,6 +24,10 @@ pub struct Scenario {
     pub source: String,
     /// What differs from it.
     pub notes: String,
+    /// What its testbed had beyond it.
+    pub testbed: Option<Testbed>,
+    /// It is run with that.
+    pub is_testbed: bool,
     /// Axes of the sweep.
     pub axes: Vec<Axis>,
     /// All that are run, in the order of the sweep.
@@ -48,6 +52,15 @@ pub struct Scenario {
     pub canonical: String,
     /// Files that links take their rates from, as the scenario names them.
     pub traces: Vec<String>,
+}
+
+/// The noise of a paper's testbed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Testbed {
+    /// What is set for it; nothing: the testbed has none, or no document tells of it.
+    pub set: Vec<Override>,
+    /// The documents that give it, or why there is none.
+    pub source: String,
 }
 
 /// `--set PATH=VALUE`: the value as TOML, or as a text where it is none.
@@ -84,6 +97,27 @@ impl Scenario {
         scenario.name = name;
         scenario.text = if overrides.is_empty() { text.to_owned() } else { document.to_table()?.to_string() };
         Ok(scenario)
+    }
+
+    /// The same text with what its testbed had; the overrides count more. None where the testbed had no noise.
+    pub fn at_testbed(path: &Path, text: &str, overrides: &[Override]) -> Result<Option<Self>, ScenarioError> {
+        let exact = Self::of_text(path, text, &[])?;
+        let set = exact.testbed.map_or_else(Vec::new, |testbed| testbed.set);
+        if set.is_empty() {
+            return Ok(None);
+        }
+        let scenario = Self::of_text(path, text, &[&set, overrides].concat())?;
+        Ok(Some(Self { is_testbed: true, ..scenario }))
+    }
+
+    /// Name of the folder of its runs.
+    #[must_use]
+    pub fn folder_name(&self) -> String {
+        if self.is_testbed {
+            format!("{}-testbed", self.name)
+        } else {
+            self.name.clone()
+        }
     }
 
     /// The values of a point's axes, as text.
@@ -126,6 +160,11 @@ impl Scenario {
 fn with_overrides(text: &str, overrides: &[Override]) -> String {
     let lines = overrides.iter().map(|(path, value)| format!("\n{path}={value}"));
     std::iter::once(text.to_owned()).chain(lines).collect()
+}
+
+fn testbed(testbed: &file::Testbed) -> Testbed {
+    let set = testbed.set.iter().map(|(path, value)| (path.clone(), value.to_string())).collect();
+    Testbed { set, source: testbed.source.trim().to_owned() }
 }
 
 fn traces(points: &[Point]) -> Vec<String> {
@@ -195,6 +234,8 @@ fn of_document(document: &Document<'_>, folder: &Path) -> Result<Scenario, Scena
         title: first.title.clone(),
         source: first.source.clone(),
         notes: first.notes.clone(),
+        testbed: first.testbed.as_ref().map(testbed),
+        is_testbed: false,
         repeats: *repeats.get_ref(),
         seed: first.run.seed,
         wanted: first.measures.wanted.iter().map(|text| reader.reference(text)).collect::<Result<_, _>>()?,

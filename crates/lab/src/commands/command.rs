@@ -32,6 +32,9 @@ pub fn text(task: &Task<'_>, backend: &dyn Backend, path: PathChoice) -> String 
     if let Some(repeats) = part.repeats {
         add("--repeats", &repeats.to_string());
     }
+    if part.testbed {
+        words.push("--testbed".to_owned());
+    }
     if part.no_paper && axes.is_empty() && own.is_empty() {
         words.push("--no-paper".to_owned());
     }

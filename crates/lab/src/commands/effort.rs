@@ -48,3 +48,27 @@ pub fn packets_of_all(scenario: &Scenario) -> f64 {
 pub fn processor_s(packets: f64) -> f64 {
     packets / PACKETS_PER_S
 }
+
+/// No more digits than are known: "0.5 s", "12 s", "4 min", "1.9 h".
+pub fn rough(seconds: f64) -> String {
+    match seconds {
+        _ if seconds < 9.95 => format!("{seconds:.1} s"),
+        _ if seconds < 99.5 => format!("{seconds:.0} s"),
+        _ if seconds < 99.5 * 60.0 => format!("{:.0} min", seconds / 60.0),
+        _ => format!("{:.1} h", seconds / 3600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rough;
+
+    #[test]
+    fn times_have_the_unit_that_suits_them() {
+        let cases =
+            [(0.34, "0.3 s"), (12.3, "12 s"), (95.0, "95 s"), (100.0, "2 min"), (3600.0, "60 min"), (6840.0, "1.9 h")];
+        for (seconds, text) in cases {
+            assert_eq!(rough(seconds), text);
+        }
+    }
+}

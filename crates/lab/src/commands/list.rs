@@ -18,6 +18,8 @@ struct Row {
     repeats: u32,
     runs: usize,
     statement_count: usize,
+    /// `--testbed` runs it with the noise of its testbed.
+    has_testbed_noise: bool,
     /// If links are always busy.
     packets: f64,
     /// Roughly, on one processor.
@@ -39,7 +41,7 @@ pub fn run(arguments: &Output) -> anyhow::Result<Exit> {
     }
     let cells = |row: Row| {
         let runs = format!("{} x {}", row.points, row.repeats);
-        let time = rough(row.processor_s);
+        let time = effort::rough(row.processor_s);
         vec![row.name.to_owned(), runs, row.statement_count.to_string(), time, row.title, paper(&row.papers)]
     };
     let rows = answer.scenarios.into_iter().map(cells).collect();
@@ -56,6 +58,7 @@ fn row(shipped: &ccctl_lab::shipped::Shipped) -> anyhow::Result<Row> {
         repeats: scenario.repeats,
         runs: scenario.points.len() * scenario.repeats as usize,
         statement_count: scenario.statements.len(),
+        has_testbed_noise: scenario.testbed.is_some_and(|testbed| !testbed.set.is_empty()),
         packets,
         processor_s: effort::processor_s(packets),
         title: scenario.title,
@@ -63,31 +66,7 @@ fn row(shipped: &ccctl_lab::shipped::Shipped) -> anyhow::Result<Row> {
     })
 }
 
-/// No more digits than are known: "0.5 s", "12 s", "4 min", "1.9 h".
-fn rough(seconds: f64) -> String {
-    match seconds {
-        _ if seconds < 9.95 => format!("{seconds:.1} s"),
-        _ if seconds < 99.5 => format!("{seconds:.0} s"),
-        _ if seconds < 99.5 * 60.0 => format!("{:.0} min", seconds / 60.0),
-        _ => format!("{:.1} h", seconds / 3600.0),
-    }
-}
-
 /// "S4" of "S4: Weigle, ...", or the beginning.
 fn paper(source: &str) -> String {
     source.split([':', ',']).next().unwrap_or_default().to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::rough;
-
-    #[test]
-    fn times_have_the_unit_that_suits_them() {
-        let cases =
-            [(0.34, "0.3 s"), (12.3, "12 s"), (95.0, "95 s"), (100.0, "2 min"), (3600.0, "60 min"), (6840.0, "1.9 h")];
-        for (seconds, text) in cases {
-            assert_eq!(rough(seconds), text);
-        }
-    }
 }

@@ -55,7 +55,37 @@ pub fn load(task: &Task<'_>) -> anyhow::Result<Loaded> {
         source.text = without_paper(&source, axes, own)?;
     }
     let overrides = overrides(part)?;
+    if part.testbed {
+        return read_at_testbed(source, &overrides)?.ok_or_else(|| no_noise(name));
+    }
     read(source, &overrides)
+}
+
+/// Scenarios as they are, and with the noise of their testbeds where they have some: these, or all built-in ones with
+/// statements.
+pub fn variants(names: &[String]) -> anyhow::Result<Vec<Loaded>> {
+    let sources: Vec<Source> = if names.is_empty() {
+        all_shipped().into_iter().map(source_of_shipped).collect::<anyhow::Result<_>>()?
+    } else {
+        names.iter().map(|name| source(name)).collect::<anyhow::Result<_>>()?
+    };
+    let mut found = Vec::new();
+    for one in sources {
+        let again = Source { path: one.path.clone(), text: one.text.clone(), files: None };
+        let exact = read(one, &[])?;
+        if names.is_empty() && exact.scenario.statements.is_empty() {
+            continue;
+        }
+        let noisy = read_at_testbed(again, &[])?;
+        found.push(exact);
+        found.extend(noisy);
+    }
+    Ok(found)
+}
+
+fn no_noise(name: &str) -> anyhow::Error {
+    let cause = format!("{name} says of no noise that its testbed had");
+    UsageError::new(cause, "run it without --testbed, or add [testbed] with set to the scenario").into()
 }
 
 fn source(name: &str) -> anyhow::Result<Source> {
@@ -95,6 +125,13 @@ fn read(source: Source, overrides: &[Override]) -> anyhow::Result<Loaded> {
     let scenario = Scenario::of_text(&source.path, &source.text, overrides);
     let scenario = scenario.map_err(|error| explained(&source, overrides, error))?;
     Ok(Loaded { scenario, _files: source.files })
+}
+
+/// With what its testbed had; none where that is nothing.
+fn read_at_testbed(source: Source, overrides: &[Override]) -> anyhow::Result<Option<Loaded>> {
+    let scenario = Scenario::at_testbed(&source.path, &source.text, overrides);
+    let scenario = scenario.map_err(|error| explained(&source, overrides, error))?;
+    Ok(scenario.map(|scenario| Loaded { scenario, _files: source.files }))
 }
 
 /// What the command line changes has no place in the file; where only the paper's part does not fit to it, that is said.

@@ -9,12 +9,15 @@ mod convert;
 mod effort;
 mod fault;
 mod kernel;
+mod kernel_plan;
 mod list;
 mod load;
 mod measures;
 mod merge;
 mod own_algorithm;
+mod plan;
 mod progress;
+mod repeat;
 mod report;
 mod reproduction;
 mod run;
@@ -28,8 +31,9 @@ use clap::CommandFactory as _;
 
 #[cfg(test)]
 pub use {
-    clean::Cleaned, list::Answer as ListAnswer, report::Answer as ReportAnswer,
-    reproduction::Answer as ReproductionAnswer, run::Results, show::Answer as ShowAnswer, text::Outcome,
+    clean::Cleaned, list::Answer as ListAnswer, plan::Answer as PlanAnswer, repeat::Answer as RepeatAnswer,
+    report::Answer as ReportAnswer, reproduction::Answer as ReproductionAnswer, run::Results,
+    show::Answer as ShowAnswer, text::Outcome,
 };
 
 use crate::arguments::{Arguments, Command};
@@ -45,6 +49,8 @@ pub fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Compare(compare) => compare::run(&compare),
         Command::Convert(convert) => convert::run(&convert),
         Command::Reproduction(reproduction) => reproduction::run(&reproduction),
+        Command::Plan(plan) => plan::run(&plan),
+        Command::Repeat(repeat) => repeat::run(&repeat),
         Command::Modules(command) => ccctl_compare::run(command).map(|()| Exit::Done),
         Command::Clean(output) => clean::run(&output),
         Command::Schema(schema) => schema::run(&schema),

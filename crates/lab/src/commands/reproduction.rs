@@ -33,6 +33,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         None => Record::default(),
         Some(file) => Record::read(file).map_err(fault::of_run)?,
     };
+    if arguments.check {
+        return check(&record, arguments);
+    }
     record.take(&arguments.folders).map_err(fault::of_run)?;
     if let Some(file) = &arguments.record {
         record.write(file).map_err(fault::of_run)?;
@@ -43,4 +46,17 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     }
     std::io::stdout().lock().write_all(reproduction(&record, &notes).as_bytes())?;
     Ok(Exit::Done)
+}
+
+/// Do the folders bear out what is recorded?
+fn check(record: &Record, arguments: &Arguments) -> anyhow::Result<Exit> {
+    let contradictions = record.contradictions(&arguments.folders).map_err(fault::of_run)?;
+    for one in &contradictions {
+        output::line(&format!("contradicts: {one}"))?;
+    }
+    if contradictions.is_empty() {
+        output::line("no verdict contradicts the recorded ones")?;
+        return Ok(Exit::Done);
+    }
+    Ok(Exit::Partial)
 }

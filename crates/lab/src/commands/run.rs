@@ -10,7 +10,7 @@ use std::time::Duration;
 use ccctl_console::{output, Exit, Stop, UsageError};
 use ccctl_lab::backend::{Backend, PathKind, Sim};
 use ccctl_lab::report::{keep_command, report as draw};
-use ccctl_lab::run::{check, run as run_lab, Options, Report, RunError, Shard};
+use ccctl_lab::run::{check, record_runs, run as run_lab, take_recorded, Options, Report, RunError, Shard};
 use ccctl_lab::scenario::Scenario;
 use indicatif::MultiProgress;
 use schemars::JsonSchema;
@@ -89,7 +89,7 @@ fn check_all(queues: &[Queue<'_>], backends: &[&dyn Backend]) -> anyhow::Result<
         for backend in backends {
             check(&scenario, *backend).map_err(fault::of_run)?;
         }
-        let name = scenario.name;
+        let name = scenario.folder_name();
         if *queue_of.entry(name.clone()).or_insert(number) != number {
             let cause = format!("--beside {}: another task already runs {name}", task.name);
             return Err(UsageError::new(cause, "use one task for all of them, with several --only").into());
@@ -166,8 +166,15 @@ impl All<'_> {
             shard: self.shard,
             series: self.choice.series == SeriesChoice::Csv,
             retries: self.choice.retries,
+            commit: self.choice.commit.clone(),
         };
+        if let Some(recorded) = &self.choice.recorded {
+            take_recorded(recorded, &loaded.scenario, backend, &options.out).map_err(fault::of_run)?;
+        }
         let report = self.carry_out(&loaded.scenario, backend, &options)?;
+        if let Some(recorded) = &self.choice.recorded {
+            record_runs(recorded, &loaded.scenario, backend, &options.out).map_err(fault::of_run)?;
+        }
         let text = command::text(task, backend, self.choice.path);
         keep_command(&options.out, &text).map_err(fault::of_run)?;
         let is_page = !report.cancelled && self.shard.is_none();
@@ -191,9 +198,9 @@ impl All<'_> {
     /// Runs on the kernel are no continuation of those in the simulator: they have a folder of their own.
     fn folder(&self, scenario: &Scenario, backend: &dyn Backend) -> PathBuf {
         if backend.is_deterministic() {
-            self.choice.out.join(&scenario.name)
+            self.choice.out.join(scenario.folder_name())
         } else {
-            self.choice.out.join(format!("{}-{}", scenario.name, backend.name()))
+            self.choice.out.join(format!("{}-{}", scenario.folder_name(), backend.name()))
         }
     }
 

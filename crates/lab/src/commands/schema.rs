@@ -6,7 +6,7 @@ use ccctl_console::Exit;
 use ccctl_lab::report::Comparison;
 
 use super::run::Results;
-use super::{clean, list, report, reproduction, show, text};
+use super::{clean, list, plan, repeat, report, reproduction, show, text};
 use crate::arguments::Schema;
 use crate::PROGRAM;
 
@@ -25,6 +25,8 @@ pub fn all() -> Schemas {
         ("report", of::<report::Answer>()),
         ("compare", of::<Comparison>()),
         ("reproduction", of::<reproduction::Answer>()),
+        ("plan", of::<plan::Answer>()),
+        ("repeat", of::<repeat::Answer>()),
         ("clean", of::<clean::Cleaned>()),
     ])
 }

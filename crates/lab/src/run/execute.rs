@@ -12,6 +12,7 @@ use super::error::RunError;
 use super::folder::{Folder, SERIES};
 use super::identity::Versions;
 use super::invalid::InvalidRun;
+use super::made::Making;
 use super::room;
 use super::summary::{summarise, Summary};
 use super::trial::{measured, units, UnitId, UnitRecord};
@@ -33,6 +34,8 @@ pub struct Options {
     pub series: bool,
     /// How often a run that its backend calls invalid is tried again.
     pub retries: u32,
+    /// Commit of the source tree, kept with each result.
+    pub commit: Option<String>,
 }
 
 /// One of `of` parts of all runs, counted from 1.
@@ -123,6 +126,7 @@ pub fn run(
         versions: &versions,
         series: options.series,
         retries: options.retries,
+        commit: options.commit.as_deref(),
         missing: &missing,
         next: AtomicUsize::new(0),
         done: AtomicUsize::new(kept),
@@ -156,6 +160,7 @@ struct Work<'a> {
     versions: &'a Versions,
     series: bool,
     retries: u32,
+    commit: Option<&'a str>,
     missing: &'a [UnitId],
     next: AtomicUsize,
     done: AtomicUsize,
@@ -196,6 +201,7 @@ impl Work<'_> {
     fn run_one(&self, id: UnitId) -> Result<bool, RunError> {
         let point = self.scenario.points.iter().find(|point| point.index == id.point).expect("units are of points");
         let seed = seed::of_repeat(self.scenario.seed, id.repeat);
+        let making = Making::begin();
         let outcome = match self.try_often(point, id, seed) {
             Ok(outcome) => outcome,
             Err(BackendError::Invalid { reasons }) => {
@@ -210,9 +216,10 @@ impl Work<'_> {
             }
         };
         let record = UnitRecord::of(self.scenario, point, id, seed, &outcome);
+        let made = making.end(self.commit);
         // One table at a time: together they are several times as large as the outcome.
         let series = self.tables(point, id, &outcome).filter(|_| self.series);
-        self.folder.keep(id, &record, series)?;
+        self.folder.keep(id, &record, &made, series)?;
         Ok(true)
     }
 

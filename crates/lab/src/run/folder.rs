@@ -6,6 +6,7 @@
 //! versions.json     what it was run with, and the identity of its runs
 //! units/NAME.json   a finished run each; written last, so that it vouches for the series
 //! series/NAME/      its time series
+//! made/NAME.json    what it took, and what made it
 //! invalid/NAME.json a run that came to no result, and why; gone when it has one
 //! summary.json      means over the repeats, the paper's values, statements; written at the end
 //! ```
@@ -23,7 +24,9 @@ use serde::Serialize;
 use super::error::RunError;
 use super::identity::Versions;
 use super::invalid::InvalidRun;
+use super::made::Made;
 use super::trial::{Renumber, UnitId, UnitRecord};
+use crate::backend::Backend;
 use crate::experiment::TRACE_BYTES_MAX;
 use crate::scenario::Scenario;
 
@@ -31,6 +34,7 @@ use crate::scenario::Scenario;
 const UNITS: &str = "units";
 pub(crate) const SERIES: &str = "series";
 const INVALID: &str = "invalid";
+const MADE: &str = "made";
 
 /// A file of results is at most this long: a record of 100,000 flows has 50 MB.
 const RECORD_BYTES_MAX: u64 = 1 << 28;
@@ -77,11 +81,12 @@ impl Folder {
         Ok(record.is_some_and(|record| measures.iter().all(|name| record.measures.contains_key(name))))
     }
 
-    /// Keeps a unit: its series, then its record.
+    /// Keeps a unit: its series, how it was made, then its record.
     pub(crate) fn keep(
         &self,
         id: UnitId,
         record: &UnitRecord,
+        made: &Made,
         series: impl Iterator<Item = (String, Table)>,
     ) -> Result<(), RunError> {
         let mut series = series.peekable();
@@ -92,6 +97,7 @@ impl Folder {
                 ccctl_series::write(&table, &folder.join(name))?;
             }
         }
+        self.keep_made(id, made)?;
         self.write_json(&unit_file(id), record)?;
         for name in [id.name(), id.old_name()] {
             let invalid = self.root.join(file_in(INVALID, &name));
@@ -103,6 +109,12 @@ impl Folder {
             }
         }
         Ok(())
+    }
+
+    /// Keeps how a unit was made.
+    pub(crate) fn keep_made(&self, id: UnitId, made: &Made) -> Result<(), RunError> {
+        make_folder(&self.root.join(MADE))?;
+        self.write_json(&file_in(MADE, &id.name()), made)
     }
 
     /// Notes that a unit has come to no result.
@@ -121,17 +133,21 @@ impl Folder {
 
     /// Writes a file: it has its name when all of it is on the disk.
     pub(crate) fn write(&self, name: &str, data: &[u8]) -> Result<(), RunError> {
-        let path = self.root.join(name);
-        let until_then = path.with_extension("part");
-        let written = create_anew(&until_then).and_then(|mut file| {
-            file.write_all(data)?;
-            file.sync_all()
-        });
-        written.map_err(RunError::io("write", &until_then))?;
-        fs::rename(&until_then, &path).map_err(RunError::io("write", &path))?;
-        let parent = path.parent().unwrap_or(&self.root);
-        File::open(parent).and_then(|folder| folder.sync_all()).map_err(RunError::io("write", parent))
+        write_whole(&self.root.join(name), data)
     }
+}
+
+/// Writes a file: it has its name when all of it is on the disk.
+pub(super) fn write_whole(path: &Path, data: &[u8]) -> Result<(), RunError> {
+    let until_then = path.with_extension("part");
+    let written = create_anew(&until_then).and_then(|mut file| {
+        file.write_all(data)?;
+        file.sync_all()
+    });
+    written.map_err(RunError::io("write", &until_then))?;
+    fs::rename(&until_then, path).map_err(RunError::io("write", path))?;
+    let parent = path.parent().unwrap_or(path);
+    File::open(parent).and_then(|folder| folder.sync_all()).map_err(RunError::io("write", parent))
 }
 
 /// Is there a folder of this experiment? One of something else is an error.
@@ -197,7 +213,7 @@ fn file_in(folder: &str, name: &str) -> String {
 /// What a folder's runs were made with; none where there are none. Everything that reads a folder begins here: a link in
 /// the place of one of its folders is refused.
 pub(crate) fn read_versions(root: &Path) -> Result<Option<Versions>, RunError> {
-    for folder in [UNITS, SERIES, INVALID].map(|name| root.join(name)) {
+    for folder in [UNITS, SERIES, INVALID, MADE].map(|name| root.join(name)) {
         if fs::symlink_metadata(&folder).is_ok_and(|metadata| !metadata.is_dir()) {
             return Err(RunError::NotAFolder(folder));
         }
@@ -208,6 +224,17 @@ pub(crate) fn read_versions(root: &Path) -> Result<Option<Versions>, RunError> {
 /// A unit's result; none where it was not finished.
 pub(crate) fn read_unit(root: &Path, id: UnitId) -> Result<Option<UnitRecord>, RunError> {
     read_numbered(root, UNITS, id)
+}
+
+/// How a unit was made; none where that was not kept.
+pub fn read_made(root: &Path, id: UnitId) -> Result<Option<Made>, RunError> {
+    read_json(&root.join(file_in(MADE, &id.name())))
+}
+
+/// Does a folder hold runs of this experiment?
+pub fn holds_runs_of(root: &Path, scenario: &Scenario, backend: &dyn Backend) -> Result<bool, RunError> {
+    let Some(known) = read_versions(root)? else { return Ok(false) };
+    Ok(known.agrees_with(&Versions::of(scenario, backend)?))
 }
 
 /// Is a unit's result there?

@@ -17,6 +17,9 @@ use crate::scenario::Scenario;
 pub struct Versions {
     /// Name of the scenario's file without ending.
     pub scenario: String,
+    /// It is run with the noise of its testbed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub testbed: bool,
     /// Version of ccctl.
     pub ccctl: String,
     /// Backend.
@@ -42,16 +45,10 @@ impl Versions {
     pub fn of(scenario: &Scenario, backend: &dyn Backend) -> Result<Self, RunError> {
         let groups = scenario.points.iter().flat_map(|point| &point.setup.groups);
         let names: BTreeSet<&str> = groups.clone().map(|group| group.algorithm.as_str()).collect();
-        let source = |name: &&str| {
-            let algorithm = ccctl_catalog::algorithm(name)?;
-            let text = match algorithm.source() {
-                "" => algorithm.object(),
-                source => source.as_bytes(),
-            };
-            Some(((*name).to_owned(), hex(&Sha256::digest(text))))
-        };
+        let source = |name: &&str| Some(((*name).to_owned(), algorithm_sha256(name)?));
         let mut versions = Self {
             scenario: scenario.name.clone(),
+            testbed: scenario.is_testbed,
             ccctl: env!("CARGO_PKG_VERSION").to_owned(),
             backend: backend.name().to_owned(),
             host: backend.host(),
@@ -60,22 +57,8 @@ impl Versions {
             algorithms: names.iter().filter_map(source).collect(),
             identity: String::new(),
         };
-        let mut hash = Sha256::new();
-        let mut add = |part: &[u8]| {
-            hash.update((part.len() as u64).to_le_bytes());
-            hash.update(part);
-        };
-        add(scenario.canonical.as_bytes());
-        add(&serde_json::to_vec(&(&versions.ccctl, &versions.backend, versions.seed)).unwrap_or_default());
-        for (name, value) in &versions.settings {
-            add(name.as_bytes());
-            add(value.as_bytes());
-        }
-        for trace in &scenario.traces {
-            let path = scenario.folder.join(trace);
-            add(&ccctl_series::read_regular(&path, TRACE_BYTES_MAX).map_err(RunError::io("read", &path))?);
-        }
-        versions.identity = hex(&hash.finalize());
+        let by = serde_json::to_vec(&(&versions.ccctl, &versions.backend, versions.seed)).unwrap_or_default();
+        versions.identity = experiment_sha256(scenario, &by, &versions.settings)?;
         Ok(versions)
     }
 
@@ -86,6 +69,42 @@ impl Versions {
         let same_host = self.host.is_none() || other.host.is_none() || self.host == other.host;
         same_host && self.identity == other.identity && other.algorithms.iter().all(|(name, hash)| same(name, hash))
     }
+}
+
+/// By what recorded runs are found: as [`Versions::identity`], but the same whatever version of ccctl made them.
+pub(super) fn key(scenario: &Scenario, backend: &dyn Backend) -> Result<String, RunError> {
+    let by = serde_json::to_vec(&(backend.name(), backend.host(), scenario.seed)).unwrap_or_default();
+    experiment_sha256(scenario, &by, &backend.settings())
+}
+
+/// SHA-256 of an algorithm's C file, or of its object where only that was given; none of an unknown one.
+pub(super) fn algorithm_sha256(name: &str) -> Option<String> {
+    let algorithm = ccctl_catalog::algorithm(name)?;
+    let text = match algorithm.source() {
+        "" => algorithm.object(),
+        source => source.as_bytes(),
+    };
+    Some(hex(&Sha256::digest(text)))
+}
+
+/// SHA-256 of what a scenario runs, by whom, with these settings, and of the traces that it names.
+fn experiment_sha256(scenario: &Scenario, by: &[u8], settings: &BTreeMap<String, String>) -> Result<String, RunError> {
+    let mut hash = Sha256::new();
+    let mut add = |part: &[u8]| {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    };
+    add(scenario.canonical.as_bytes());
+    add(by);
+    for (name, value) in settings {
+        add(name.as_bytes());
+        add(value.as_bytes());
+    }
+    for trace in &scenario.traces {
+        let path = scenario.folder.join(trace);
+        add(&ccctl_series::read_regular(&path, TRACE_BYTES_MAX).map_err(RunError::io("read", &path))?);
+    }
+    Ok(hex(&hash.finalize()))
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -39,6 +39,7 @@ pub fn load(root: &Path) -> Result<Scenario, RunError> {
     let versions = versions_of(root)?;
     let mut scenario = Scenario::read(&root.join("scenario.toml"), &[])?;
     scenario.name = versions.scenario;
+    scenario.is_testbed = versions.testbed;
     Ok(scenario)
 }
 
@@ -70,6 +71,9 @@ fn take(shard: &Path, id: UnitId, united: &Folder, out: &Path) -> Result<(), Run
     }
     for (from, name) in series {
         copy(&from, &to.join(name)).map_err(RunError::io("copy", &from))?;
+    }
+    if let Some(made) = folder::read_made(shard, id)? {
+        united.keep_made(id, &made)?;
     }
     united.write_json(&folder::unit_file(id), &record)
 }

@@ -20,7 +20,7 @@ fn series(scratch: &Scratch) -> (Table, Table) {
     let only = ("run.only".to_owned(), "[{ algorithm = \"cubic\", buffer = \"1 BDP\" }]".to_owned());
     let scenario = Scenario::of_text(Path::new("small.toml"), TEN_RUNS, &[only]).unwrap();
     let out = scratch.path("out");
-    let options = Options { out: out.clone(), jobs: 1, shard: None, series: true, retries: 0 };
+    let options = Options { out: out.clone(), jobs: 1, shard: None, series: true, retries: 0, commit: None };
     run(&scenario, &Sim, &options, &|_| (), &AtomicBool::new(false)).unwrap();
     let id = units(&scenario)[0];
     let read = |path: Option<PathBuf>| ccctl_series::read(&path.unwrap()).unwrap();

@@ -53,7 +53,7 @@ impl Backend for Flaky {
 }
 
 fn run_all(scenario: &Scenario, backend: &Flaky, out: &Path, retries: u32) -> Result<Report, RunError> {
-    let options = Options { out: out.to_owned(), jobs: 1, shard: None, series: false, retries };
+    let options = Options { out: out.to_owned(), jobs: 1, shard: None, series: false, retries, commit: None };
     run(scenario, backend, &options, &|_| (), &AtomicBool::new(false))
 }
 
@@ -127,7 +127,7 @@ fn a_run_with_an_impossible_window_is_invalid() {
     let (scratch, scenario) = (Scratch::new("garbled"), scenario(TEN_RUNS).unwrap());
     for (cwnd_pkts, is_valid) in [(1 << 20, true), ((1 << 20) + 1, false), (135_332_890, false)] {
         let out = scratch.path(&format!("out-{cwnd_pkts}"));
-        let options = Options { out, jobs: 1, shard: None, series: false, retries: 0 };
+        let options = Options { out, jobs: 1, shard: None, series: false, retries: 0, commit: None };
         let report = run(&scenario, &Garbled { cwnd_pkts }, &options, &|_| (), &AtomicBool::new(false)).unwrap();
         if is_valid {
             assert_eq!((report.ran, report.invalid), (10, 0));

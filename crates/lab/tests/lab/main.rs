@@ -10,6 +10,7 @@ mod invalid;
 mod judging;
 mod measuring;
 mod pictures;
+mod recorded;
 mod reproduction;
 mod running;
 #[path = "../support/scratch.rs"]

@@ -70,7 +70,7 @@ impl Backend for Kernel {
 fn run_text(file: &str, text: &str, out: PathBuf, backend: &dyn Backend, set: &[(&str, &str)]) -> PathBuf {
     let set: Vec<Override> = set.iter().map(|(path, value)| ((*path).to_owned(), (*value).to_owned())).collect();
     let scenario = Scenario::of_text(Path::new(file), text, &set).unwrap();
-    let options = Options { out: out.clone(), jobs: 2, shard: None, series: false, retries: 0 };
+    let options = Options { out: out.clone(), jobs: 2, shard: None, series: false, retries: 0, commit: None };
     run(&scenario, backend, &options, &|_| (), &AtomicBool::new(false)).unwrap();
     out
 }
@@ -252,4 +252,47 @@ fn the_kernel_alone_stands_beside_what_is_known() {
         "Not as in the scenario's file: link.bottleneck.rate = 5 Mbit/s instead of 622 Mbit/s; run.duration = 2 s",
     );
     assert!(record_of(&[&kernel]).unwrap_err().to_string().contains("none of the simulator"));
+}
+
+/// With the noise of its testbed a scenario has a column of its own, and what was known of the exact runs stays.
+#[test]
+fn runs_with_noise_stand_beside_the_exact_ones() {
+    let scratch = Scratch::new("noise");
+    let text = format!("{TEN_RUNS}{MORE}[testbed]\nset = {{ \"link.l.tick\" = \"1 ms\" }}\nsource = \"a manual\"\n");
+    let run_it = |scenario: &Scenario, out: &Path| {
+        let options = Options { out: out.to_owned(), jobs: 1, shard: None, series: false, retries: 0, commit: None };
+        run(scenario, &Sim, &options, &|_| (), &AtomicBool::new(false)).unwrap();
+    };
+    let path = Path::new("small.toml");
+    let (exact, noisy) = (scratch.path("small"), scratch.path("small-testbed"));
+    run_it(&Scenario::of_text(path, &text, &[]).unwrap(), &exact);
+    run_it(&Scenario::at_testbed(path, &text, &[]).unwrap().unwrap(), &noisy);
+    let mut record = record_of(&[&exact, &noisy]).unwrap();
+    let page = reproduction(&record, &BTreeMap::new());
+    has(&page, "| id | statement | where | here | verdict | testbed's noise | verdict |\n");
+    has(&page, "With the noise of the testbed: 10 of 10 runs. ");
+    has(&page, "| [T-1](#small) | the link is used | holds | holds |  |\n");
+    // The exact ones again: the others are not forgotten. Alone, they are of nothing.
+    record.take(std::slice::from_ref(&exact)).unwrap();
+    assert_eq!(reproduction(&record, &BTreeMap::new()), page);
+    assert!(record_of(&[&noisy]).unwrap_err().to_string().contains("add the folder of the exact runs"));
+    assert_eq!(record.contradictions(&[exact, noisy]).unwrap(), Vec::<String>::new());
+}
+
+/// Verdicts that are the opposite of the recorded ones are named, and only those.
+#[test]
+fn a_verdict_that_contradicts_the_recorded_one_is_named() {
+    let scratch = Scratch::new("contradicting");
+    let sim = made_up(scratch.path("small"), &Sim, &[], [90.0, 90.0]);
+    let kernel = made_up(scratch.path("small-netns"), &Kernel, &[ONE_POINT], [90.0, 90.0]);
+    let record = record_of(&[&sim, &kernel]).unwrap();
+    let later = made_up(scratch.path("later/small-netns"), &Kernel, &[ONE_POINT], [40.0, 50.0]);
+    assert_eq!(record.contradictions(&[sim.clone(), kernel]).unwrap(), Vec::<String>::new());
+    assert_eq!(
+        record.contradictions(&[sim.clone(), later]).unwrap(),
+        ["T-2 (does not hold instead of holds) of small on kernel"]
+    );
+    // Other settings were never recorded.
+    let slower = made_up(scratch.path("slower"), &Kernel, &[("link.l.rate", "4 Mbit/s")], [40.0, 50.0]);
+    assert_eq!(record.contradictions(&[sim, slower]).unwrap(), ["small on kernel: nothing is recorded of it"]);
 }

@@ -56,7 +56,7 @@ check = [{ measure = "utilisation", is = ">", value = 10 }]
 "#;
 
 fn options(out: &Path, jobs: usize) -> Options {
-    Options { out: out.to_owned(), jobs, shard: None, series: false, retries: 0 }
+    Options { out: out.to_owned(), jobs, shard: None, series: false, retries: 0, commit: None }
 }
 
 fn run_all(scenario: &Scenario, options: &Options) -> Result<Report, RunError> {

@@ -6,6 +6,7 @@ mod bad_input;
 mod hostile_input;
 mod own_algorithm;
 mod pages;
+mod recorded;
 mod run;
 #[path = "../support/scratch.rs"]
 mod scratch;

@@ -53,7 +53,9 @@ fn answers_are_as_their_schema_says() {
     fits("show", &["show", "demo", "--json"]);
     fits("report", &["report", &one, "--json"]);
     fits("compare", &["compare", &one, &two, "--json"]);
-    assert_eq!(scratch.done(&["schema"]).lines().count(), 9);
+    fits("plan", &["plan", "demo", "--recorded", "nowhere", "--json"]);
+    fits("repeat", &["repeat", "demo", "--recorded", "nowhere", "--json"]);
+    assert_eq!(scratch.done(&["schema"]).lines().count(), 11);
 }
 
 /// The committed record, read here on its own: every claim and every result of it is in the answer.
@@ -79,11 +81,13 @@ fn the_reproduction_table_is_printed_as_json_too() {
         assert_eq!((&one["title"], &one["papers"]), (&known["title"], &known["source"]));
         assert_eq!(one["claims"], known["statements"]);
         let kernel = known["kernel"].as_array().cloned().unwrap_or_default();
-        let sides = [&[known["sim"].clone()], &kernel[..]].concat();
+        let testbed: Vec<Value> = known.get("testbed").cloned().into_iter().collect();
+        let names = [&["sim"][..], &vec!["sim-testbed"; testbed.len()], &vec!["netns"; kernel.len()]].concat();
+        let sides = [&[known["sim"].clone()][..], &testbed, &kernel].concat();
         let results = one["backends"].as_array().unwrap();
         assert_eq!(results.len(), sides.len());
-        for (index, (result, side)) in results.iter().zip(&sides).enumerate() {
-            assert_eq!(result["backend"], if index == 0 { "sim" } else { "netns" });
+        for ((result, side), name) in results.iter().zip(&sides).zip(names) {
+            assert_eq!(result["backend"], name);
             assert_eq!((&result["claim_results"], &result["paper_results"]), (&side["found"], &side["paper"]));
         }
         let ids = one["paper_values"].as_array().unwrap().iter().map(|value| value["value_key"].as_str().unwrap());

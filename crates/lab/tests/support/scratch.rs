@@ -143,7 +143,7 @@ impl Drop for Scratch {
     }
 }
 
-/// All files of a folder but its lock, by their path in it.
+/// All files of a folder but its lock and what says how long runs took, by their path in it.
 pub fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -155,7 +155,7 @@ pub fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
                 continue;
             }
             let name = path.strip_prefix(folder).unwrap().to_string_lossy().into_owned();
-            if name != ".lock" {
+            if name != ".lock" && !name.starts_with("made/") && !name.contains("/made/") {
                 found.insert(name, fs::read(&path).unwrap());
             }
         }

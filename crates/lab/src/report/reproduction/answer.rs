@@ -21,7 +21,7 @@ pub struct Reproduced {
     claims: Vec<Stated>,
     /// Numbers that the paper gives.
     paper_values: Vec<ValueOfPaper>,
-    /// The simulator first, then the running kernel's settings; those nearest to the simulator's come first.
+    /// The simulator first, exact and then with noise, then the running kernel's settings; those nearest to the simulator's come first.
     backends: Vec<BackendResults>,
 }
 
@@ -44,7 +44,7 @@ struct ValueOfPaper {
 /// What came out on one backend.
 #[derive(Debug, Serialize, JsonSchema)]
 struct BackendResults {
-    /// `sim` or `netns`.
+    /// `sim`, `sim-testbed` (with the noise of the testbed) or `netns`.
     backend: String,
     /// What was run, where, and how.
     description: String,
@@ -67,6 +67,7 @@ pub fn answer(record: Record) -> Vec<Reproduced> {
 }
 
 fn reproduced(scenario: String, known: Known) -> Reproduced {
+    let testbed = known.testbed.into_iter().map(|side| results("sim-testbed", side));
     let kernel = known.kernel.into_iter().map(|side| results("netns", side));
     Reproduced {
         scenario,
@@ -75,7 +76,7 @@ fn reproduced(scenario: String, known: Known) -> Reproduced {
         notes: known.notes,
         claims: known.statements,
         paper_values: known.paper.into_iter().map(value_of_paper).collect(),
-        backends: std::iter::once(results("sim", known.sim)).chain(kernel).collect(),
+        backends: std::iter::once(results("sim", known.sim)).chain(testbed).chain(kernel).collect(),
     }
 }
 

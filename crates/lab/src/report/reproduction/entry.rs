@@ -19,6 +19,8 @@ pub(super) struct Entry {
     pub(super) name: String,
     /// The simulator's, and what was set otherwise than in this repository's scenario of that name.
     pub(super) sim: Option<Results>,
+    /// The simulator's with the noise of the testbed.
+    pub(super) testbed: Option<Results>,
     /// The running kernel's, judged by all places of the simulator's scenario, and what was set otherwise than there.
     pub(super) kernel: Vec<Results>,
 }
@@ -57,15 +59,22 @@ impl Loaded {
 pub(super) fn entries(folders: &[PathBuf], is_known: impl Fn(&str) -> bool) -> Result<Vec<Entry>, RunError> {
     let all = folders.iter().map(|folder| Loaded::of(folder)).collect::<Result<Vec<_>, _>>()?;
     let (sims, kernels): (Vec<_>, Vec<_>) = all.into_iter().partition(|it| it.summary.versions.backend == SIMULATOR);
-    let (mut sims, mut kernels) = (by_name(sims), by_name(kernels));
-    let names: BTreeSet<String> = sims.keys().chain(kernels.keys()).cloned().collect();
+    let (testbeds, sims): (Vec<_>, Vec<_>) = sims.into_iter().partition(|it| it.scenario.is_testbed);
+    let (mut sims, mut testbeds, mut kernels) = (by_name(sims), by_name(testbeds), by_name(kernels));
+    let names: BTreeSet<String> = sims.keys().chain(testbeds.keys()).chain(kernels.keys()).cloned().collect();
     let entry = |name: String| {
         let sim = only(sims.remove(&name).unwrap_or_default())?;
         let kernels = kernels.remove(&name).unwrap_or_default();
         let shipped = || if is_known(&name) { shipped_scenario(&name) } else { None };
         let scenario = sim.as_ref().map(|sim| sim.scenario.clone()).or_else(shipped);
         let kernel = all_kernel_results(&kernels, scenario.as_ref())?;
-        Ok(Entry { name, sim: sim.map(sim_results), kernel })
+        let testbed = only(testbeds.remove(&name).unwrap_or_default())?;
+        if let (Some(testbed), None) = (&testbed, &scenario) {
+            return Err(testbed.wrong(
+                "a result of NAME with the noise of its testbed, but none without; add the folder of the exact runs",
+            ));
+        }
+        Ok(Entry { name, sim: sim.map(sim_results), testbed: testbed.map(sim_results), kernel })
     };
     names.into_iter().map(entry).collect()
 }
@@ -109,7 +118,7 @@ fn sim_results(sim: Loaded) -> Results {
     Results { summary: sim.summary, changes }
 }
 
-fn shipped_scenario(name: &str) -> Option<Scenario> {
+pub(super) fn shipped_scenario(name: &str) -> Option<Scenario> {
     let shipped = shipped().into_iter().find(|it| it.name == name)?;
     Scenario::of_text(&Path::new(name).with_extension("toml"), shipped.text, &[]).ok()
 }

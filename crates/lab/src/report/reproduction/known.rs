@@ -17,6 +17,9 @@ pub(super) struct Known {
     pub(super) paper: Vec<PaperValue>,
     /// The simulator's results.
     pub(super) sim: Side,
+    /// The simulator's with the noise of the testbed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) testbed: Option<Side>,
     /// The running kernel's: what was set as here before what was not, each of its settings once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) kernel: Vec<Side>,
@@ -88,5 +91,26 @@ impl PaperValue {
     /// By which a side finds its own value.
     pub(super) fn key(&self) -> String {
         [self.measure.as_str(), &self.place, &self.stands].join("; ")
+    }
+}
+
+impl Outcome {
+    /// Nothing where it is not decided.
+    pub(super) fn holds(self) -> Option<bool> {
+        match self {
+            Self::Holds | Self::HoldsWhereRun => Some(true),
+            Self::DoesNotHold => Some(false),
+            Self::Undecided => None,
+        }
+    }
+
+    /// In words.
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::HoldsWhereRun => "holds where run",
+            Self::DoesNotHold => "does not hold",
+            Self::Undecided => "not decided",
+        }
     }
 }

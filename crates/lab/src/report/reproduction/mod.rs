@@ -8,6 +8,7 @@ mod entry;
 mod kernel;
 mod known;
 mod notes;
+mod overview;
 mod record;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +21,7 @@ pub use answer::{answer, Reproduced};
 pub use notes::{read_notes, Note, NotesError};
 pub use record::Record;
 
-use known::{ClaimResult, Known, Outcome, Stated};
+use known::{ClaimResult, Known, Outcome, Side, Stated};
 
 /// The ids of all statements of the shipped scenarios.
 #[must_use]
@@ -40,6 +41,8 @@ pub fn reproduction(record: &Record, notes: &BTreeMap<String, Note>) -> String {
          single statement. Numbers are means over repeats ± standard error; in the tables of the papers' values ± is half \
          of the 95 % confidence interval.\n\n",
     );
+    overview::write(record, has_kernel, notes, &mut out);
+    out.push_str("## Counts\n\n");
     write_counts(record, has_kernel, &mut out);
     out.push_str(
         "The simulator gives the same numbers on every machine: `scripts/reproduce` runs everything and writes this page \
@@ -120,7 +123,8 @@ fn row_of_counts(known: &Known) -> [usize; COUNTS[1]] {
 fn write_scenario(name: &str, known: &Known, has_kernel: bool, notes: &BTreeMap<String, Note>, out: &mut String) {
     let _ = writeln!(out, "\n## {name}\n\n{}. {}\n", known.title, known.source);
     let of_sim = [&known.notes, &known.sim.description].into_iter().cloned();
-    for paragraph in of_sim.chain(kernel::paragraphs(known)).filter(|text| !text.is_empty()) {
+    let of_testbed = known.testbed.iter().map(|side| format!("With the noise of the testbed: {}", runs(side)));
+    for paragraph in of_sim.chain(of_testbed).chain(kernel::paragraphs(known)).filter(|text| !text.is_empty()) {
         let _ = writeln!(out, "{paragraph}\n");
     }
     write_statements(known, has_kernel, out);
@@ -130,16 +134,26 @@ fn write_scenario(name: &str, known: &Known, has_kernel: bool, notes: &BTreeMap<
     write_paper(known, out);
 }
 
+/// What was run of how much.
+fn runs(side: &Side) -> String {
+    format!("{} of {} runs. {}", side.runs_done, side.runs, side.description)
+}
+
 fn write_statements(known: &Known, has_kernel: bool, out: &mut String) {
     if known.statements.is_empty() {
         return;
     }
+    let (noise_heads, noise_line) =
+        if known.testbed.is_some() { (" testbed's noise | verdict |", " --- | --- |") } else { ("", "") };
     let (heads, line) = if has_kernel { (" kernel | verdict |", " --- | --- |") } else { ("", "") };
-    let _ = writeln!(out, "| id | statement | where | here | verdict |{heads}");
-    let _ = writeln!(out, "| --- | --- | --- | --- | --- |{line}");
+    let _ = writeln!(out, "| id | statement | where | here | verdict |{noise_heads}{heads}");
+    let _ = writeln!(out, "| --- | --- | --- | --- | --- |{noise_line}{line}");
     for stated in &known.statements {
         let [text, verdict] = found_cells(known.sim.found.get(&stated.id), "not enough data");
         let mut cells = vec![stated.id.clone(), stated.text.clone(), stated.stands.clone(), text, verdict];
+        if let Some(testbed) = &known.testbed {
+            cells.extend(found_cells(testbed.found.get(&stated.id), "not enough data"));
+        }
         if has_kernel {
             cells.extend(found_cells(kernel::nearest(known, &stated.id).as_ref(), "not decided"));
         }

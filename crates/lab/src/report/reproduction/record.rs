@@ -58,13 +58,44 @@ impl Record {
         Ok(())
     }
 
+    /// Statements of folders whose verdict contradicts the recorded one: "S4-W3 of s4-pairs on sim: ...".
+    pub fn contradictions(&self, folders: &[PathBuf]) -> Result<Vec<String>, RunError> {
+        let mut found = Vec::new();
+        for entry in super::entry::entries(folders, |name| self.scenarios.contains_key(name))? {
+            let Some(known) = self.scenarios.get(&entry.name) else {
+                found.push(format!("{}: nothing is recorded of it", entry.name));
+                continue;
+            };
+            let sim = entry.sim.iter().map(|results| ("sim", Side::of_sim(results), Some(&known.sim)));
+            let testbed =
+                entry.testbed.iter().map(|results| ("testbed", Side::of_sim(results), known.testbed.as_ref()));
+            let kernel = entry.kernel.iter().map(|results| {
+                let side = Side::of_kernel(results);
+                let recorded = known.kernel.iter().find(|recorded| recorded.changes == side.changes);
+                ("kernel", side, recorded)
+            });
+            for (backend, now, recorded) in sim.chain(testbed).chain(kernel) {
+                let Some(recorded) = recorded else {
+                    found.push(format!("{} on {backend}: nothing is recorded of it", entry.name));
+                    continue;
+                };
+                found.extend(now.contradictions(recorded).map(|id| format!("{id} of {} on {backend}", entry.name)));
+            }
+        }
+        Ok(found)
+    }
+
     fn take_entry(&mut self, entry: Entry) {
-        let Entry { name, sim, kernel } = entry;
+        let Entry { name, sim, testbed, kernel } = entry;
         if let Some(sim) = &sim {
-            let kernel = self.scenarios.remove(&name).map_or_else(Vec::new, |known| known.kernel);
-            self.scenarios.insert(name.clone(), Known { kernel, ..Known::of(sim) });
+            let (testbed, kernel) =
+                self.scenarios.remove(&name).map_or((None, Vec::new()), |known| (known.testbed, known.kernel));
+            self.scenarios.insert(name.clone(), Known { testbed, kernel, ..Known::of(sim) });
         }
         if let Some(known) = self.scenarios.get_mut(&name) {
+            if let Some(testbed) = &testbed {
+                known.testbed = Some(Side::of_sim(testbed));
+            }
             for results in &kernel {
                 known.take_kernel(Side::of_kernel(results));
             }
@@ -87,6 +118,7 @@ impl Known {
             statements: statements.collect(),
             paper: summary.paper.iter().map(|row| PaperValue::of(summary, row)).collect(),
             sim: Side::of_sim(sim),
+            testbed: None,
             kernel: Vec::new(),
         }
     }
@@ -114,6 +146,17 @@ impl PaperValue {
 }
 
 impl Side {
+    /// Statements that hold here and not there, or the other way round, with both verdicts. What is not decided, or holds only
+    /// where it was run, contradicts nothing but the opposite.
+    fn contradictions<'a>(&'a self, recorded: &'a Self) -> impl Iterator<Item = String> + 'a {
+        let other = |(id, now): (&String, &ClaimResult)| {
+            let then = recorded.found.get(id)?;
+            let is_opposite = then.verdict.holds()? != now.verdict.holds()?;
+            is_opposite.then(|| format!("{id} ({} instead of {})", now.verdict.text(), then.verdict.text()))
+        };
+        self.found.iter().filter_map(other)
+    }
+
     fn of_sim(sim: &Results) -> Self {
         let summary = &sim.summary;
         Self::of(summary, cells::description(sim), summary.statements.iter().map(cells::found))

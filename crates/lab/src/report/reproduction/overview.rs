@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The table at the top: each statement of each paper in a row, what became of it, and why.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::entry::shipped_scenario;
+use super::kernel;
+use super::known::{Known, Outcome, Stated};
+use super::notes::Note;
+use super::record::Record;
+use super::write_row;
+use crate::scenario::Testbed;
+
+/// A cause in the table has at least so many letters, to the end of a sentence.
+const CAUSE_LETTERS: usize = 60;
+
+/// Number of the cell of the kernel's verdict.
+const KERNEL_CELL: usize = 4;
+
+/// Writes it, and what noise the testbeds had.
+pub(super) fn write(record: &Record, has_kernel: bool, notes: &BTreeMap<String, Note>, out: &mut String) {
+    let (kernel, head, line) =
+        if has_kernel { ("; on the running kernel", " kernel |", " --- |") } else { ("", "", "") };
+    let _ = write!(
+        out,
+        "## All statements\n\nEach statement of the papers: in the simulator, which knows no noise (exact); in the simulator \
+         with the noise that the paper's testbed had by its own documents{kernel}. \"-\": the testbed had no noise, or \
+         no document tells of it. The cause is where it does not hold, in short; the scenario's section has the whole.\n\n\
+         | statement | what it says | exact | testbed's noise |{head} cause |\n| --- | --- | --- | --- |{line} --- |\n"
+    );
+    for (name, known) in &record.scenarios {
+        let has_noise = shipped_testbed(name).is_some_and(|testbed| !testbed.set.is_empty());
+        for stated in &known.statements {
+            let mut cells = row(name, known, has_noise, stated, notes.get(&stated.id));
+            if !has_kernel {
+                cells.remove(KERNEL_CELL);
+            }
+            write_row(&cells, out);
+        }
+    }
+    out.push('\n');
+    write_noise(record, out);
+}
+
+fn row(name: &str, known: &Known, has_noise: bool, stated: &Stated, note: Option<&Note>) -> Vec<String> {
+    let id = &stated.id;
+    let exact = known.sim.found.get(id).map(|found| found.verdict);
+    let noisy = known.testbed.as_ref().and_then(|side| side.found.get(id)).map(|found| found.verdict);
+    let kernel = kernel::nearest(known, id).map(|found| found.verdict);
+    let text = |verdict: Option<Outcome>| match verdict {
+        Some(Outcome::DoesNotHold) => "**does not hold**".to_owned(),
+        Some(verdict) => verdict.text().to_owned(),
+        None => "not run".to_owned(),
+    };
+    let noisy_text = if has_noise || noisy.is_some() { text(noisy) } else { "-".to_owned() };
+    vec![
+        format!("[{id}](#{name})"),
+        stated.text.clone(),
+        text(exact),
+        noisy_text,
+        text(kernel),
+        cause(exact, noisy, kernel, note),
+    ]
+}
+
+fn cause(exact: Option<Outcome>, noisy: Option<Outcome>, kernel: Option<Outcome>, note: Option<&Note>) -> String {
+    let fails = |verdict: Option<Outcome>| verdict == Some(Outcome::DoesNotHold);
+    let told = match note {
+        Some(note) if fails(exact) || fails(noisy) => {
+            [&note.why, &note.tried].into_iter().find(|text| !text.is_empty())
+        }
+        Some(note) if fails(kernel) => Some(&note.kernel).filter(|text| !text.is_empty()),
+        _ => None,
+    };
+    match told {
+        Some(text) => beginning(text),
+        None if fails(exact) || fails(noisy) || fails(kernel) => "not explained yet".to_owned(),
+        None => String::new(),
+    }
+}
+
+/// Whole sentences from the beginning of a text.
+fn beginning(text: &str) -> String {
+    let text = text.trim();
+    let ends = text.match_indices(". ").map(|(at, _)| at + 1);
+    let is_end = |at: &usize| text[at + 1..].starts_with(|letter: char| letter.is_ascii_uppercase());
+    let end = ends.filter(is_end).find(|at| *at >= CAUSE_LETTERS).unwrap_or(text.len());
+    text[..end].to_owned()
+}
+
+/// Of each paper once.
+fn write_noise(record: &Record, out: &mut String) {
+    let mut by_paper: BTreeMap<String, Testbed> = BTreeMap::new();
+    for (name, known) in &record.scenarios {
+        let Some(testbed) = shipped_testbed(name) else { continue };
+        by_paper.entry(paper(&known.source)).or_insert(testbed);
+    }
+    if by_paper.is_empty() {
+        return;
+    }
+    out.push_str("Noise of the testbeds:\n\n");
+    for (paper, testbed) in by_paper {
+        let set: Vec<String> = testbed.set.iter().map(|(path, value)| format!("`{path}` = {value}")).collect();
+        let set = if set.is_empty() { String::new() } else { format!("{}. ", set.join(", ")) };
+        let _ = writeln!(out, "- {paper}: {set}{}", testbed.source);
+    }
+    out.push('\n');
+}
+
+/// "S4" of "S4: Weigle, ...".
+fn paper(source: &str) -> String {
+    source.split(':').next().unwrap_or_default().to_owned()
+}
+
+fn shipped_testbed(name: &str) -> Option<Testbed> {
+    shipped_scenario(name)?.testbed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::beginning;
+
+    #[test]
+    fn a_cause_is_of_whole_sentences() {
+        assert_eq!(
+            beginning("Two reasons. Flows in step with the queue lose, always the same one: the phase. More."),
+            "Two reasons. Flows in step with the queue lose, always the same one: the phase."
+        );
+        let number =
+            "With a threshold of 0.95 at 16 ms and none at all at 320 ms the order is kept, by 1. and 2. alike";
+        assert_eq!(beginning(number), number);
+    }
+}
