@@ -11,3 +11,4 @@ mod run;
 #[path = "../support/scratch.rs"]
 mod scratch;
 mod shards;
+mod udt;
