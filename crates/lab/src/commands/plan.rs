@@ -66,7 +66,8 @@ pub(super) struct PlannedRun {
 
 impl Row {
     fn sum(&self, which: impl Fn(&PlannedRun) -> bool) -> f64 {
-        self.planned_runs.iter().filter(|run| which(run)).map(|run| run.takes_s).sum()
+        // The sum of none would be -0.
+        self.planned_runs.iter().filter(|run| which(run)).fold(0.0, |sum, run| sum + run.takes_s)
     }
 
     pub(super) fn missing_s(&self) -> f64 {

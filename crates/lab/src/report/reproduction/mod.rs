@@ -152,7 +152,7 @@ fn write_statements(known: &Known, has_kernel: bool, out: &mut String) {
         let [text, verdict] = found_cells(known.sim.found.get(&stated.id), "not enough data");
         let mut cells = vec![stated.id.clone(), stated.text.clone(), stated.stands.clone(), text, verdict];
         if let Some(testbed) = &known.testbed {
-            cells.extend(found_cells(testbed.found.get(&stated.id), "not enough data"));
+            cells.extend(found_cells(testbed.found.get(&stated.id), "not decided"));
         }
         if has_kernel {
             cells.extend(found_cells(kernel::nearest(known, &stated.id).as_ref(), "not decided"));

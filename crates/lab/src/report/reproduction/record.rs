@@ -68,7 +68,7 @@ impl Record {
             };
             let sim = entry.sim.iter().map(|results| ("sim", Side::of_sim(results), Some(&known.sim)));
             let testbed =
-                entry.testbed.iter().map(|results| ("testbed", Side::of_sim(results), known.testbed.as_ref()));
+                entry.testbed.iter().map(|results| ("testbed", Side::of_testbed(results), known.testbed.as_ref()));
             let kernel = entry.kernel.iter().map(|results| {
                 let side = Side::of_kernel(results);
                 let recorded = known.kernel.iter().find(|recorded| recorded.changes == side.changes);
@@ -94,7 +94,7 @@ impl Record {
         }
         if let Some(known) = self.scenarios.get_mut(&name) {
             if let Some(testbed) = &testbed {
-                known.testbed = Some(Side::of_sim(testbed));
+                known.testbed = Some(Side::of_testbed(testbed));
             }
             for results in &kernel {
                 known.take_kernel(Side::of_kernel(results));
@@ -160,6 +160,12 @@ impl Side {
     fn of_sim(sim: &Results) -> Self {
         let summary = &sim.summary;
         Self::of(summary, cells::description(sim), summary.statements.iter().map(cells::found))
+    }
+
+    /// By the places that were run, as on the kernel.
+    fn of_testbed(results: &Results) -> Self {
+        let found = results.summary.statements.iter().filter_map(kernel::found);
+        Self::of(&results.summary, cells::description(results), found)
     }
 
     fn of_kernel(results: &Results) -> Self {
