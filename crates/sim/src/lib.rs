@@ -7,6 +7,7 @@
 
 #![cfg_attr(not(test), deny(clippy::float_arithmetic))]
 
+pub mod checks;
 mod events;
 mod flow;
 pub mod native;

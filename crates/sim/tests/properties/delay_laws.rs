@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
+use ccctl_sim::checks::any_window;
 use ccctl_sim::{Ack, Flow};
 use proptest::prelude::*;
 
-use crate::history::any_window;
 use crate::laws::{field, flow};
 
 const BASE_US: u64 = 100_000;

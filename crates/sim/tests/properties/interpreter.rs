@@ -6,8 +6,7 @@ use std::sync::Arc;
 use ccctl_sim::{Instance, Program};
 use proptest::prelude::*;
 
-use crate::history::for_algorithm;
-use crate::seen;
+use crate::every_history::for_algorithm;
 
 const CASES: u32 = 48;
 
@@ -27,7 +26,7 @@ fn the_interpreter_gives_what_native_code_gives_call_by_call() {
                 history.apply(&mut native, *event);
                 history.apply(&mut bytecode, *event);
                 prop_assert_eq!(interpreted.fault(), None);
-                prop_assert_eq!(seen(&native), seen(&bytecode), "{:?}", event);
+                prop_assert_eq!(native.seen(), bytecode.seen(), "{:?}", event);
             }
             Ok(())
         });

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ccctl_catalog::ParameterSet;
+use ccctl_sim::checks::any_window;
 use ccctl_sim::{Ack, Flow, Instance};
 use proptest::prelude::*;
 
-use crate::history::{any_window, for_algorithm};
+use crate::every_history::for_algorithm;
 
 const RTT: Duration = Duration::from_millis(100);
 

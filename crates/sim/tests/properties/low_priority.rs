@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ccctl_catalog::ParameterSet;
+use ccctl_sim::checks::Event;
 use ccctl_sim::{Ack, Flow, Instance};
 use proptest::prelude::*;
 
-use crate::history::{for_algorithm, Event};
+use crate::every_history::for_algorithm;
 use crate::laws::{field, flow};
 
 const RTT: Duration = Duration::from_millis(100);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ccctl_catalog::ParameterSet;
+use ccctl_sim::checks::Differences;
 use ccctl_sim::native::arithmetic::{
     cc_bdp_pkts, cc_exp_neg_q16, hstcp_even2006, hstcp_rfc3649, hstcp_row_of, hystart_threshold_us, HstcpTable,
 };
@@ -13,7 +14,6 @@ use ccctl_sim::{Ack, Flow, Instance};
 use serde::Deserialize;
 
 use crate::hstcp_response::Response;
-use crate::{trace, Differences};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -313,7 +313,7 @@ fn defaults(algorithm: &str) -> ParameterSet {
 fn in_congestion_avoidance(algorithm: &str, parameters: &[(&str, u32)], cwnd_pkts: u32) -> Flow {
     let mut set = defaults(algorithm);
     for (name, value) in parameters {
-        trace::assign(&mut set, name, *value).expect("in range");
+        set.set_member(name, *value).expect("in range");
     }
     let instance = Instance::new(algorithm, &set).expect("it exists");
     Flow::new(Arc::new(instance), cwnd_pkts, 2, Duration::ZERO)

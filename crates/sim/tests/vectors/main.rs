@@ -9,12 +9,12 @@ mod functions;
 #[path = "../hstcp_response/mod.rs"]
 mod hstcp_response;
 mod sequences;
-mod trace;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use ccctl_sim::checks::{Differences, Names, Trace};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -24,18 +24,6 @@ use serde_json::Value;
 struct File {
     names: Names,
     vectors: Vec<Vector>,
-}
-
-/// Their names to ours.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Names {
-    /// The algorithm's name in the vectors, where it is not the file's.
-    algorithm: Option<String>,
-    /// To "": implied by the algorithm.
-    parameters: BTreeMap<String, String>,
-    state: BTreeMap<String, String>,
-    profiles: BTreeMap<String, BTreeMap<String, u32>>,
 }
 
 /// One vector; each kind refuses keys that it does not know.
@@ -55,13 +43,10 @@ struct Vector {
 #[derive(Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 enum Test {
-    Trace(trace::Trace),
+    Trace(Trace),
     Function(functions::Function),
     Sequence(sequences::Sequence),
 }
-
-/// What differs; empty: the vector holds.
-type Differences = Vec<String>;
 
 impl Vector {
     fn run(&self, algorithm: &str, names: &Names) -> Differences {

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ccctl_catalog::ParameterSet;
+use ccctl_sim::checks::Differences;
 use ccctl_sim::{Ack, Flow, Instance, TCP_INFINITE_SSTHRESH};
 use serde::Deserialize;
-
-use crate::{trace, Differences};
 
 #[derive(Deserialize)]
 pub struct Sequence {
@@ -74,7 +73,7 @@ fn field(flow: &Flow, name: &str) -> i128 {
 fn slow_start_of_cubic() -> Flow {
     let layout = ccctl_catalog::algorithm("cubic").expect("it exists").layout();
     let mut parameters = ParameterSet::defaults("cubic", &layout.parameters);
-    trace::assign(&mut parameters, "slow_start_exit", 2).expect("hystart++");
+    parameters.set_member("slow_start_exit", 2).expect("hystart++");
     let instance = Instance::new("cubic", &parameters).expect("it exists");
     Flow::open_connection(Arc::new(instance))
 }

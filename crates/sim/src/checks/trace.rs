@@ -6,19 +6,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ccctl_catalog::ParameterSet;
-use ccctl_sim::{Ack, Flow, Instance};
 use serde::Deserialize;
 
-use crate::{Differences, Names};
+use super::vectors::{Differences, Names};
+use crate::{Ack, Flow, Instance};
 
+/// Events, and the values that they must lead to.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trace {
-    profile: String,
+    #[serde(default)]
+    profile: Option<String>,
+    #[serde(default)]
     parameters: BTreeMap<String, u32>,
     initial: Initial,
     events: Vec<Event>,
     expected: BTreeMap<String, Value>,
+    #[serde(default)]
     checkpoints: Vec<Checkpoint>,
 }
 
@@ -27,7 +31,9 @@ pub struct Trace {
 struct Initial {
     cwnd: u32,
     ssthresh: u32,
+    #[serde(default)]
     now_us: u64,
+    #[serde(default)]
     state: BTreeMap<String, Value>,
 }
 
@@ -154,6 +160,9 @@ fn yes() -> bool {
 }
 
 impl Trace {
+    /// Lets the events happen to a flow of the algorithm, and compares it with what is expected. A value that `tolerance` does
+    /// not have must be exact.
+    #[must_use]
     pub fn run(&self, algorithm: &str, names: &Names, tolerance: &BTreeMap<String, f64>) -> Differences {
         let mut flow = match self.flow(algorithm, names) {
             Ok(flow) => flow,
@@ -189,7 +198,7 @@ impl Trace {
         let now = Duration::from_micros(self.initial.now_us);
         let mut flow = Flow::new(Arc::new(instance), self.initial.cwnd, self.initial.ssthresh, now);
         for (name, value) in &self.initial.state {
-            let field = names.state.get(name).ok_or_else(|| format!("no state is called {name}"))?;
+            let field = names.state(name);
             if !flow.set_state(field, number(*value)) {
                 return Err(format!("{algorithm} keeps no {field}"));
             }
@@ -201,12 +210,14 @@ impl Trace {
     fn parameter_set(&self, algorithm: &str, names: &Names) -> Result<ParameterSet, String> {
         let known = ccctl_catalog::algorithm(algorithm).ok_or_else(|| format!("no algorithm {algorithm}"))?;
         let mut set = ParameterSet::defaults(algorithm, &known.layout().parameters);
-        let profile = names.profiles.get(&self.profile).ok_or_else(|| format!("no profile {}", self.profile))?;
-        for (name, value) in profile {
-            assign(&mut set, name, *value)?;
+        if let Some(profile) = &self.profile {
+            let values = names.profiles.get(profile).ok_or_else(|| format!("no profile {profile}"))?;
+            for (name, value) in values {
+                assign(&mut set, name, *value)?;
+            }
         }
         for (name, value) in &self.parameters {
-            let ours = names.parameters.get(name).ok_or_else(|| format!("no parameter is called {name}"))?;
+            let ours = names.parameter(name);
             if !ours.is_empty() {
                 assign(&mut set, ours, *value)?;
             }
@@ -216,7 +227,7 @@ impl Trace {
 }
 
 /// Gives a C member its integer, whether it is a number or a choice of words.
-pub fn assign(set: &mut ParameterSet, member: &str, integer: u32) -> Result<(), String> {
+fn assign(set: &mut ParameterSet, member: &str, integer: u32) -> Result<(), String> {
     set.set_member(member, integer).ok_or_else(|| format!("no parameter {member} that can be {integer}"))
 }
 
@@ -224,7 +235,7 @@ fn value(flow: &Flow, names: &Names, name: &str) -> Option<i128> {
     match name {
         "cwnd" => Some(flow.cwnd_pkts().into()),
         "ssthresh" => Some(flow.ssthresh_pkts().into()),
-        _ => match names.state.get(name)?.as_str() {
+        _ => match names.state(name) {
             "snd_cwnd_cnt" => Some(flow.cwnd_cnt_pkts().into()),
             field => flow.state(field),
         },

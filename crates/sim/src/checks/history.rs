@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Random histories: what may happen to a connection, in any order, with any parameters.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ccctl_catalog::kernel::CC_CWND_MAX_PKTS;
+use ccctl_catalog::kernel::{CC_CWND_MAX_PKTS, TCP_INFINITE_SSTHRESH};
 use ccctl_catalog::{Algorithm, Parameter, ParameterSet};
-use ccctl_sim::{Ack, Flow, Instance, TCP_INFINITE_SSTHRESH};
 use proptest::prelude::*;
-use proptest::test_runner::{TestCaseResult, TestRunner};
+
+use crate::{Ack, Flow, Instance};
 
 const DISORDER: u8 = 1;
 const CWR: u8 = 2;
@@ -18,41 +19,125 @@ const LOSS: u8 = 4;
 /// One event; the flow's state decides whether it can happen.
 #[derive(Debug, Clone, Copy)]
 pub enum Event {
-    Ack { pkts: u32, delay_us: u64, sampled: bool, cwnd_limited: bool, ends_round: bool },
+    /// An ACK of new data.
+    Ack {
+        /// Packets acknowledged.
+        pkts: u32,
+        /// RTT beyond that of the path.
+        delay_us: u64,
+        /// It has an RTT sample.
+        sampled: bool,
+        /// The last window was filled.
+        cwnd_limited: bool,
+        /// It is the first ACK of a round.
+        ends_round: bool,
+    },
+    /// Duplicate ACKs, not yet a loss.
     Reordered,
+    /// A loss was found.
     Lost,
+    /// A congestion mark was echoed.
     Marked,
-    Reducing { pkts: u32 },
+    /// The core reduces the window.
+    Reducing {
+        /// Down to this.
+        pkts: u32,
+    },
+    /// Recovery, or what else was not Open, is over.
     Ended,
+    /// Retransmission timeout.
     TimedOut,
+    /// The last reduction was for nothing.
     Undone,
-    Idle { time_us: u64 },
-    Restarted { idle_rtos: u32 },
+    /// A pause, and then something is sent.
+    Idle {
+        /// Its length.
+        time_us: u64,
+    },
+    /// A pause after which the core has halved the window.
+    Restarted {
+        /// Length of the pause in timeouts.
+        idle_rtos: u32,
+    },
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ack { pkts, delay_us, sampled, cwnd_limited, ends_round } => {
+                write!(f, "ACK of {pkts}")?;
+                if *sampled {
+                    write!(f, " (RTT + {delay_us} us)")?;
+                }
+                f.write_str(if *cwnd_limited { "" } else { ", window not filled" })?;
+                f.write_str(if *ends_round { ", new round" } else { "" })
+            }
+            Self::Reordered => f.write_str("reordering"),
+            Self::Lost => f.write_str("loss"),
+            Self::Marked => f.write_str("congestion mark"),
+            Self::Reducing { pkts } => write!(f, "window reduced to {pkts}"),
+            Self::Ended => f.write_str("recovered"),
+            Self::TimedOut => f.write_str("timeout"),
+            Self::Undone => f.write_str("undo"),
+            Self::Idle { time_us } => write!(f, "pause of {time_us} us"),
+            Self::Restarted { idle_rtos } => write!(f, "restart after {idle_rtos} timeouts"),
+        }
+    }
 }
 
 /// A connection and what happens to it.
 #[derive(Debug, Clone)]
 pub struct History {
+    /// Name of the algorithm.
     pub algorithm: &'static str,
+    /// Values of its parameters, in the order of declaration.
     pub parameters: Vec<u32>,
+    /// Window at the start.
     pub cwnd_pkts: u32,
+    /// Slow start threshold at the start.
     pub ssthresh_pkts: u32,
+    /// Of the path, without a queue.
     pub rtt_us: u64,
+    /// The clock at the start.
     pub start_us: u64,
+    /// One after the other.
     pub events: Vec<Event>,
 }
 
+impl fmt::Display for History {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (parameter, value) in self.parameter_set().iter() {
+            write!(f, "{} {value}, ", parameter.name)?;
+        }
+        write!(f, "cwnd {}, ssthresh {}, RTT {} us:", self.cwnd_pkts, self.ssthresh_pkts, self.rtt_us)?;
+        let mut events = self.events.iter();
+        events.try_for_each(|event| write!(f, " {event};"))
+    }
+}
+
 impl History {
+    /// The algorithm with these parameters.
+    ///
+    /// # Panics
+    /// Where the program of the algorithm was not added.
+    #[must_use]
     pub fn instance(&self) -> Arc<Instance> {
         Arc::new(Instance::new(self.algorithm, &self.parameter_set()).expect("it exists"))
     }
 
+    /// Its parameters.
+    ///
+    /// # Panics
+    /// Where the catalogue does not have the algorithm.
+    #[must_use]
     pub fn parameter_set(&self) -> ParameterSet {
         let bytes: Vec<u8> = self.parameters.iter().flat_map(|value| value.to_le_bytes()).collect();
         let declared = ccctl_catalog::algorithm(self.algorithm).expect("it exists").layout().parameters;
         ParameterSet::of_bytes(self.algorithm, &declared, &bytes).expect("one value each")
     }
 
+    /// The connection before the first event.
+    #[must_use]
     pub fn flow(&self, instance: Arc<Instance>) -> Flow {
         let start = Duration::from_micros(self.start_us);
         let mut flow = Flow::new(instance, self.cwnd_pkts, self.ssthresh_pkts, start);
@@ -93,22 +178,8 @@ impl History {
     }
 }
 
-/// Runs `property` on random histories of every algorithm in the catalogue.
-pub fn for_every_algorithm(cases: u32, property: impl Fn(&History) -> TestCaseResult) {
-    for algorithm in ccctl_catalog::algorithms() {
-        for_algorithm(algorithm, cases, &property);
-    }
-}
-
-pub fn for_algorithm(algorithm: &'static Algorithm, cases: u32, property: impl Fn(&History) -> TestCaseResult) {
-    let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
-    let result = TestRunner::new(config).run(&any_history(algorithm), |history| property(&history));
-    if let Err(error) = result {
-        panic!("{}: {error}", algorithm.name());
-    }
-}
-
-fn any_history(algorithm: &'static Algorithm) -> impl Strategy<Value = History> {
+/// Any connection of the algorithm, with any parameters, and anything that may happen to it.
+pub fn any_history(algorithm: &'static Algorithm) -> impl Strategy<Value = History> {
     let parameters: Vec<_> = algorithm.layout().parameters.iter().map(any_value).collect();
     let ssthresh = prop_oneof![Just(TCP_INFINITE_SSTHRESH), (2_u32..=CC_CWND_MAX_PKTS)];
     let events = prop::collection::vec(any_event(), 1..150);
