@@ -67,7 +67,7 @@ pub enum Command {
     Show(Show),
     /// Ask the kernel whether it accepts an algorithm or object file, without registering it
     Check(Asked<operations::Check>),
-    /// Write the C file of a new algorithm, to begin with
+    /// Write a new algorithm to begin with: its C file, test vectors, a scenario
     New(New),
     /// Compile the C file of an algorithm, and ask the kernel whether it accepts it
     Build(Build),

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ccctl new`
 
-use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write as _};
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Write as _};
+use std::path::Path;
 
 use ccctl_console::{output, Exit, Fault, UsageError};
 use schemars::JsonSchema;
@@ -18,33 +19,54 @@ const MOST_LETTERS: usize = 11;
 pub struct Answer {
     /// Algorithm, as `ccctl algorithms` lists it: here the one in the file.
     algorithm: String,
-    /// The file.
+    /// The C file.
     file: String,
+    /// Test vectors, a scenario and a page that says how to use them.
+    others: Vec<String>,
 }
 
 pub fn run(arguments: &New) -> anyhow::Result<Exit> {
     let name = &arguments.name;
     require_name(name)?;
-    let file = format!("{name}.bpf.c");
-    let written = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&file)
-        .and_then(|mut open| open.write_all(source(arguments.from, name).as_bytes()));
-    match written {
-        Ok(()) => {}
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            let remedy = "choose another name, or remove the file";
-            return Err(Fault::new(Exit::Refused, format!("there is a file {file} already"), remedy).into());
-        }
-        Err(error) => return Err(anyhow::Error::from(error).context(format!("write {file}"))),
+    let files = files(arguments.from, name);
+    // All of them, or none.
+    if let Some((file, _)) = files.iter().find(|(file, _)| Path::new(file).symlink_metadata().is_ok()) {
+        return Err(taken(file));
     }
+    for (number, (file, text)) in files.iter().enumerate() {
+        if let Err(error) = write(file, text) {
+            for (written, _) in &files[..number] {
+                // The first error is the one to tell.
+                let _ = fs::remove_file(written);
+            }
+            return Err(error);
+        }
+    }
+    let names: Vec<String> = files.into_iter().map(|(file, _)| file).collect();
+    let (file, others) = names.split_first().expect("a C file and others");
     if arguments.output.json {
-        output::json(&Answer { algorithm: name.clone(), file })?;
+        output::json(&Answer { algorithm: name.clone(), file: file.clone(), others: others.to_vec() })?;
     } else {
-        output::line(&format!("wrote {file}; next: ccctl build {file}"))?;
+        output::line(&format!("wrote {}; next: ccctl build {file}", names.join(", ")))?;
     }
     Ok(Exit::Done)
+}
+
+fn write(file: &str, text: &str) -> anyhow::Result<()> {
+    let failed = |error: io::Error| anyhow::Error::from(error).context(format!("write {file}"));
+    let mut open = match OpenOptions::new().write(true).create_new(true).open(file) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(taken(file)),
+        opened => opened.map_err(failed)?,
+    };
+    open.write_all(text.as_bytes()).map_err(|error| {
+        let _ = fs::remove_file(file); // a part of it is of no use; the first error is the one to tell
+        failed(error)
+    })
+}
+
+fn taken(file: &str) -> anyhow::Error {
+    let remedy = "choose another name, or remove the file";
+    Fault::new(Exit::Refused, format!("there is a file {file} already"), remedy).into()
 }
 
 /// It becomes a part of names in C, and of the kernel name.
@@ -61,13 +83,32 @@ fn require_name(name: &str) -> anyhow::Result<()> {
     Err(UsageError::new(cause, remedy).into())
 }
 
-fn source(template: Template, name: &str) -> String {
-    let text = match template {
-        Template::Reno => include_str!("../templates/reno.bpf.c.in"),
-        Template::Cubic => include_str!("../templates/cubic.bpf.c.in"),
-        Template::Delay => include_str!("../templates/delay.bpf.c.in"),
-        Template::Rate => include_str!("../templates/rate.bpf.c.in"),
+/// Names and texts, the C file first.
+fn files(template: Template, name: &str) -> Vec<(String, String)> {
+    let (source, vectors) = match template {
+        Template::Reno => {
+            (include_str!("../templates/reno.bpf.c.in"), include_str!("../templates/reno.vectors.json.in"))
+        }
+        Template::Cubic => {
+            (include_str!("../templates/cubic.bpf.c.in"), include_str!("../templates/cubic.vectors.json.in"))
+        }
+        Template::Delay => {
+            (include_str!("../templates/delay.bpf.c.in"), include_str!("../templates/delay.vectors.json.in"))
+        }
+        Template::Rate => {
+            (include_str!("../templates/rate.bpf.c.in"), include_str!("../templates/rate.vectors.json.in"))
+        }
     };
+    let texts = [
+        ("bpf.c", source),
+        ("vectors.json", vectors),
+        ("toml", include_str!("../templates/scenario.toml.in")),
+        ("md", include_str!("../templates/readme.md.in")),
+    ];
+    texts.map(|(ending, text)| (format!("{name}.{ending}"), filled_in(text, name))).to_vec()
+}
+
+fn filled_in(text: &str, name: &str) -> String {
     let mut title = name.to_owned();
     title[..1].make_ascii_uppercase();
     let replaced = [("TITLE", title), ("NAME", name.to_uppercase()), ("name", name.to_owned())];
@@ -95,8 +136,9 @@ mod tests {
     #[test]
     fn no_placeholder_is_left() {
         for template in Template::value_variants() {
-            let source = source(*template, "mine");
-            assert!(!source.contains('@'), "{source}");
+            let files = files(*template, "mine");
+            assert!(files.iter().all(|(_, text)| !text.contains('@')), "{files:?}");
+            let source = &files[0].1;
             assert!(source.contains("CC_FN(mine_cong_") && source.contains(" * Mine: "), "{source}");
         }
     }
@@ -105,6 +147,6 @@ mod tests {
     #[test]
     fn the_page_has_the_file() {
         let page = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/first-algorithm.md"));
-        assert!(page.contains(&source(Template::Reno, "mine")));
+        assert!(page.contains(&files(Template::Reno, "mine")[0].1));
     }
 }

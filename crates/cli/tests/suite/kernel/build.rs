@@ -32,7 +32,13 @@ fn what_new_writes_is_built_accepted_and_loaded() {
         for (name, template, hooks) in
             [("kmine", "reno", 3), ("kcube", "cubic", 4), ("kwait", "delay", 6), ("krate", "rate", 4)]
         {
-            done(folder.path(), &["new", name, "--from", template]);
+            let words = ["new", name, "--from", template, "--json"];
+            let written = parsed(&words, &done(folder.path(), &words));
+            let others = [".vectors.json", ".toml", ".md"].map(|ending| format!("{name}{ending}"));
+            assert_eq!(
+                (&written["file"], &written["others"]),
+                (&format!("{name}.bpf.c").into(), &others.to_vec().into())
+            );
             let words = ["build", &format!("{name}.bpf.c"), "--json"];
             let answer = parsed(&words, &done(folder.path(), &words));
             assert_eq!((&answer["algorithm"], &answer["is_verified"]), (&name.into(), &true.into()));
@@ -57,6 +63,9 @@ fn mistakes_are_named_and_leave_no_object() {
         refused(&["new", "twelve_chars"], code::USAGE, &["at most 11"]);
         done(folder.path(), &["new", "kmine"]);
         refused(&["new", "kmine"], code::REFUSED, &["kmine.bpf.c already"]);
+        folder.file("kother.vectors.json", "mine".to_owned());
+        refused(&["new", "kother"], code::REFUSED, &["kother.vectors.json already"]);
+        assert!(!folder.path().join("kother.bpf.c").exists(), "all files or none");
         refused(&["build", "kmine.c"], code::USAGE, &["ends in .bpf.c"]);
         refused(&["build", "none.bpf.c"], code::USAGE, &["none.bpf.c"]);
 
