@@ -16,6 +16,15 @@ use crate::HEADERS;
 /// For this machine: a library that a simulation loads.
 const NATIVE_FLAGS: [&str; 3] = ["-std=gnu11", "-shared", "-fPIC"];
 
+/// What the sanitizers are to find: accesses outside of memory, what C leaves undefined, and unsigned arithmetic that wraps
+/// where it is not marked `CC_WRAPS`. The first finding ends the process.
+const SANITIZER_FLAGS: [&str; 4] = [
+    "-fsanitize=address,undefined,unsigned-integer-overflow",
+    "-fno-sanitize-recover=all",
+    "-fno-omit-frame-pointer",
+    "-g",
+];
+
 /// How the name of an algorithm's C file ends.
 pub const SOURCE_ENDING: &str = ".bpf.c";
 
@@ -26,6 +35,8 @@ pub enum Target {
     Bpf,
     /// This machine.
     Native,
+    /// This machine, with sanitizers: the process that loads it needs [`sanitizer_runtime`] loaded first.
+    Sanitized,
 }
 
 /// Why a file was not compiled.
@@ -81,7 +92,7 @@ pub fn clang(target: Target) -> Command {
     let mut command = Command::new(clang_path());
     match target {
         Target::Bpf => command.args(CLANG_FLAGS),
-        Target::Native => command.args(NATIVE_FLAGS),
+        Target::Native | Target::Sanitized => command.args(NATIVE_FLAGS),
     };
     command
 }
@@ -98,6 +109,7 @@ pub fn compile(source: &Path, target: Target) -> Result<Vec<u8>, CompileError> {
     match target {
         Target::Bpf => command.args(CLANG_WARNINGS),
         Target::Native => command.args(["-O2", "-w"]),
+        Target::Sanitized => command.args(["-O1", "-w"]).args(SANITIZER_FLAGS),
     };
     // Equal files give equal objects: where the headers were this time is in no debug information.
     command.arg(format!("-ffile-prefix-map={}=.", folder.path().display()));
@@ -113,6 +125,18 @@ pub fn compile(source: &Path, target: Target) -> Result<Vec<u8>, CompileError> {
         return Err(CompileError::Refused { file: source.to_owned(), remedy: remedy_of(&said) });
     }
     fs::read(&out).map_err(files("read what clang has written"))
+}
+
+/// The library of clang's sanitizers that a process needs for [`Target::Sanitized`]; none where clang has come without it.
+#[must_use]
+pub fn sanitizer_runtime() -> Option<PathBuf> {
+    // The name in the folder of all architectures, and that in a folder of its own.
+    let names = [format!("libclang_rt.asan-{}.so", std::env::consts::ARCH), "libclang_rt.asan.so".to_owned()];
+    names.iter().find_map(|name| {
+        let output = Command::new(clang_path()).arg(format!("-print-file-name={name}")).output().ok()?;
+        let path = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
+        (path.is_absolute() && path.is_file()).then_some(path)
+    })
 }
 
 /// Mistakes that clang has found, by its words or by those of `cc.h`.

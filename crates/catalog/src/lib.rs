@@ -27,7 +27,7 @@ mod state;
 pub use added::{add, added, remove, replace, AddError};
 pub use btf::{resolved, LayoutError};
 pub use btf_part::part_of;
-pub use clang::{clang, clang_path, compile, CompileError, Target, SOURCE_ENDING};
+pub use clang::{clang, clang_path, compile, sanitizer_runtime, CompileError, Target, SOURCE_ENDING};
 pub use description::Description;
 pub use folders::{algorithm_folder, profile_folder};
 pub use kernel::is_impossible_window;

@@ -33,6 +33,8 @@ pub enum Command {
     Run(Run),
     /// Run a scenario over values of your choice
     Sweep(Sweep),
+    /// Test an algorithm of your own: its vectors, what holds for all algorithms, sanitizers, five standard paths
+    Test(Test),
     /// Join the folders of shards
     Merge(Merge),
     /// Draw the page of a folder again
@@ -56,9 +58,60 @@ pub enum Command {
     Schema(Schema),
     /// Write the manual pages into a folder
     Man(Man),
+    /// Run the checks of `test`
+    #[command(name = JUDGE, hide = true)]
+    Judge(Judge),
     /// Look at the object file on stdin
     #[command(name = ccctl_core::object_scan::COMMAND, hide = true)]
     Look(Look),
+}
+
+/// The command, which is not for people, that checks an algorithm.
+pub const JUDGE: &str = "judge-algorithm";
+
+/// What the process that checks an algorithm is told.
+#[derive(Debug, Args)]
+pub struct Judge {
+    /// The process that waits for it
+    pub parent: u32,
+    /// Name of the algorithm
+    pub algorithm: String,
+    /// Its object
+    pub object: PathBuf,
+    /// Its C file as a library; without: the object is interpreted
+    #[arg(long)]
+    pub library: Option<PathBuf>,
+    /// Its vectors
+    #[arg(long)]
+    pub vectors: Option<PathBuf>,
+    /// How long to try random histories
+    #[arg(long, value_parser = fuzz_time)]
+    pub fuzz: Duration,
+}
+
+/// `ccctl lab test`
+#[derive(Debug, Args)]
+pub struct Test {
+    /// NAME.bpf.c, which clang compiles, or NAME.o, which is interpreted; NAME.vectors.json next to it has its vectors
+    pub file: String,
+    /// How long to try random histories
+    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = fuzz_time)]
+    pub fuzz: Duration,
+    /// Leave out the standard paths and their page
+    #[arg(long)]
+    pub no_page: bool,
+    /// Where to make the folder of the page, NAME-test
+    #[arg(long, value_name = "DIR", default_value = "ccctl-lab")]
+    pub out: PathBuf,
+    /// Accept a file that other users than root can write
+    #[arg(long)]
+    pub trust_writable: bool,
+    /// Show the page in the browser at the end
+    #[arg(long)]
+    pub open: bool,
+    /// How to print.
+    #[command(flatten)]
+    pub output: Output,
 }
 
 /// `ccctl lab schema`
@@ -79,7 +132,7 @@ pub struct Show {
 }
 
 /// Which runs of a scenario are made, and what is changed in it.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct Part {
     /// Set a value of the scenario, such as 'link.bottleneck.rate=1 Gbit/s'; may be repeated
     #[arg(long = "set", value_name = "PATH=VALUE")]
@@ -404,4 +457,9 @@ fn budget(text: &str) -> Result<Duration, String> {
 fn lateness(text: &str) -> Result<Duration, String> {
     let bounds = Duration::from_nanos(1)..=Duration::from_secs(60);
     time_within(text, bounds, "from 1ns to 1min; without it, what the RTT of each path allows for")
+}
+
+fn fuzz_time(text: &str) -> Result<Duration, String> {
+    let bounds = Duration::ZERO..=Duration::from_secs(3600);
+    time_within(text, bounds, "from 0s to 1h")
 }

@@ -7,7 +7,7 @@ use clap::CommandFactory as _;
 
 use crate::arguments::Arguments;
 use crate::commands::{
-    Cleaned, ListAnswer, Outcome, PlanAnswer, RepeatAnswer, ReportAnswer, ReproductionAnswer, Results, ShowAnswer,
+    Cleaned, ListAnswer, Outcome, PlanAnswer, RepeatAnswer, ReportAnswer, ReproductionAnswer, Results, ShowAnswer, TestAnswer,
 };
 
 fn answers() -> Answers {
@@ -16,6 +16,7 @@ fn answers() -> Answers {
     answers.add::<ShowAnswer>("show");
     answers.add::<Results>("run");
     answers.add::<Results>("sweep");
+    answers.add::<TestAnswer>("test");
     answers.add::<Outcome>("merge");
     answers.add::<ReportAnswer>("report");
     answers.add::<Comparison>("compare");

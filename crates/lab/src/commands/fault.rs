@@ -3,6 +3,7 @@
 
 use std::io::ErrorKind;
 
+use ccctl_catalog::CompileError;
 use ccctl_console::{Exit, Fault, UsageError};
 use ccctl_lab::backend::BackendError;
 use ccctl_lab::experiment::ScenarioError;
@@ -12,6 +13,13 @@ use ccctl_lab::run::RunError;
 pub fn of_scenario(error: &ScenarioError) -> anyhow::Error {
     let cause = format!("{}:{}:{}: {}", error.file, error.line, error.column, error.cause);
     UsageError::new(cause, error.remedy.clone()).into()
+}
+
+/// A C file that was not compiled.
+#[allow(clippy::needless_pass_by_value)] // for map_err
+pub fn of_compiler(error: CompileError) -> anyhow::Error {
+    let exit = if matches!(error, CompileError::Refused { .. }) { Exit::Program } else { Exit::Host };
+    Fault::new(exit, error.to_string(), error.remedy()).into()
 }
 
 fn of_io(kind: ErrorKind) -> Exit {

@@ -21,9 +21,11 @@ mod repeat;
 mod report;
 mod reproduction;
 mod run;
+mod runner;
 mod schema;
 mod show;
 mod task;
+mod test;
 mod text;
 
 use ccctl_console::Exit;
@@ -33,7 +35,7 @@ use clap::CommandFactory as _;
 pub use {
     clean::Cleaned, list::Answer as ListAnswer, plan::Answer as PlanAnswer, repeat::Answer as RepeatAnswer,
     report::Answer as ReportAnswer, reproduction::Answer as ReproductionAnswer, run::Results,
-    show::Answer as ShowAnswer, text::Outcome,
+    show::Answer as ShowAnswer, test::Answer as TestAnswer, text::Outcome,
 };
 
 use crate::arguments::{Arguments, Command};
@@ -44,6 +46,8 @@ pub fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Show(show) => show::run(&show),
         Command::Run(run) => run::run(&run),
         Command::Sweep(sweep) => run::sweep(&sweep),
+        Command::Test(test) => test::run(&test),
+        Command::Judge(judge) => test::judge(&judge),
         Command::Merge(merge) => merge::run(&merge),
         Command::Report(report) => report::run(&report),
         Command::Compare(compare) => compare::run(&compare),

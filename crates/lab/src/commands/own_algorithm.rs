@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use ccctl_catalog::{AddError, Algorithm, CompileError, Target, SOURCE_ENDING};
+use ccctl_catalog::{AddError, Algorithm, Target, SOURCE_ENDING};
 use ccctl_console::{Exit, Fault, UsageError};
 use ccctl_core::request::{program, program_of};
 use ccctl_core::trust::{self, Trust, Unread};
@@ -11,8 +11,10 @@ use ccctl_sim::{Program, ProgramError};
 use tempfile::TempDir;
 use toml::{Table, Value};
 
+use super::fault;
+
 /// A program without a dynamic loader interprets C files as well: their objects.
-const IS_STATIC: bool = cfg!(target_feature = "crt-static");
+pub const IS_STATIC: bool = cfg!(target_feature = "crt-static");
 /// Largest C file.
 const MOST_SOURCE_BYTES: u64 = 1 << 20;
 
@@ -43,7 +45,7 @@ fn add_source(file: &str, trust: Trust) -> anyhow::Result<&'static Algorithm> {
         }
         Unread::Refused(fault) => anyhow::Error::from(fault),
     })?;
-    let object = ccctl_catalog::compile(path, Target::Bpf).map_err(uncompiled)?;
+    let object = ccctl_catalog::compile(path, Target::Bpf).map_err(fault::of_compiler)?;
     let name = program_of(file, object.clone())?.algorithm;
     let algorithm = known(file, &name, object, String::from_utf8_lossy(&source).into_owned())?;
     if IS_STATIC {
@@ -52,15 +54,9 @@ fn add_source(file: &str, trust: Trust) -> anyhow::Result<&'static Algorithm> {
     }
     let folder = TempDir::new()?;
     let library = folder.path().join("native.so");
-    std::fs::write(&library, ccctl_catalog::compile(path, Target::Native).map_err(uncompiled)?)?;
+    std::fs::write(&library, ccctl_catalog::compile(path, Target::Native).map_err(fault::of_compiler)?)?;
     Program::of_library(algorithm, &library).map_err(|error| unfit(file, &error))?.add();
     Ok(algorithm)
-}
-
-#[allow(clippy::needless_pass_by_value)] // for map_err
-fn uncompiled(error: CompileError) -> anyhow::Error {
-    let exit = if matches!(error, CompileError::Refused { .. }) { Exit::Program } else { Exit::Host };
-    Fault::new(exit, error.to_string(), error.remedy()).into()
 }
 
 fn unfit(file: &str, error: &ProgramError) -> anyhow::Error {

@@ -3,28 +3,21 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
 
-use ccctl_console::{output, Exit, Stop, UsageError};
+use ccctl_console::{output, Exit, UsageError};
 use ccctl_lab::backend::{Backend, PathKind, Sim};
 use ccctl_lab::report::{keep_command, report as draw};
-use ccctl_lab::run::{check, record_runs, run as run_lab, take_recorded, Options, Report, RunError, Shard};
+use ccctl_lab::run::{check, record_runs, take_recorded, Options, Shard};
 use ccctl_lab::scenario::Scenario;
-use indicatif::MultiProgress;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::effort::Effort;
 use super::kernel::{self, Kernel};
-use super::progress::Progress;
+use super::runner::Runner;
 use super::task::{self, Own, Queue, Task};
 use super::{browser, command, compare, fault, load, own_algorithm, text};
 use crate::arguments::{BackendChoice, Choice, PathChoice, Run, SeriesChoice, Sweep};
-
-/// Between two looks at Ctrl-C and the bar.
-const TICK: Duration = Duration::from_millis(100);
 
 /// What was run.
 #[derive(Serialize, JsonSchema)]
@@ -66,8 +59,7 @@ fn run_all(queues: &[Queue<'_>], choice: &Choice) -> anyhow::Result<Exit> {
     if choice.backend != BackendChoice::Sim {
         kernel::require(path(choice.path))?;
     }
-    let (cancel, bars) = (AtomicBool::new(false), MultiProgress::new());
-    let all = All { choice, backends, shard, stop: Stop::listen()?, cancel, bars };
+    let all = All { choice, backends, shard, runner: Runner::new()? };
     all.end(&all.at_once(queues)?)
 }
 
@@ -110,9 +102,7 @@ struct All<'a> {
     choice: &'a Choice,
     backends: &'a [&'a dyn Backend],
     shard: Option<Shard>,
-    stop: Stop,
-    cancel: AtomicBool, // all of them
-    bars: MultiProgress,
+    runner: Runner,
 }
 
 impl All<'_> {
@@ -129,7 +119,7 @@ impl All<'_> {
     fn one_by_one(&self, queue: &[Task<'_>]) -> anyhow::Result<Vec<text::Outcome>> {
         let mut results = Vec::new();
         for task in queue {
-            let of_task = self.run_task(task).inspect_err(|_| self.cancel.store(true, Ordering::SeqCst))?;
+            let of_task = self.run_task(task).inspect_err(|_| self.runner.cancel())?;
             let is_stopped = of_task.iter().any(|result| result.cancelled);
             results.extend(of_task);
             if is_stopped {
@@ -171,7 +161,7 @@ impl All<'_> {
         if let Some(recorded) = &self.choice.recorded {
             take_recorded(recorded, &loaded.scenario, backend, &options.out).map_err(fault::of_run)?;
         }
-        let report = self.carry_out(&loaded.scenario, backend, &options)?;
+        let report = self.runner.carry_out(&loaded.scenario, backend, &options)?;
         if let Some(recorded) = &self.choice.recorded {
             record_runs(recorded, &loaded.scenario, backend, &options.out).map_err(fault::of_run)?;
         }
@@ -184,7 +174,7 @@ impl All<'_> {
         }
         let result = text::Outcome::new(&report, &options.out, page, self.shard);
         if !self.choice.output.json {
-            self.bars.suspend(|| result.print())?;
+            self.runner.bars.suspend(|| result.print())?;
         }
         Ok(result)
     }
@@ -202,27 +192,6 @@ impl All<'_> {
         } else {
             self.choice.out.join(format!("{}-{}", scenario.folder_name(), backend.name()))
         }
-    }
-
-    /// Runs it in another thread, while this one looks at signals and shows where it is.
-    fn carry_out(&self, scenario: &Scenario, backend: &dyn Backend, options: &Options) -> anyhow::Result<Report> {
-        let jobs = options.jobs;
-        let effort = if backend.is_deterministic() { Effort::Work } else { Effort::Time { jobs } };
-        let progress = Progress::new(scenario, options.shard, &options.out, effort, &self.bars);
-        let result: Result<Report, RunError> = thread::scope(|scope| {
-            let work = scope.spawn(|| run_lab(scenario, backend, options, &|step| progress.step(step), &self.cancel));
-            while !work.is_finished() {
-                // If signals cannot be read, nobody could stop it: stop.
-                if self.stop.is_wanted().unwrap_or(true) {
-                    self.cancel.store(true, Ordering::SeqCst);
-                }
-                progress.show();
-                thread::sleep(TICK);
-            }
-            work.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        });
-        progress.finish();
-        result.map_err(fault::of_run)
     }
 
     fn end(&self, results: &[text::Outcome]) -> anyhow::Result<Exit> {

@@ -6,7 +6,7 @@ use ccctl_console::Exit;
 use ccctl_lab::report::Comparison;
 
 use super::run::Results;
-use super::{clean, list, plan, repeat, report, reproduction, show, text};
+use super::{clean, list, plan, repeat, report, reproduction, show, test, text};
 use crate::arguments::Schema;
 use crate::PROGRAM;
 
@@ -21,6 +21,7 @@ pub fn all() -> Schemas {
         ("show", of::<show::Answer>()),
         ("run", of::<Results>()),
         ("sweep", of::<Results>()),
+        ("test", of::<test::Answer>()),
         ("merge", of::<text::Outcome>()),
         ("report", of::<report::Answer>()),
         ("compare", of::<Comparison>()),

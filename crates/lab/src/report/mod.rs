@@ -104,6 +104,7 @@ struct Content<'a> {
     scenario: &'a Scenario,
     summary: &'a Summary,
     command: Option<String>,
+    checks: Vec<Part>,
     sweeps: Vec<Picture>,
     runs: evolution::Runs,
 }
@@ -153,6 +154,11 @@ pub fn copy_command(from: &Path, to: &Path) -> Result<(), RunError> {
 
 /// Draws everything that a folder's runs have to show, and gives the path of the page.
 pub fn report(root: &Path) -> Result<PathBuf, RunError> {
+    report_of_test(root, Vec::new())
+}
+
+/// The same, below what was checked besides.
+pub fn report_of_test(root: &Path, checks: Vec<Part>) -> Result<PathBuf, RunError> {
     let scenario = load(root)?;
     let summary = summarise(root, &scenario)?;
     let command = read_regular_text(&root.join(COMMAND), COMMAND_BYTES_MAX).ok().map(|text| text.trim().to_owned());
@@ -160,6 +166,7 @@ pub fn report(root: &Path) -> Result<PathBuf, RunError> {
         scenario: &scenario,
         summary: &summary,
         command,
+        checks,
         sweeps: sweep::pictures(&summary),
         runs: evolution::runs(root, &scenario)?,
     };

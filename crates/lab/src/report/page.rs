@@ -21,10 +21,11 @@ pub(super) fn page(content: Content<'_>) -> Page {
     if !summary.notes.is_empty() {
         parts.push(Part::Text(summary.notes.clone()));
     }
+    let ran = what_ran(&content);
+    parts.extend(content.checks);
     parts.extend(invalid(summary));
     parts.extend(statements(summary));
     parts.extend(paper(summary));
-    let ran = what_ran(&content);
     parts.extend(sweeps(content.sweeps, summary));
     parts.extend(measures(summary));
     if !content.runs.shown.is_empty() {

@@ -11,4 +11,5 @@ mod run;
 #[path = "../support/scratch.rs"]
 mod scratch;
 mod shards;
+mod tested;
 mod udt;

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::scratch::{assert_same_folders, Scratch, DUMBBELL};
 
 /// Scalable TCP's law with a state of its own, under a name that the catalogue does not have.
-const MINE: &str = r#"#include "cc.h"
+pub const MINE: &str = r#"#include "cc.h"
 #define MINE_PARAMS(P) P(CC_PARAM(acks_per_pkt, 100, 1, 1000, "pkts", "acknowledged per packet of growth"))
 CC_PARAMS(mine, MINE_PARAMS);
 struct mine_state { u32 losses; };

@@ -90,6 +90,8 @@ impl fmt::Display for Event {
 pub struct History {
     /// Name of the algorithm.
     pub algorithm: &'static str,
+    /// What its parameters are, which takes longer to find out than many a history.
+    pub declared: Arc<[Parameter]>,
     /// Values of its parameters, in the order of declaration.
     pub parameters: Vec<u32>,
     /// Window at the start.
@@ -128,12 +130,11 @@ impl History {
     /// Its parameters.
     ///
     /// # Panics
-    /// Where the catalogue does not have the algorithm.
+    /// Where the values are not as many as the parameters.
     #[must_use]
     pub fn parameter_set(&self) -> ParameterSet {
         let bytes: Vec<u8> = self.parameters.iter().flat_map(|value| value.to_le_bytes()).collect();
-        let declared = ccctl_catalog::algorithm(self.algorithm).expect("it exists").layout().parameters;
-        ParameterSet::of_bytes(self.algorithm, &declared, &bytes).expect("one value each")
+        ParameterSet::of_bytes(self.algorithm, &self.declared, &bytes).expect("one value each")
     }
 
     /// The connection before the first event.
@@ -180,12 +181,14 @@ impl History {
 
 /// Any connection of the algorithm, with any parameters, and anything that may happen to it.
 pub fn any_history(algorithm: &'static Algorithm) -> impl Strategy<Value = History> {
-    let parameters: Vec<_> = algorithm.layout().parameters.iter().map(any_value).collect();
+    let declared: Arc<[Parameter]> = algorithm.layout().parameters.into();
+    let parameters: Vec<_> = declared.iter().map(any_value).collect();
     let ssthresh = prop_oneof![Just(TCP_INFINITE_SSTHRESH), (2_u32..=CC_CWND_MAX_PKTS)];
     let events = prop::collection::vec(any_event(), 1..150);
     (parameters, any_window(), ssthresh, any_rtt_us(), any_start_us(), events).prop_map(
-        |(parameters, cwnd_pkts, ssthresh_pkts, rtt_us, start_us, events)| History {
+        move |(parameters, cwnd_pkts, ssthresh_pkts, rtt_us, start_us, events)| History {
             algorithm: algorithm.name(),
+            declared: Arc::clone(&declared),
             parameters,
             cwnd_pkts,
             ssthresh_pkts,

@@ -8,6 +8,6 @@ mod trace;
 mod vectors;
 
 pub use history::{any_history, any_window, Event, History};
-pub use properties::{broken, kept_of_the_syn, Broken, Property, Seen, PROPERTIES};
+pub use properties::{broken, interpreter_agrees, kept_of_the_syn, Broken, Property, Seen, PROPERTIES};
 pub use trace::Trace;
 pub use vectors::{Differences, Kind, Names, Vector, VectorFile};

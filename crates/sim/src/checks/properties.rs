@@ -17,7 +17,7 @@ use proptest::test_runner::{RngAlgorithm, TestCaseResult, TestError, TestRng, Te
 
 use super::history::{any_history, Event, History};
 use crate::native::STATE_BYTES;
-use crate::{Ack, Flow, Instance};
+use crate::{Ack, Flow, Instance, Program};
 
 const OPEN: u8 = 0;
 /// ACKs of a round in which the window is reduced.
@@ -219,7 +219,8 @@ fn an_undone_loss_gives_the_window_back(history: &History) -> TestCaseResult {
 /// Parameters and tables are a flow's own: two flows of an algorithm that take turns in one thread end as each does in
 /// a thread of its own, where no other has left anything.
 fn flows_do_not_disturb_each_other(history: &History) -> TestCaseResult {
-    let other = History { parameters: default_parameters(history.algorithm), ..history.clone() };
+    let defaults = history.declared.iter().map(|parameter| parameter.default).collect();
+    let other = History { parameters: defaults, ..history.clone() };
     let alone = [history, &other].map(|history| in_a_thread(|| seen_in_turns(&[history])));
     let together = in_a_thread(|| seen_in_turns(&[history, &other]));
     ensure!(alone.concat() == together, "connections share a value that is not in their sockets");
@@ -241,11 +242,6 @@ fn in_a_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| scope.spawn(work).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
 }
 
-fn default_parameters(algorithm: &str) -> Vec<u32> {
-    let known = ccctl_catalog::algorithm(algorithm).expect("histories are of known algorithms");
-    known.layout().parameters.iter().map(|parameter| parameter.default).collect()
-}
-
 /// Kernel 7.1 calls a hook where the kernels before it send an event.
 fn a_start_after_a_pause_is_the_same_to_every_kernel(history: &History) -> TestCaseResult {
     let (mut by_hook, mut by_event) = (history.flow(history.instance()), history.flow(history.instance()));
@@ -258,6 +254,29 @@ fn a_start_after_a_pause_is_the_same_to_every_kernel(history: &History) -> TestC
             history.apply(&mut by_event, *event);
         }
         ensure!(by_hook.seen() == by_event.seen(), "{event}: cwnd_event_tx_start is not what cwnd_event does");
+    }
+    Ok(())
+}
+
+/// The same bytes from both: an algorithm's object, interpreted by `program`, and the program that runs have under its name.
+/// Windows, credit and state are compared after every event.
+pub fn interpreter_agrees(program: &'static Program, history: &History) -> TestCaseResult {
+    let instance = Instance::of_program(program, &history.parameter_set());
+    let interpreted = Arc::new(instance.map_err(|error| TestCaseError::fail(error.to_string()))?);
+    let mut native = history.flow(history.instance());
+    let mut bytecode = history.flow(Arc::clone(&interpreted));
+    for flow in [&mut native, &mut bytecode] {
+        flow.seed(history.start_us);
+    }
+    for event in &history.events {
+        history.apply(&mut native, *event);
+        history.apply(&mut bytecode, *event);
+        if let Some(fault) = interpreted.fault() {
+            return Err(TestCaseError::fail(fault));
+        }
+        let (native, bytecode) = (native.seen(), bytecode.seen());
+        let windows = |seen: Seen| format!("cwnd {}, ssthresh {}, credit {}", seen.0, seen.1, seen.2);
+        ensure!(native == bytecode, "{event}: natively {}, interpreted {}", windows(native), windows(bytecode));
     }
     Ok(())
 }
