@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 mod bad_input;
+mod examples;
 mod hostile_input;
 mod own_algorithm;
 mod pages;

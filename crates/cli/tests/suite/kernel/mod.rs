@@ -18,6 +18,7 @@ mod concurrent;
 mod default;
 mod dry_run;
 mod ecn;
+mod examples;
 mod kill;
 mod left_out;
 mod load;
