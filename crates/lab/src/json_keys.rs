@@ -7,7 +7,8 @@ use clap::CommandFactory as _;
 
 use crate::arguments::Arguments;
 use crate::commands::{
-    Cleaned, ListAnswer, Outcome, PlanAnswer, RepeatAnswer, ReportAnswer, ReproductionAnswer, Results, ShowAnswer, TestAnswer,
+    Cleaned, ListAnswer, Outcome, PlanAnswer, RepeatAnswer, ReportAnswer, ReproductionAnswer, Results, ShowAnswer,
+    TestAnswer,
 };
 
 fn answers() -> Answers {
