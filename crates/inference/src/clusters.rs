@@ -20,6 +20,13 @@ pub struct Flows {
     pub sum: f64,
 }
 
+impl Flows {
+    /// Their sum above the line by that below it.
+    fn mean(self) -> Result<f64, Refusal> {
+        Ok(positive(self.sum)? / positive(self.count)?)
+    }
+}
+
 /// A cluster: flows of one peer prefix in one block.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Cluster {
@@ -123,6 +130,21 @@ impl Ratio {
         let (own, others) = (positive(self.ratio)?, positive(other.ratio)?);
         Ok(((own / others).ln(), (self.error / own).hypot(other.error / others)))
     }
+}
+
+/// The logarithm of the treated's ratio by the others', where both arms lie in the same clusters: by the delta method over
+/// clusters, whose linear part of cluster `g` is `r_T(g) / S_T - r_C(g) / S_C`, with the residual `r(g) = s(g) - n(g) S / N`
+/// of each arm. Student's degrees of freedom are the clusters less one.
+pub fn log_ratio(clusters: &[Cluster]) -> Result<SplitEffect, Refusal> {
+    let arms = Arms::of(clusters)?;
+    let difference = (arms.treated.mean()? / arms.control.mean()?).ln();
+    let used = clusters.iter().filter(|cluster| cluster.control.count + cluster.treated.count > 0.0);
+    let linear = |cluster: &Cluster| {
+        arms.treated_residual(cluster) / arms.treated.sum - arms.control_residual(cluster) / arms.control.sum
+    };
+    let squares: f64 = used.clone().map(|cluster| linear(cluster).powi(2)).sum();
+    let freedom = used.count() as f64 - 1.0;
+    Ok(SplitEffect { difference, error: (positive(squares)? * (freedom + 1.0) / freedom).sqrt(), freedom })
 }
 
 /// By how much dependence inside clusters of `size` flows inflates a variance: `1 + (m - 1) ICC` (Kish 1965).
@@ -232,7 +254,7 @@ impl Arms {
 
 #[cfg(test)]
 mod tests {
-    use super::{cr2, design_effect, wild_bootstrap_p, Cluster, Flows, Ratio, Refusal};
+    use super::{cr2, design_effect, log_ratio, wild_bootstrap_p, Cluster, Flows, Ratio, Refusal};
 
     fn clusters(count: usize) -> Vec<Cluster> {
         let flows = |sum: usize| Flows { count: 2.0, sum: (sum % 7) as f64 };
@@ -244,6 +266,7 @@ mod tests {
         let refused = Refusal::TooFewClusters { clusters: 29, least: 30 };
         assert_eq!(cr2(&clusters(29)), Err(refused.clone()));
         assert_eq!(wild_bootstrap_p(&clusters(29), 99, 0), Err(refused.clone()));
+        assert_eq!(log_ratio(&clusters(29)), Err(refused.clone()));
         assert!(cr2(&clusters(30)).is_ok() && wild_bootstrap_p(&clusters(30), 99, 0).is_ok());
         // Clusters without flows do not count.
         let mut empty: Vec<Flows> = clusters(29).iter().map(|cluster| cluster.treated).collect();

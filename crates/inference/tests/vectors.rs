@@ -32,6 +32,7 @@ fn all() -> BTreeMap<&'static str, Quantity> {
         ("hold_out", quantities::hold_out),
         ("intraclass", quantities::intraclass),
         ("lengths", quantities::lengths),
+        ("log_ratio", quantities::log_ratio),
         ("mixture", quantities::mixture),
         ("multiplicity", quantities::multiplicity),
         ("newey_west", quantities::newey_west),

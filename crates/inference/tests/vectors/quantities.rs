@@ -230,6 +230,18 @@ pub fn ratio(input: &Value) -> Value {
     json!({ "ratio": own.ratio, "error": own.error, "log_difference": difference, "log_error": error })
 }
 
+pub fn log_ratio(input: &Value) -> Value {
+    let rows = rows(input, "rows");
+    let mut found = vec![Cluster::default(); 1 + rows.iter().map(|row| row[0] as usize).max().expect("rows")];
+    for row in rows {
+        let cluster = &mut found[row[0] as usize];
+        let flows = if row[1] > 0.0 { &mut cluster.treated } else { &mut cluster.control };
+        *flows = Flows { sum: row[2], count: row[3] };
+    }
+    let effect = clusters::log_ratio(&found).unwrap();
+    json!({ "difference": effect.difference, "error": effect.error, "freedom": effect.freedom })
+}
+
 pub fn newey_west(input: &Value) -> Value {
     let arm = |treated: &f64| if *treated > 0.0 { Arm::Treated } else { Arm::Control };
     let arms: Vec<Arm> = numbers(input, "treated").iter().map(arm).collect();

@@ -122,6 +122,27 @@ def hold_out_cases():
     case("hold_out", "statsmodels DescrStatsW", {"rows": rows.tolist(), "alpha": ALPHA}, expected)
 
 
+def log_ratio_cases():
+    """Sums above and below the line of each cluster and arm; some clusters have one arm only."""
+    for effect in (0.0, 0.6):
+        rows = []
+        for cluster in range(41):
+            level = random.normal(0, 0.3)
+            for treated in (0, 1):
+                if cluster % 7 != 3 * treated:
+                    below = round(float(random.gamma(2, 5) + 0.5), 6)
+                    own = effect * treated + level + random.normal(0, 0.2)
+                    rows.append([cluster, treated, round(float(below * np.exp(own)), 6), below])
+        g, t, above, below = (np.array(column) for column in zip(*rows))
+        model = sm.GLM(above, sm.add_constant(t), family=sm.families.Poisson(), exposure=below)
+        fit = model.fit(tol=1e-14, maxiter=200, cov_type="cluster", cov_kwds={"groups": g, "use_correction": False})
+        count = len(np.unique(g))
+        case("log_ratio", "statsmodels GLM (Poisson, exposure) with cov_type cluster, times G / (G - 1)",
+             {"rows": [[int(c), int(a), float(x), float(n)] for c, a, x, n in rows]},
+             {"difference": float(fit.params[1]), "error": float(fit.bse[1]) * math.sqrt(count / (count - 1)),
+              "freedom": count - 1})
+
+
 def all_cases():
     cluster_cases()
     ratio_cases()
@@ -129,3 +150,4 @@ def all_cases():
     multiplicity_cases()
     histogram_cases()
     hold_out_cases()
+    log_ratio_cases()
