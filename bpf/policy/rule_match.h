@@ -10,6 +10,7 @@
 #ifndef CCCTL_RULE_MATCH_H
 #define CCCTL_RULE_MATCH_H
 
+#include "peer.h"
 #include "socket_read.h"
 #include "rule_record.h"
 
@@ -128,25 +129,6 @@ static __always_inline u32 scope_of(const void *sk)
 	return scope;
 }
 
-static __always_inline void read_peer(const struct sock_common *skc, struct prefix_key *peer)
-{
-	const u32 *v6 = (const u32 *)&skc->skc_v6_daddr;
-	u32 *address = (u32 *)peer->address;
-
-	if (skc->skc_family == AF_INET) {
-		address[0] = skc->skc_daddr;
-		peer->family = 4;
-	} else if (!v6[0] && !v6[1] && v6[2] == __builtin_bswap32(0xffff)) {
-		address[0] = v6[3];
-		peer->family = 4;
-	} else {
-		for (int i = 0; i < 4; i++)
-			address[i] = v6[i];
-		peer->family = 6;
-	}
-	peer->bits = PREFIX_KEY_BITS + (peer->family == 4 ? 32 : 128);
-}
-
 /* The set of the longest prefix that the peer is in, or that of any peer. */
 static __always_inline u32 first_set(struct rule_search *search, const struct rule_scope *scope)
 {
@@ -188,8 +170,10 @@ static __always_inline u32 find_among(const struct sock_common *skc, u32 scope, 
 	struct rule_search search = { .scope = scope };
 
 	search.port = passive ? skc->skc_num : __builtin_bswap16(skc->skc_dport);
-	if (!listens)
-		read_peer(skc, &search.peer);
+	if (!listens) {
+		search.peer.family = read_peer(skc, (u32 *)search.peer.address);
+		search.peer.bits = PREFIX_KEY_BITS + (search.peer.family == 4 ? 32 : 128);
+	}
 	bpf_loop(RULE_SEARCH_STEPS, search_step, &search, 0);
 	return search.rule;
 }
