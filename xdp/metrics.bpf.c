@@ -13,6 +13,7 @@
  */
 #include "kernel/skb.h"
 #include "metrics.h"
+#include "peer.h"
 #include "socket_read.h"
 #include "tcp_options.h"
 
@@ -32,7 +33,19 @@ struct socket_met {
 	u64 ops; /* the algorithm for which the series was looked up */
 	u32 series;
 	u32 generation;
+	u32 number; /* of its cgroup or scope */
+	u32 timeouts;
+	u8 begins; /* enum beginning */
+	struct {
+		u64 bytes_acked;
+		u64 bytes_retransmitted;
+		u32 data_segments;
+		u32 timeouts;
+		u32 network_limited_jiffies;
+	} clustered; /* what its cluster has of it */
 };
+
+enum beginning { UNKNOWN, ACTIVE, PASSIVE };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
@@ -96,6 +109,39 @@ static __always_inline void add(unsigned long long *counter, u64 more)
 	__sync_fetch_and_add(counter, more);
 }
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, METRIC_SCOPES);
+	__type(key, u32);
+	__type(value, struct metric_scope);
+} scopes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, METRIC_EXPERIMENTS);
+	__type(key, u32);
+	__type(value, struct metric_experiment);
+} experiments SEC(".maps");
+
+/* By number of the series: only those of experiments. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, METRIC_SERIES);
+	__type(key, u32);
+	__type(value, struct completion_counts);
+} completions SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, METRIC_CLUSTER_COUNTS);
+	__type(key, struct cluster_key);
+	__type(value, struct cluster_counts);
+} clusters SEC(".maps");
+
+static const struct completion_counts no_completions; /* too large for the stack */
+
 /* Upwards from the socket's cgroup: the first one that a rule names. */
 static u32 cgroup_of(struct tcp_sock *tp)
 {
@@ -121,6 +167,66 @@ static u32 cgroup_of(struct tcp_sock *tp)
 	return 0;
 }
 
+/* Which scope a socket is in; what is needed of the socket, since a step of bpf_loop() cannot read it. */
+struct scope_search {
+	u32 address[4];
+	u32 family;
+	u32 cgroup;
+	u32 local_port; /* 0: it is not that of the service */
+	u32 remote_port;
+	u32 found;
+};
+
+static __always_inline bool has_prefix(const struct metric_scope *scope, const u32 *address)
+{
+	u32 left = scope->prefix_bits, mask;
+
+	for (int i = 0; i < 4 && left; i++) {
+		mask = left >= 32 ? ~0U : ~(~0U >> left);
+		if ((address[i] ^ scope->address[i]) & __builtin_bswap32(mask))
+			return false;
+		left = left >= 32 ? left - 32 : 0;
+	}
+	return true;
+}
+
+static long scope_step(u32 index, struct scope_search *search)
+{
+	const struct metric_scope *scope = bpf_map_lookup_elem(&scopes, &index);
+
+	if (!scope || !scope->number)
+		return 1;
+	if (scope->cgroup != search->cgroup)
+		return 0;
+	if (scope->port && scope->port != search->local_port && scope->port != search->remote_port)
+		return 0;
+	if (scope->family && (scope->family != search->family || !has_prefix(scope, search->address)))
+		return 0;
+	search->found = scope->number;
+	return 1;
+}
+
+/* Number of the socket's scope within its cgroup, or that of the cgroup. Of a socket from before the counting either port may be
+ * that of the service. */
+static __noinline u32 scope_of(struct tcp_sock *tp, u32 cgroup, u8 begins)
+{
+	const struct sock_common *skc = (const void *)tp;
+	struct scope_search search = { .cgroup = cgroup, .found = cgroup };
+	const struct metric_scope *first;
+	u32 zero = 0;
+
+	first = bpf_map_lookup_elem(&scopes, &zero);
+	if (!first || !first->number)
+		return cgroup;
+	search.family = read_peer(skc, search.address);
+	if (begins != ACTIVE)
+		search.local_port = skc->skc_num;
+	if (begins != PASSIVE)
+		search.remote_port = __builtin_bswap16(skc->skc_dport);
+	bpf_loop(METRIC_SCOPES, scope_step, &search, 0);
+	return search.found;
+}
+
 /* A number that no series has; 0 where there is none left. */
 static u32 fresh_number(struct metric_control *state)
 {
@@ -135,13 +241,12 @@ static u32 fresh_number(struct metric_control *state)
 }
 
 /* Number of the series; a new one where there is room. Two processors may make the same one: the second gives its number back. */
-static u32 series_of(struct tcp_sock *tp, struct metric_control *state)
+static u32 series_of(struct tcp_sock *tp, u32 number, struct metric_control *state)
 {
-	struct series_key key = {};
+	struct series_key key = { .cgroup = number };
 	u32 *found, fresh;
 
 	read_algorithm(tp, key.instance);
-	key.cgroup = cgroup_of(tp);
 	found = bpf_map_lookup_elem(&series, &key);
 	if (found)
 		return *found;
@@ -161,16 +266,81 @@ static __always_inline struct metric_control *control_now(void)
 	return bpf_map_lookup_elem(&control, &zero);
 }
 
+/* Prefixes are mixed by the multipliers of MurmurHash3's finalizer. */
+static __always_inline u32 cluster_of(struct tcp_sock *tp)
+{
+	u32 address[4] = {}, mixed;
+
+	if (read_peer((const void *)tp, address) == 4)
+		mixed = address[0] & __builtin_bswap32(0xffffff00);
+	else
+		mixed = address[0] * 31 + (address[1] & __builtin_bswap32(0xffff0000));
+	mixed ^= mixed >> 16;
+	mixed *= 0x85ebca6b;
+	mixed ^= mixed >> 13;
+	mixed *= 0xc2b2ae35;
+	mixed ^= mixed >> 16;
+	return mixed % METRIC_CLUSTERS;
+}
+
+static __noinline void give_to_cluster(struct tcp_sock *tp, struct socket_met *before)
+{
+	const struct cluster_counts none = {};
+	struct cluster_counts *sums;
+	struct cluster_key key = { .series = before->series, .cluster = cluster_of(tp) };
+
+	sums = bpf_map_lookup_elem(&clusters, &key);
+	if (!sums) {
+		bpf_map_update_elem(&clusters, &key, &none, BPF_NOEXIST);
+		sums = bpf_map_lookup_elem(&clusters, &key);
+	}
+	if (!sums)
+		return;
+	add(&sums->bytes_acked, before->bytes_acked - before->clustered.bytes_acked);
+	add(&sums->bytes_retransmitted, before->bytes_retransmitted - before->clustered.bytes_retransmitted);
+	add(&sums->data_segments, before->data_segments - before->clustered.data_segments);
+	add(&sums->timeouts, before->timeouts - before->clustered.timeouts);
+	add(&sums->network_limited_jiffies,
+	    before->network_limited_jiffies - before->clustered.network_limited_jiffies);
+	before->clustered.bytes_acked = before->bytes_acked;
+	before->clustered.bytes_retransmitted = before->bytes_retransmitted;
+	before->clustered.data_segments = before->data_segments;
+	before->clustered.timeouts = before->timeouts;
+	before->clustered.network_limited_jiffies = before->network_limited_jiffies;
+}
+
+/*
+ * Where an experiment wants clusters. That is when a socket changes its series, when it closes, and in a look at all: never at
+ * an ACK. What it did before the experiment comes with the first time, which is before anything counts.
+ */
+static __always_inline void cluster(struct tcp_sock *tp, struct socket_met *before)
+{
+	struct metric_experiment *experiment = bpf_map_lookup_elem(&experiments, &before->number);
+
+	if (experiment && experiment->has_clusters)
+		give_to_cluster(tp, before);
+}
+
 static __always_inline u32 series_of_met(struct tcp_sock *tp, struct socket_met *before, struct metric_control *state)
 {
 	u64 ops = (u64)tp->inet_conn.icsk_ca_ops;
 
-	if (before->ops != ops || before->generation != state->generation) {
-		before->series = series_of(tp, state);
-		before->ops = ops;
-		before->generation = state->generation;
-	}
+	if (before->ops == ops && before->generation == state->generation)
+		return before->series;
+	if (before->ops)
+		cluster(tp, before);
+	if (!before->ops || before->generation != state->generation)
+		before->number = scope_of(tp, cgroup_of(tp), before->begins);
+	before->series = series_of(tp, before->number, state);
+	before->ops = ops;
+	before->generation = state->generation;
 	return before->series;
+}
+
+/* Of a socket without storage */
+static __always_inline u32 series_unmet(struct tcp_sock *tp, struct metric_control *state)
+{
+	return series_of(tp, scope_of(tp, cgroup_of(tp), UNKNOWN), state);
 }
 
 /* What the socket's storage has; one that is first met begins with what it has now. */
@@ -260,17 +430,25 @@ static __always_inline void observe(struct metric_histogram *histogram, u32 valu
 		add(&histogram->buckets[bucket], 1);
 }
 
-/* The time that packets wait, as the sender sees it; see METRIC_QUEUE_BUCKETS. */
+/* See METRIC_QUEUE_BUCKETS. */
+static __always_inline u32 fine_bucket_of(u32 value)
+{
+	u32 exponent;
+
+	if (value < 2)
+		return value;
+	if (value == ~0U)
+		value--;
+	exponent = bucket_of(value + 1) - 1; /* the floor of log2, where bucket_of() rounds up */
+	return 2 * exponent + (value >> (exponent - 1) & 1);
+}
+
+/* The time that packets wait, as the sender sees it */
 static __always_inline void observe_queueing(struct series_counts *sums, const struct tcp_sock *tp)
 {
 	u32 srtt_us = tp->srtt_us >> 3, least_us = tp->rtt_min.s[0].v;
-	u32 value = srtt_us > least_us ? srtt_us - least_us : 0;
-	u32 bucket = value, exponent;
+	u32 bucket = fine_bucket_of(srtt_us > least_us ? srtt_us - least_us : 0);
 
-	if (value >= 2) {
-		exponent = bucket_of(value + 1) - 1; /* the floor of log2, where bucket_of() rounds up */
-		bucket = 2 * exponent + (value >> (exponent - 1) & 1);
-	}
 	if (bucket >= METRIC_QUEUE_BUCKETS)
 		bucket = METRIC_QUEUE_BUCKETS - 1;
 	barrier_var(bucket);
@@ -360,7 +538,7 @@ int BPF_PROG(ack_arrives, struct sock *sk, struct sk_buff *skb)
 	return 0;
 }
 
-static void count_opened(struct tcp_sock *tp, struct metric_control *state)
+static void count_opened(struct tcp_sock *tp, u8 begins, struct metric_control *state)
 {
 	const struct socket_met none = {};
 	struct series_counts *sums;
@@ -371,6 +549,7 @@ static void count_opened(struct tcp_sock *tp, struct metric_control *state)
 	if (!before)
 		return;
 	before->ops = 0;
+	before->begins = begins;
 	before->opened_ns = bpf_ktime_get_ns();
 	sums = counts_at(series_of_met(tp, before, state));
 	if (sums)
@@ -384,12 +563,48 @@ static __always_inline u32 age_ms(const struct socket_met *before)
 	return age_ms > 0xffffffff ? 0xffffffff : age_ms;
 }
 
+static __always_inline u32 size_of(u64 bytes)
+{
+	return bytes < 15000 ? 0 : bytes < 150000 ? 1 : bytes < 1500000 ? 2 : 3;
+}
+
+/* From the end of the handshake to the last acknowledgement */
+static __always_inline void observe_completion(struct tcp_sock *tp, const struct socket_met *before)
+{
+	u64 opened_us = before->opened_ns / 1000, ended_us = tp->delivered_mstamp;
+	u64 time_us = ended_us > opened_us ? ended_us - opened_us : 0;
+	u32 bucket = fine_bucket_of(time_us > ~0U ? ~0U : time_us), size = size_of(tp->bytes_acked);
+	u32 number = before->series;
+	struct completion_counts *sums = bpf_map_lookup_elem(&completions, &number);
+
+	if (!sums) {
+		bpf_map_update_elem(&completions, &number, &no_completions, BPF_NOEXIST);
+		sums = bpf_map_lookup_elem(&completions, &number);
+	}
+	barrier_var(bucket);
+	barrier_var(size);
+	if (sums && bucket < METRIC_TIME_BUCKETS && size < METRIC_SIZES)
+		add(&sums->times_us[size][bucket], 1);
+}
+
+static __always_inline void count_for_experiment(struct tcp_sock *tp, struct socket_met *before)
+{
+	struct metric_experiment *experiment = bpf_map_lookup_elem(&experiments, &before->number);
+
+	if (!experiment)
+		return;
+	if (experiment->has_clusters)
+		give_to_cluster(tp, before);
+	if (experiment->since_ns && before->opened_ns >= experiment->since_ns)
+		observe_completion(tp, before);
+}
+
 static void count_closed(struct tcp_sock *tp, struct metric_control *state)
 {
 	struct socket_met *before = bpf_sk_storage_get(&met, tp, NULL, 0);
 	struct series_counts *sums;
 
-	sums = counts_at(before ? series_of_met(tp, before, state) : series_of(tp, state));
+	sums = counts_at(before ? series_of_met(tp, before, state) : series_unmet(tp, state));
 	if (!sums)
 		return;
 	add(&sums->closed, 1);
@@ -398,6 +613,7 @@ static void count_closed(struct tcp_sock *tp, struct metric_control *state)
 	add_news(sums, tp, before);
 	if (before->opened_ns)
 		observe(&sums->life_ms, age_ms(before));
+	count_for_experiment(tp, before);
 }
 
 SEC("tp_btf/inet_sock_set_state")
@@ -412,7 +628,7 @@ int BPF_PROG(state_changes, struct sock *sk, int from, int to)
 	if (!tp || !state)
 		return 0;
 	if (to == TCP_ESTABLISHED)
-		count_opened(tp, state);
+		count_opened(tp, from == TCP_SYN_SENT ? ACTIVE : PASSIVE, state);
 	else if (from != TCP_SYN_SENT && from != TCP_SYN_RECV && from != TCP_LISTEN && from != TCP_CLOSE)
 		count_closed(tp, state);
 	return 0;
@@ -440,12 +656,14 @@ int BPF_PROG(recovery_changes, struct sock *sk, u8 to)
 	if (!sums)
 		return 0;
 	from = ca_state_of(tp);
-	if (to == TCP_CA_Loss)
+	if (to == TCP_CA_Loss) {
 		add(&sums->timeouts, 1);
-	else if (to == TCP_CA_Recovery && from != TCP_CA_Recovery)
+		before->timeouts++;
+	} else if (to == TCP_CA_Recovery && from != TCP_CA_Recovery) {
 		add(&sums->loss_events, 1);
-	else if (to == TCP_CA_CWR && from != TCP_CA_CWR)
+	} else if (to == TCP_CA_CWR && from != TCP_CA_CWR) {
 		add(&sums->window_reductions, 1);
+	}
 	return 0;
 }
 
@@ -481,13 +699,15 @@ int look(struct bpf_iter__tcp *ctx)
 	if (!tp)
 		return 0;
 	before = bpf_sk_storage_get(&met, tp, NULL, 0);
-	number = before ? series_of_met(tp, before, state) : series_of(tp, state);
+	number = before ? series_of_met(tp, before, state) : series_unmet(tp, state);
 	sums = counts_at(number);
 	sum = bpf_map_lookup_elem(&present, &number);
 	if (!sums || !sum)
 		return 0;
-	if (before)
+	if (before) {
 		add_news(sums, tp, before);
+		cluster(tp, before);
+	}
 	if (before && before->opened_ns) {
 		bucket = bucket_of(age_ms(before));
 		if (bucket >= METRIC_BUCKETS)

@@ -4,6 +4,7 @@ import hashlib, hmac, itertools, json, math, struct, sys
 
 info = json.load(sys.stdin)["experiments"][0]
 plan, said = info["plan"], info["analysis"]
+STRETCH = 1 - 2 * (plan["hold_out_pct"] or 0) / 100  # a hold-out makes the difference of blocks smaller
 BETS = [0.08, 0.12, 0.18, 0.27, 0.4, 0.6, 0.9, 1.35, 2.0]
 
 def value(sums):
@@ -39,7 +40,7 @@ differences = []
 for pair in sorted({number // 2 for number in blocks if number % 2 == 0 and number + 1 in blocks}):
     first, second = blocks[2 * pair], blocks[2 * pair + 1]
     assert first["is_treated"] == first_is_treated(pair) != second["is_treated"], f"the coin of pair {pair}"
-    difference = (value(first["sums"]) - value(second["sums"])) * (1 if first["is_treated"] else -1)
+    difference = (value(first["sums"]) - value(second["sums"])) * (1 if first["is_treated"] else -1) / STRETCH
     same(f"pair {pair}", difference, said["pairs"][len(differences)]["difference"])
     differences.append(difference)
 same("pairs", len(differences), len(said["pairs"]))

@@ -37,7 +37,7 @@ pub fn mounted() -> bool {
 }
 
 /// Refuses to go on where there is nothing to pin to.
-pub(crate) fn require() -> Result<()> {
+pub fn require() -> Result<()> {
     require_lasting()?;
     if mounted() {
         return Ok(());

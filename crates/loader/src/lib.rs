@@ -55,7 +55,7 @@ pub mod without_kernel;
 mod writable_fields;
 mod writable_list;
 
-pub use bpffs::{mounted as bpffs_mounted, BPFFS, PIN_FORMAT, PIN_ROOT};
+pub use bpffs::{mounted as bpffs_mounted, require as require_bpffs, BPFFS, PIN_FORMAT, PIN_ROOT};
 pub use check::{Check, Status};
 pub use default::{set as set_default, DefaultChange, RestoredDefault};
 pub use doctor::{check_all, REGISTRATION};

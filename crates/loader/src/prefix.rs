@@ -49,6 +49,13 @@ impl Prefix {
         self.bits
     }
 
+    /// Do both have addresses in common?
+    #[must_use]
+    pub fn overlaps(&self, other: &Self) -> bool {
+        self.contains(other.address) && self.bits <= other.bits
+            || other.contains(self.address) && other.bits <= self.bits
+    }
+
     /// Is this address in it?
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
@@ -143,6 +150,21 @@ mod tests {
         assert!(prefix("10.0.0.0/8").contains("::ffff:10.9.9.9".parse().expect("an address")));
         assert!(!prefix("::/0").contains("10.0.0.1".parse().expect("an address")));
         assert!(!prefix("0.0.0.0/0").contains("::1".parse().expect("an address")));
+    }
+
+    #[test]
+    fn prefixes_overlap_where_one_is_in_the_other() {
+        for (one, other, overlap) in [
+            ("10.0.0.0/8", "10.1.0.0/16", true),
+            ("10.1.0.0/16", "10.1.0.0/16", true),
+            ("10.1.0.0/16", "10.2.0.0/16", false),
+            ("0.0.0.0/0", "10.1.2.3", true),
+            ("0.0.0.0/0", "::/0", false),
+            ("fd00::/8", "fd77::2", true),
+        ] {
+            assert_eq!(prefix(one).overlaps(&prefix(other)), overlap, "{one} {other}");
+            assert_eq!(prefix(other).overlaps(&prefix(one)), overlap, "{other} {one}");
+        }
     }
 
     #[test]

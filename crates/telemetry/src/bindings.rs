@@ -14,8 +14,11 @@ mod metrics {
     include!(concat!(env!("OUT_DIR"), "/metrics.rs"));
 }
 
-pub(crate) use metrics::{metric_control, series_key, series_present, METRIC_BUCKETS, METRIC_CGROUPS};
-pub use metrics::{metric_histogram, series_counts};
+pub use metrics::{cluster_counts, completion_counts, metric_histogram, series_counts, METRIC_SIZES};
+pub(crate) use metrics::{
+    cluster_key, metric_control, metric_experiment, metric_scope, series_key, series_present, METRIC_BUCKETS,
+    METRIC_CGROUPS, METRIC_SCOPES,
+};
 
 #[allow(clippy::all, clippy::pedantic, missing_docs, non_camel_case_types, non_upper_case_globals, dead_code)]
 mod trace_header {
@@ -42,6 +45,7 @@ macro_rules! pod {
 
 pod!(arrival_counts algorithm_counts clock_settings drop_key trace_settings);
 pod!(metric_control series_counts series_key series_present);
+pod!(cluster_counts cluster_key completion_counts metric_experiment metric_scope);
 
 impl trace_record {
     /// What a program has put into the ring; None where it is too short.

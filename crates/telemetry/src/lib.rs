@@ -31,8 +31,8 @@ pub use error::{Error, Result};
 pub use histogram::{Bucket, Times};
 pub use interface::Interface;
 pub use metrics::{
-    count_run_time, queueing_bound_us, Counts, Gauges, Histogram, MetricKey, Reader, SocketScanner, StatsOn, CGROUPS,
-    OTHER,
+    count_run_time, fine_bound_us, ClusterCounts, CompletionCounts, Counts, Gauges, Histogram, MetricKey, Reader,
+    Scope, SocketScanner, StatsOn, CGROUPS, METRIC_SIZES, OTHER, SCOPES,
 };
 pub use softnet::{Backlog, Softnet};
 pub use trace::{monotonic_now, Trace, TraceKind, TraceSettings};

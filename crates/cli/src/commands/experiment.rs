@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use ccctl_console::{output, Exit};
+use ccctl_core::experiment::completion::{CompletionInfo, CompletionTimes};
 use ccctl_core::experiment::{change, range};
 use ccctl_core::operations::experiment::{ExperimentAnswer, ExperimentInfo, PlannedExperiment};
 use ccctl_core::operations::ExperimentStatus;
@@ -79,6 +80,9 @@ fn print_plan(planned: &PlannedExperiment) -> anyhow::Result<()> {
         plan.sigma.exp_m1() * 100.0,
         plan.sigma_origin
     ))?;
+    if let Some(percent) = plan.hold_out_pct {
+        output::line(&format!("{percent} % of the connections have the other arm in each block"))?;
+    }
     for rail in &plan.guard_rail_plans {
         let margin = rail.margin.exp_m1() * 100.0;
         output::line(&format!("ends where {} is worse by more than {margin:.0} %", rail.metric.label()))?;
@@ -135,9 +139,33 @@ fn print_status(answer: &ExperimentAnswer) -> anyhow::Result<()> {
         for dropped in &info.analysis.dropped_pairs {
             output::line(&format!("pair {} does not count: {}", dropped.pair, dropped.why))?;
         }
+        print_completion_times(info)?;
         print_blocks(info)?;
     }
     Ok(())
+}
+
+fn print_completion_times(info: &ExperimentInfo) -> anyhow::Result<()> {
+    let arms = |info: &CompletionInfo| [info.with_a.clone(), info.with_b.clone()];
+    let row = |info: &CompletionInfo| {
+        let both = |of: fn(&CompletionTimes) -> Option<f64>| {
+            arms(info).map(|times| of(&times).map_or_else(|| "-".to_owned(), |ms| format!("{ms:.0} ms"))).join(" → ")
+        };
+        let connections = arms(info).map(|times| times.completed.to_string()).join(" → ");
+        vec![
+            info.size_text.clone(),
+            connections,
+            both(|times| times.median_ms),
+            both(|times| times.p95_ms),
+            both(|times| times.p99_ms),
+        ]
+    };
+    let has_some = |info: &&CompletionInfo| arms(info).iter().any(|times| times.completed > 0);
+    let rows: Vec<_> = info.analysis.completion_times.iter().filter(has_some).map(row).collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    output::table(&["CONNECTIONS OF", "NUMBER", "MEDIAN TIME", "P95", "P99"], rows)
 }
 
 fn print_blocks(info: &ExperimentInfo) -> anyhow::Result<()> {

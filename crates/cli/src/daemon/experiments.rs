@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ccctl_console::{cause, output};
 use ccctl_core::daemon::{EventKind, News};
-use ccctl_core::experiment::{overlays, ring, store, Block, Ended, Kept, Overlay, Sums};
+use ccctl_core::experiment::{counted_as, overlays, ring, store, Block, ClusterSums, Ended, Kept, Overlay, Plan};
 use ccctl_core::operations::experiment::{self, ExperimentInfo};
 use ccctl_core::plan::Step;
 use ccctl_inference::schedule::{Arm, Place};
@@ -51,6 +51,8 @@ pub struct Experiments {
     /// Since when an experiment lacks something that it needs.
     lacking: BTreeMap<String, Instant>,
     clocks: Option<(Instant, SystemTime)>,
+    /// What was seen of the clock in this step.
+    clock_step: Option<String>,
     ring: Option<(u64, Counted)>,
     /// What was put into force last.
     overlaid: Vec<Overlay>,
@@ -64,6 +66,7 @@ impl Experiments {
             open: BTreeMap::new(),
             lacking: BTreeMap::new(),
             clocks: None,
+            clock_step: None,
             ring: None,
             overlaid: Vec::new(),
             journal,
@@ -140,6 +143,7 @@ impl Experiments {
 
     fn watch_clock(&mut self, now: SystemTime) {
         let monotonic = Instant::now();
+        self.clock_step = None;
         if let Some((before, wall)) = self.clocks.replace((monotonic, now)) {
             let expected = wall + (monotonic - before);
             let step = now.duration_since(expected).unwrap_or_else(|error| error.duration());
@@ -148,6 +152,7 @@ impl Experiments {
                 for open in self.open.values_mut() {
                     open.problem.get_or_insert_with(|| why.clone());
                 }
+                self.clock_step = Some(why);
             }
         }
     }
@@ -155,6 +160,7 @@ impl Experiments {
     fn step_all(&mut self, now: SystemTime) -> anyhow::Result<()> {
         let all = store::all()?;
         let running: Vec<&Kept> = all.iter().filter(|kept| kept.runs()).collect();
+        count_only_for(&running)?;
         self.open.retain(|name, _| running.iter().any(|kept| kept.plan.name == *name));
         let mut count = Count::default();
         let mut has_news = false;
@@ -180,10 +186,11 @@ impl Experiments {
     /// is missing for two blocks is gone, and the experiment with it.
     fn lacks(&mut self, kept: &Kept) -> anyhow::Result<bool> {
         let name = &kept.plan.name;
-        let Some(why) = experiment::lacks(&kept.plan)? else {
+        let Some(lack) = experiment::lacks(&kept.plan)? else {
             self.lacking.remove(name);
             return Ok(false);
         };
+        let why = lack.why;
         if let Some(open) = self.open.get_mut(name) {
             open.problem.get_or_insert_with(|| why.clone());
         }
@@ -226,9 +233,12 @@ impl Experiments {
         let known = store::blocks(&kept.plan.name)?.iter().any(|block| block.block >= place.block);
         let problem = match (known, is_late) {
             (true, _) => Some("the clock was set back".to_owned()),
-            (false, true) => Some("the daemon did not run at its start".to_owned()),
+            (false, true) => {
+                Some(self.clock_step.clone().unwrap_or_else(|| "the daemon did not run at its start".to_owned()))
+            }
             (false, false) => None,
         };
+        count_for(&kept.plan, false)?;
         let arm = kept.plan.algorithm(place.arm);
         self.tell(
             &kept.plan.name,
@@ -247,32 +257,27 @@ impl Experiments {
             problem.get_or_insert_with(|| "the daemon did not run at its end, or the clock was set".to_owned());
         }
         let counted = count.now();
-        let since = |begin: &Option<Counted>| -> Option<(Sums, u64, u64)> {
-            let (begin, end) = (begin.as_ref()?, counted.as_ref().ok()?);
-            let arm = plan.algorithm(open.arm);
-            let on_arm = |counted: &Counted| counted.segments_of(&plan.cgroup, arm);
-            Some((
-                end.all_of(&plan.cgroup).since(&begin.all_of(&plan.cgroup))?,
-                on_arm(end).checked_sub(on_arm(begin))?,
-                end.host.acked_bytes.checked_sub(begin.host.acked_bytes)?,
-            ))
+        let found = match (&open.begin, &counted) {
+            (Some(begin), Ok(end)) => found_between(plan, open.arm, begin, end),
+            _ => None,
         };
-        let found = since(&open.begin);
+        if open.begin.is_none() {
+            problem.get_or_insert_with(|| "the daemon came too late to its start".to_owned());
+        }
         if found.is_none() {
             let why = counted.as_ref().err().cloned().unwrap_or_else(|| "the counting began anew in it".to_owned());
             problem.get_or_insert(why);
         }
-        let (sums, segments_on_arm, host_acked_bytes) = found.unwrap_or_default();
+        let name = counted_as(&plan.selector()?);
+        let later = open.later.as_ref().zip(counted.as_ref().ok());
         let block = Block {
             block: open.block,
             began_at: output::time(UNIX_EPOCH + open.begins),
             congestion_control: plan.algorithm(open.arm).to_owned(),
             is_treated: open.arm == Arm::Treated,
             problem,
-            sums,
-            later: since(&open.later).map(|(sums, ..)| sums),
-            segments_on_arm,
-            host_acked_bytes,
+            later: later.and_then(|(later, end)| end.all_of(&name).since(&later.all_of(&name))),
+            ..found.unwrap_or_default()
         };
         if let Some(problem) = &block.problem {
             self.tell(&plan.name, format!("block {} does not count: {problem}", block.block));
@@ -293,6 +298,9 @@ impl Experiments {
             return self.end(kept, Ended::Harmful, &why);
         }
         if analysis.pairs.len() >= kept.plan.wanted_pairs {
+            if let Some(gate) = analysis.gates.iter().find(|gate| gate.is_void) {
+                return self.end(kept, Ended::Void, &format!("a gate did not hold: {}", gate.text));
+            }
             return self.end(kept, Ended::Complete, "it has as many pairs as the plan wants");
         }
         let dropped = analysis.dropped_pairs.len();
@@ -343,6 +351,51 @@ impl Experiments {
     }
 }
 
+/// What the sockets of an experiment did from the end of the burn-in to the end of the block; None where the counting began
+/// anew.
+fn found_between(plan: &Plan, arm: Arm, begin: &Counted, end: &Counted) -> Option<Block> {
+    let name = counted_as(&plan.selector().ok()?);
+    let [own, other] = [arm, Plan::other_arm(arm)].map(|arm| plan.algorithm(arm));
+    let of = |algorithm: &str| end.of(&name, algorithm).since(&begin.of(&name, algorithm));
+    let on_arm = of(own)?.data_segments;
+    let mut found = Block {
+        sums: end.all_of(&name).since(&begin.all_of(&name))?,
+        completions: end.completions_of(&name, own).since(&begin.completions_of(&name, own))?,
+        segments_on_arm: on_arm,
+        host_acked_bytes: end.host.acked_bytes.checked_sub(begin.host.acked_bytes)?,
+        ..Block::default()
+    };
+    if plan.weights().is_some() {
+        let held_out = of(other)?;
+        found.segments_on_arm += held_out.data_segments;
+        found.held_out = Some(held_out);
+        let mut by_cluster: BTreeMap<u32, ClusterSums> = BTreeMap::new();
+        for (algorithm, is_own) in [(own, true), (other, false)] {
+            for (cluster, sums) in end.clusters_since(begin, &name, algorithm)? {
+                let both = by_cluster
+                    .entry(cluster)
+                    .or_insert(ClusterSums { cluster_number: cluster, ..ClusterSums::default() });
+                *if is_own { &mut both.arm_flows } else { &mut both.held_out_flows } = sums;
+            }
+        }
+        found.clusters = by_cluster.into_values().collect();
+    }
+    Some(found)
+}
+
+/// Has what an experiment needs counted for its block: connections by size only after the burn-in.
+fn count_for(plan: &Plan, is_burnt_in: bool) -> anyhow::Result<()> {
+    let Some(exporter) = metrics::current() else { return Ok(()) };
+    exporter.count_for_experiment(&counted_as(&plan.selector()?), is_burnt_in, plan.weights().is_some())
+}
+
+fn count_only_for(running: &[&Kept]) -> anyhow::Result<()> {
+    let Some(exporter) = metrics::current() else { return Ok(()) };
+    let names: anyhow::Result<Vec<String>> =
+        running.iter().map(|kept| Ok(counted_as(&kept.plan.selector()?))).collect();
+    exporter.count_only_for(&names?)
+}
+
 fn late(kept: &Kept) -> Duration {
     LATE.min(kept.plan.block() / 4)
 }
@@ -354,6 +407,11 @@ fn count_open(kept: &Kept, mut open: Open, now: SystemTime, count: &mut Count) -
     let late = kept.plan.block().saturating_sub(burn_in) / 2;
     for (edge, at) in [(burn_in, &mut open.begin), (2 * burn_in, &mut open.later)] {
         if at.is_none() && elapsed >= edge && elapsed <= edge + late {
+            if edge == burn_in {
+                if let Err(error) = count_for(&kept.plan, true) {
+                    open.problem.get_or_insert_with(|| cause(&error));
+                }
+            }
             match count.now() {
                 Ok(counted) => *at = Some(counted),
                 Err(why) => {
@@ -393,6 +451,7 @@ fn publish(all: &[Kept]) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ccctl_core::experiment::Sums;
 
     fn open() -> Open {
         Open { block: 4, arm: Arm::Control, begins: Duration::ZERO, begin: None, later: None, problem: None }
@@ -416,8 +475,8 @@ mod tests {
     fn counters_of_an_arm_are_those_of_its_scope() {
         let sums = |segments| Sums { data_segments: segments, ..Sums::default() };
         let algorithms = [("cubic".to_owned(), sums(3)), ("bbr".to_owned(), sums(4))].into();
-        let counted = Counted { cgroups: [("/a".to_owned(), algorithms)].into(), host: sums(9) };
+        let counted = Counted { cgroups: [("/a".to_owned(), algorithms)].into(), host: sums(9), ..Counted::default() };
         assert_eq!((counted.all_of("/a").data_segments, counted.all_of("/b").data_segments), (7, 0));
-        assert_eq!((counted.segments_of("/a", "bbr"), counted.segments_of("/b", "bbr")), (4, 0));
+        assert_eq!((counted.of("/a", "bbr").data_segments, counted.of("/b", "bbr").data_segments), (4, 0));
     }
 }

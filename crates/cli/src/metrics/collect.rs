@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A scrape: what each collector has to say. One that fails says nothing, and the rest is shown.
 
+use std::collections::BTreeMap;
 use std::time::{Instant, UNIX_EPOCH};
 
 use ccctl_console::cause;
-use ccctl_telemetry::{lost_events, Histogram, MetricKey, Softnet, Times, OTHER};
+use ccctl_telemetry::{lost_events, Counts, Histogram, Softnet, Times, OTHER};
 
 use super::exporter::{lock, Exporter, Shared, Snapshot};
 use super::exposition::{Format, Labels, Samples, Text};
@@ -66,8 +67,8 @@ impl Exporter {
     }
 }
 
-fn each(snapshot: &Snapshot, series: &MetricKey) -> Option<Labels> {
-    Some(Labels::of(&[("name", &series.instance), ("cgroup", snapshot.cgroup(series.cgroup)?)]))
+fn labels_of(instance: &str, cgroup: &str) -> Labels {
+    Labels::of(&[("name", instance), ("cgroup", cgroup)])
 }
 
 fn sockets(shared: &Shared, snapshot: &Snapshot, samples: &mut Samples) -> anyhow::Result<()> {
@@ -84,8 +85,13 @@ fn sockets(shared: &Shared, snapshot: &Snapshot, samples: &mut Samples) -> anyho
     }
     samples.touch("rtt");
     samples.touch("cwnd_packets");
+    let mut merged: BTreeMap<(String, &str), Counts> = BTreeMap::new();
     for (series, counts) in reader.read()? {
-        let Some(labels) = each(snapshot, &series) else { continue };
+        let Some(cgroup) = snapshot.cgroup(series.cgroup) else { continue };
+        merged.entry((series.instance, cgroup)).or_default().add(&counts);
+    }
+    for ((instance, cgroup), counts) in merged {
+        let labels = labels_of(&instance, cgroup);
         for (name, read) in counted() {
             samples.add(name, labels.clone(), Value::Count(read(&counts)));
         }
@@ -113,13 +119,21 @@ fn by_powers(histogram: &Histogram, shown: std::ops::Range<usize>, unit: f64) ->
 fn look(_: &Shared, snapshot: &Snapshot, samples: &mut Samples) -> anyhow::Result<()> {
     samples.touch("connections");
     samples.touch("delivery_rate");
+    // what a rule for a part of a cgroup counts is the cgroup's, too
+    let mut merged: BTreeMap<(&str, &str), (u64, u64)> = BTreeMap::new();
     for (series, present) in &snapshot.present {
-        let Some(labels) = each(snapshot, series).filter(|_| present.connections > 0 || series.instance != OTHER)
-        else {
+        let Some(cgroup) = snapshot.cgroup(series.cgroup) else { continue };
+        let (connections, bytes_per_s) = merged.entry((&series.instance, cgroup)).or_default();
+        *connections += present.connections;
+        *bytes_per_s += present.delivery_bytes_per_s;
+    }
+    for ((instance, cgroup), (connections, bytes_per_s)) in merged {
+        if connections == 0 && instance == OTHER {
             continue;
-        };
-        samples.add("connections", labels.clone(), Value::Count(present.connections));
-        samples.add("delivery_rate", labels, Value::Count(present.delivery_bytes_per_s));
+        }
+        let labels = labels_of(instance, cgroup);
+        samples.add("connections", labels.clone(), Value::Count(connections));
+        samples.add("delivery_rate", labels, Value::Count(bytes_per_s));
     }
     if let Some((at, took)) = snapshot.looked {
         samples.add("look_age", Labels::of(&[]), Value::Number(at.elapsed().as_secs_f64()));

@@ -9,9 +9,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use ccctl_console::cause;
-use ccctl_loader::{guard, read_rules, CgroupTree, Instance, NamespaceScan};
+use ccctl_core::experiment::{counted_as, overlays};
+use ccctl_loader::{guard, read_rules, CgroupTree, Instance, NamespaceScan, RuleTable, Selector};
 use ccctl_telemetry::{
-    count_run_time, Clock, Gauges, MetricKey, Reader, Settings, SocketScanner, StatsOn, CGROUPS, OTHER,
+    count_run_time, Clock, Gauges, MetricKey, Reader, Scope, Settings, SocketScanner, StatsOn, CGROUPS, OTHER, SCOPES,
 };
 
 use super::numbers::Numbers;
@@ -39,7 +40,10 @@ pub struct Snapshot {
     pub looked: Option<(Instant, Duration)>,
     /// Connections.
     pub present: Vec<(MetricKey, Gauges)>,
-    /// Labels of cgroups by number; None: no rule names it any more.
+    /// What is counted apart, by number: paths of cgroups, and rules for a part of their connections; None: no rule names it
+    /// any more.
+    pub names: Vec<Option<String>>,
+    /// Labels of cgroups by number.
     pub cgroups: Vec<Option<String>>,
     /// Instances and their algorithms.
     pub instances: Vec<(String, String)>,
@@ -52,6 +56,16 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// By what the counters of a number go: see [`ccctl_core::experiment::counted_as`].
+    pub fn name(&self, number: u32) -> Option<&str> {
+        self.names.get(number as usize).and_then(Option::as_deref).filter(|_| number > 0)
+    }
+
+    /// The number of such a name.
+    pub fn number(&self, name: &str) -> Option<u32> {
+        self.names.iter().skip(1).position(|known| known.as_deref() == Some(name)).map(|index| index as u32 + 1)
+    }
+
     /// The label of a cgroup; None where it has none any more.
     pub fn cgroup(&self, number: u32) -> Option<&str> {
         match number {
@@ -181,6 +195,8 @@ struct Worker {
     left_out: usize,
     /// Numbers of cgroups by id, as the programs have them.
     numbers: HashMap<u64, u32>,
+    /// What of them is counted apart, as the programs have it.
+    scopes: Vec<Scope>,
 }
 
 impl Worker {
@@ -196,6 +212,7 @@ impl Worker {
             cgroups,
             left_out: 0,
             numbers,
+            scopes: Vec::new(),
         }
     }
 
@@ -289,7 +306,9 @@ impl Worker {
     /// Cgroups that rules name, as far as they are there now.
     fn name_cgroups(&mut self, found: &mut Snapshot) -> anyhow::Result<()> {
         let table = read_rules()?;
-        let named: BTreeSet<&str> = table.rules().iter().map(|rule| rule.selector.cgroup.as_str()).collect();
+        let cgroups: BTreeSet<&str> = table.rules().iter().map(|rule| rule.selector.cgroup.as_str()).collect();
+        let parts = parts(&table)?;
+        let named: BTreeSet<&str> = cgroups.iter().copied().chain(parts.keys().map(String::as_str)).collect();
         let left_out = self.cgroups.name(&named);
         if left_out > 0 && left_out != self.left_out {
             let all = named.len();
@@ -298,21 +317,33 @@ impl Worker {
             );
         }
         self.left_out = left_out;
-        found.cgroups = self.cgroups.labels();
+        found.names = self.cgroups.labels();
+        let label = |name: &String| parts.get(name).map_or_else(|| name.clone(), |rule| rule.cgroup.to_string());
+        found.cgroups = found.names.iter().map(|name| name.as_ref().map(label)).collect();
+        let scopes: Vec<Scope> = parts.iter().filter_map(|(name, part)| self.scope(name, part)).collect();
         let Some(scanner) = &mut self.scanner else { return Ok(()) };
         let mut numbers = HashMap::new();
         if !named.is_empty() {
             let tree = CgroupTree::find()?;
-            for (number, path) in self.cgroups.named() {
+            for (number, path) in self.cgroups.named().filter(|(_, path)| cgroups.contains(path)) {
                 let id = inode(&tree.mount().join(path.trim_start_matches('/')));
                 numbers.extend(id.map(|id| (id, number)));
             }
         }
-        if numbers != self.numbers {
-            scanner.set_cgroups(&numbers)?;
-            self.numbers = numbers;
+        if (&numbers, &scopes) != (&self.numbers, &self.scopes) {
+            scanner.set_cgroups(&numbers, &scopes)?;
+            (self.numbers, self.scopes) = (numbers, scopes);
         }
         Ok(())
+    }
+
+    fn scope(&self, name: &str, part: &Selector) -> Option<Scope> {
+        Some(Scope {
+            cgroup: self.cgroups.number(part.cgroup.as_str())?,
+            number: self.cgroups.number(name)?,
+            prefix: part.to.map(|to| (to.address(), to.bits())),
+            port: part.to_port,
+        })
     }
 
     /// The sockets of all network namespaces that may be entered.
@@ -349,6 +380,18 @@ impl Worker {
             *sum = (sum.0 + cost.run_count, sum.1 + cost.run_time);
         }
     }
+}
+
+/// Rules for a part of the connections of a cgroup, by name: as many as can be counted apart, those of experiments first.
+fn parts(table: &RuleTable) -> anyhow::Result<BTreeMap<String, Selector>> {
+    let is_part = |selector: &&Selector| selector.to.is_some() || selector.to_port.is_some();
+    let mut all: Vec<&Selector> = table.rules().iter().map(|rule| &rule.selector).filter(is_part).collect();
+    if all.len() > SCOPES {
+        let overlays = overlays(SystemTime::now())?;
+        all.sort_by_key(|part| overlays.iter().all(|overlay| overlay.selector != **part));
+        all.truncate(SCOPES);
+    }
+    Ok(all.into_iter().map(|part| (counted_as(part), part.clone())).collect())
 }
 
 fn note(next: &mut Snapshot, collector: &'static str, result: anyhow::Result<()>) {

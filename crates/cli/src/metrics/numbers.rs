@@ -76,6 +76,11 @@ impl Numbers {
         })
     }
 
+    /// The number of a path that is named.
+    pub fn number(&self, path: &str) -> Option<u32> {
+        self.by_path.get(path).copied().filter(|number| self.is_named(*number))
+    }
+
     /// Labels by number.
     pub fn labels(&self) -> Vec<Option<String>> {
         let label = |slot: &Slot| match slot {
@@ -120,9 +125,10 @@ mod tests {
         let mut numbers = Numbers::default();
         numbers.name(&BTreeSet::from(["/a", "/b"]));
         assert_eq!(numbers_of(&numbers), [(1, "/a"), (2, "/b")]);
+        assert_eq!((numbers.number("/b"), numbers.number("/c")), (Some(2), None));
         numbers.name(&BTreeSet::from(["/b", "/c"]));
         assert_eq!(numbers_of(&numbers), [(2, "/b"), (3, "/c")], "/a may still be counted");
-        assert!(!numbers.is_named(1) && numbers.has_left());
+        assert!(!numbers.is_named(1) && numbers.has_left() && numbers.number("/a").is_none());
         numbers.release();
         numbers.name(&BTreeSet::from(["/b", "/c", "/d"]));
         assert_eq!(numbers_of(&numbers), [(1, "/d"), (2, "/b"), (3, "/c")]);

@@ -30,11 +30,14 @@ impl Users {
             arm_b: "two".to_owned(),
             scope: "all users".to_owned(),
             cgroup: "/".to_owned(),
+            dst: None,
+            port: None,
             metric: Metric::Goodput,
             block_ms: self.block.as_millis() as u64,
             burn_in_ms: self.burn_in.as_millis() as u64,
             wanted_pairs: PAIRS as usize,
             moves: Moves::Live,
+            hold_out_pct: None,
             coin_seed: 1,
             cluster: String::new(),
             sigma: 0.01,
@@ -60,14 +63,11 @@ impl Users {
         };
         Block {
             block: number,
-            began_at: String::new(),
-            congestion_control: String::new(),
             is_treated,
-            problem: None,
-            later: None,
             segments_on_arm: 1000,
             host_acked_bytes: sums.acked_bytes,
             sums,
+            ..Block::default()
         }
     }
 

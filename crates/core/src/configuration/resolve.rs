@@ -50,6 +50,8 @@ pub struct WantedRule {
     pub choices: Vec<Choice>,
     /// Also those that are alive.
     pub existing: bool,
+    /// Live connections draw anew where weights change; otherwise they keep what they have drawn.
+    pub redraws: bool,
 }
 
 impl WantedRule {
@@ -247,6 +249,7 @@ fn check_rule(
         port: rule.port.as_ref().map(|port| *port.get_ref()),
         choices,
         existing: rule.existing,
+        redraws: false,
     };
     let connections = (cgroup, wanted.unit.clone(), to, wanted.port);
     Ok((wanted, connections))
@@ -328,6 +331,7 @@ fn check_experiments(
             let remedy = "write one of unit = \"nginx.service\", cgroup = \"/PATH\" and whole_host = true";
             return Err(wrong(place, offset, format!("experiment {} needs one scope", design.name), remedy));
         }
+        check_part(place, offset, design)?;
         if wanted.iter().any(|other| other.name == design.name) {
             let cause = format!("a second experiment {}", design.name);
             return Err(wrong(place, offset, cause, "give each its own name"));
@@ -335,6 +339,22 @@ fn check_experiments(
         wanted.push(design.clone());
     }
     Ok(wanted)
+}
+
+/// Peers and port of an experiment's scope.
+fn check_part(place: &Place<'_>, offset: usize, design: &Design) -> anyhow::Result<()> {
+    if let Some(dst) = &design.dst {
+        let parsed = dst.parse::<Prefix>();
+        parsed.map_err(|error| wrong(place, offset, error.to_string(), error.remedy().unwrap_or_default()))?;
+    }
+    if design.port == Some(0) {
+        return Err(wrong(place, offset, "port 0 is not a service", "use 1 to 65535, or leave it out for all ports"));
+    }
+    if design.whole_host && (design.dst.is_some() || design.port.is_some()) {
+        let cause = format!("experiment {}: the whole host has all peers and ports", design.name);
+        return Err(wrong(place, offset, cause, "write cgroup = \"/\" in the place of whole_host = true"));
+    }
+    Ok(())
 }
 
 /// `node_exporter` reads no others.

@@ -13,6 +13,8 @@ use ccctl_inference::{Interval, Refusal};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::completion::{completion_times, CompletionInfo};
+use super::hold_out::{self, HoldOutInfo};
 use super::metric::{Metric, Sums};
 use super::plan::{Plan, ALPHA, GUARD_RAIL_ALPHA};
 use super::store::Block;
@@ -104,6 +106,10 @@ pub struct Analysis {
     pub guard_rails: Vec<GuardRailInfo>,
     /// Metrics that neither decide nor guard.
     pub other_metrics: Vec<OtherMetric>,
+    /// Completion times of connections by size, which neither decide nor guard.
+    pub completion_times: Vec<CompletionInfo>,
+    /// What a split would have said; null without a hold-out.
+    pub hold_out_info: Option<HoldOutInfo>,
     /// What must hold so that the numbers mean anything.
     pub gates: Vec<GateInfo>,
     /// Share of the host's acknowledged bytes that the scope had, %.
@@ -118,9 +124,9 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    fn difference(&self, metric: Metric, sums: fn(&Block) -> &Sums) -> Result<f64, Refusal> {
-        let (first, second) = (metric.log(sums(self.first))?, metric.log(sums(self.second))?);
-        Ok(difference(first, second, self.first.is_treated))
+    fn difference(&self, plan: &Plan, metric: Metric, sums: fn(&Block) -> &Sums) -> Result<f64, Refusal> {
+        let value = |block: &Block| hold_out::value(plan, metric, sums(block), block.held_out.as_ref());
+        Ok(difference(value(self.first)?, value(self.second)?, self.first.is_treated))
     }
 
     fn has_value(&self, metric: Metric) -> Result<(), String> {
@@ -172,7 +178,8 @@ fn pairs_of<'a>(plan: &Plan, blocks: &'a [Block]) -> (Vec<Pair<'a>>, Vec<Dropped
     (pairs, dropped)
 }
 
-fn limits(interval: Interval) -> ChangeLimits {
+/// An interval of a difference of logarithms, in per cent.
+pub(super) fn limits(interval: Interval) -> ChangeLimits {
     let limit = |value: f64| value.is_finite().then(|| percent(value));
     ChangeLimits { lower_pct: limit(interval.lower), upper_pct: limit(interval.upper) }
 }
@@ -183,7 +190,7 @@ pub fn analyse(plan: &Plan, blocks: &[Block]) -> Result<Analysis, Refusal> {
     let mut sequence = ConfidenceSequence::new(plan.sigma)?;
     let (mut infos, mut differences) = (Vec::new(), Vec::new());
     for pair in &pairs {
-        let difference = pair.difference(plan.metric, of_block)?;
+        let difference = pair.difference(plan, plan.metric, of_block)?;
         sequence.push(difference)?;
         differences.push(difference);
         infos.push(PairInfo { pair: pair.number, difference, sequence: limits(sequence.interval(ALPHA)?) });
@@ -192,15 +199,22 @@ pub fn analyse(plan: &Plan, blocks: &[Block]) -> Result<Analysis, Refusal> {
     let interval = flips.as_ref().map(|flips| flips.interval(ALPHA)).transpose()?;
     let bytes = |of: fn(&Block) -> u64| -> u64 { pairs.iter().map(|pair| of(pair.first) + of(pair.second)).sum() };
     let host_bytes = bytes(|block| block.host_acked_bytes);
+    let of_pairs: Vec<[&Block; 2]> = pairs.iter().map(|pair| [pair.first, pair.second]).collect();
     Ok(Analysis {
         estimate_pct: mean(&differences).ok().map(percent),
         final_interval: interval.map(limits),
         p_final: flips.map(|flips| flips.p_value(0.0)),
         sequence: limits(sequence.interval(ALPHA)?),
         p_anytime: sequence.p_value(),
-        guard_rails: plan.guard_rail_plans.iter().map(|rail| guard_rail(rail, &pairs)).collect::<Result<_, _>>()?,
+        guard_rails: plan
+            .guard_rail_plans
+            .iter()
+            .map(|rail| guard_rail(plan, rail, &pairs))
+            .collect::<Result<_, _>>()?,
         other_metrics: others(plan, &pairs),
-        gates: gates(plan, &pairs, &differences)?,
+        completion_times: completion_times(&of_pairs, plan.coin_seed),
+        hold_out_info: hold_out::analyse(plan, &of_pairs),
+        gates: gates(plan, &pairs, &of_pairs, &differences)?,
         host_share_pct: (host_bytes > 0)
             .then(|| bytes(|block| block.sums.acked_bytes) as f64 * 100.0 / host_bytes as f64),
         pairs: infos,
@@ -208,10 +222,10 @@ pub fn analyse(plan: &Plan, blocks: &[Block]) -> Result<Analysis, Refusal> {
     })
 }
 
-fn guard_rail(rail: &super::plan::GuardRailPlan, pairs: &[Pair<'_>]) -> Result<GuardRailInfo, Refusal> {
+fn guard_rail(plan: &Plan, rail: &super::plan::GuardRailPlan, pairs: &[Pair<'_>]) -> Result<GuardRailInfo, Refusal> {
     let mut guard = GuardRail::new(rail.metric.worse(), rail.margin, rail.sigma, GUARD_RAIL_ALPHA)?;
     let mut differences = Vec::new();
-    for difference in pairs.iter().filter_map(|pair| pair.difference(rail.metric, of_block).ok()) {
+    for difference in pairs.iter().filter_map(|pair| pair.difference(plan, rail.metric, of_block).ok()) {
         guard.push(difference)?;
         differences.push(difference);
     }
@@ -242,7 +256,8 @@ fn others(plan: &Plan, pairs: &[Pair<'_>]) -> Vec<OtherMetric> {
     let mut found = Vec::new();
     let mut p_values = Vec::new();
     for metric in Metric::ALL.into_iter().filter(is_other) {
-        let differences: Vec<f64> = pairs.iter().filter_map(|pair| pair.difference(metric, of_block).ok()).collect();
+        let differences: Vec<f64> =
+            pairs.iter().filter_map(|pair| pair.difference(plan, metric, of_block).ok()).collect();
         let (Ok(mean), Ok(flips)) = (mean(&differences), SignFlips::new(&differences, plan.coin_seed)) else {
             continue;
         };
@@ -255,12 +270,20 @@ fn others(plan: &Plan, pairs: &[Pair<'_>]) -> Vec<OtherMetric> {
     found
 }
 
-fn gates(plan: &Plan, pairs: &[Pair<'_>], differences: &[f64]) -> Result<Vec<GateInfo>, Refusal> {
+fn gates(
+    plan: &Plan,
+    pairs: &[Pair<'_>],
+    of_pairs: &[[&Block; 2]],
+    differences: &[f64],
+) -> Result<Vec<GateInfo>, Refusal> {
     let blocks = || pairs.iter().flat_map(|pair| [pair.first, pair.second]);
     let segments: u64 = blocks().map(|block| block.sums.data_segments).sum();
     let on_arm: u64 = blocks().map(|block| block.segments_on_arm).sum();
     let mut gates = vec![(Gate::on_arm(on_arm, segments), Some(on_arm_text(on_arm, segments)))];
-    let twice: Result<Vec<f64>, Refusal> = pairs.iter().map(|pair| pair.difference(plan.metric, later)).collect();
+    if let Some(gate) = hold_out::sample_ratio(plan, of_pairs) {
+        gates.push((gate?, None));
+    }
+    let twice: Result<Vec<f64>, Refusal> = pairs.iter().map(|pair| pair.difference(plan, plan.metric, later)).collect();
     let is_known = blocks().all(|block| block.later.is_some());
     if let Some(twice) = twice.ok().filter(|twice| is_known && !twice.is_empty()) {
         gates.push((Gate::carry_over(differences, &twice, plan.coin_seed)?, None));
@@ -312,6 +335,9 @@ pub(crate) mod tests {
                 is_treated,
                 problem: None,
                 later: Some(sums.clone()),
+                held_out: None,
+                clusters: Vec::new(),
+                completions: super::super::Completions::default(),
                 segments_on_arm: 10_000,
                 host_acked_bytes: 2 * sums.acked_bytes,
                 sums,

@@ -42,6 +42,12 @@ pub struct Design {
     /// All connections of the host that no rule names
     #[arg(long)]
     pub whole_host: bool,
+    /// Only connections with peers in this prefix
+    #[arg(long, value_name = "CIDR", conflicts_with = "whole_host")]
+    pub dst: Option<String>,
+    /// Only this service port: remote port for outgoing connections, local port for accepted ones
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), conflicts_with = "whole_host")]
+    pub port: Option<u16>,
     /// The one metric that decides
     #[arg(long, value_enum, default_value_t)]
     pub metric: Metric,
@@ -66,6 +72,9 @@ pub struct Design {
     /// Which connections change at a block's start
     #[arg(long, value_enum, default_value_t)]
     pub moves: Moves,
+    /// Share of the connections that has the other arm in each block: says what a split would have said
+    #[arg(long, value_name = "PERCENT")]
+    pub hold_out: Option<Percent>,
     /// End the experiment where a metric is worse by more than this: METRIC=PERCENT; may be repeated [default:
     /// `retransmits=100%`, `queueing_p95=100%`]
     #[arg(long = "guard-rail", value_name = "METRIC=PERCENT")]

@@ -8,7 +8,7 @@ use ccctl_inference::guard_rail::Worse;
 use ccctl_inference::histogram::Histogram;
 use ccctl_inference::pairs::Totals;
 use ccctl_inference::Refusal;
-use ccctl_telemetry::{queueing_bound_us, Counts};
+use ccctl_telemetry::{fine_bound_us, Counts};
 use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -53,6 +53,12 @@ impl Metric {
             Self::QueueingP50 => "queueing, median",
             Self::QueueingP95 => "queueing, 95th percentile",
         }
+    }
+
+    /// Is it a ratio of sums, and no quantile?
+    #[must_use]
+    pub fn is_ratio(self) -> bool {
+        matches!(self, Self::Goodput | Self::Retransmits | Self::Timeouts)
     }
 
     /// Which direction is harm.
@@ -180,7 +186,7 @@ impl Sums {
     }
 
     fn queueing(&self, below: f64) -> Result<f64, Refusal> {
-        let bounds = (0..self.queueing_acks.len()).map(queueing_bound_us).collect();
+        let bounds = (0..self.queueing_acks.len()).map(fine_bound_us).collect();
         let quantile = Histogram::new(bounds, self.queueing_acks.clone())?.quantile(below)?;
         Ok((quantile + ONE_US).ln())
     }

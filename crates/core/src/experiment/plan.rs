@@ -22,6 +22,9 @@ pub const ALPHA: f64 = 0.05;
 /// Chance to end a harmless experiment by one of its guard-rails.
 pub const GUARD_RAIL_ALPHA: f64 = 0.01;
 
+/// Sum of the weights of a rule with a hold-out.
+const WEIGHTS: u32 = 100_000;
+
 /// A plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
@@ -37,6 +40,10 @@ pub struct Plan {
     pub scope: String,
     /// Path of the cgroup whose connections take part.
     pub cgroup: String,
+    /// Prefix of the peers of those connections; null: any.
+    pub dst: Option<String>,
+    /// Port of the service; null: any.
+    pub port: Option<u16>,
     /// The metric that decides.
     pub metric: Metric,
     /// Length of a block, ms.
@@ -47,6 +54,8 @@ pub struct Plan {
     pub wanted_pairs: usize,
     /// Which connections change at a block's start.
     pub moves: Moves,
+    /// Share of the connections that has the other arm in each block, %; null: none has.
+    pub hold_out_pct: Option<f64>,
     /// Key of the coins.
     pub coin_seed: u64,
     /// Hosts of one cluster share their coins.
@@ -123,13 +132,39 @@ impl Plan {
 
     /// Whose connections take part.
     pub fn selector(&self) -> ccctl_loader::Result<Selector> {
-        Ok(Selector { cgroup: CgroupPath::parse(&self.cgroup)?, to: None, to_port: None })
+        let to = self.dst.as_deref().map(str::parse).transpose()?;
+        Ok(Selector { cgroup: CgroupPath::parse(&self.cgroup)?, to, to_port: self.port })
     }
 
-    /// Does it have connections in common with this cgroup?
-    pub fn overlaps(&self, other: &CgroupPath) -> ccctl_loader::Result<bool> {
-        let own = CgroupPath::parse(&self.cgroup)?;
-        Ok(own.covers(other) || other.covers(&own))
+    /// Does it have connections in common with these?
+    pub fn overlaps(&self, other: &Selector) -> ccctl_loader::Result<bool> {
+        let own = self.selector()?;
+        let cgroups = own.cgroup.covers(&other.cgroup) || other.cgroup.covers(&own.cgroup);
+        let peers = own.to.zip(other.to).is_none_or(|(own, other)| own.overlaps(&other));
+        let ports = own.to_port.zip(other.to_port).is_none_or(|(own, other)| own == other);
+        Ok(cgroups && peers && ports)
+    }
+
+    /// The arm that is compared with this one.
+    #[must_use]
+    pub fn other_arm(arm: Arm) -> Arm {
+        match arm {
+            Arm::Control => Arm::Treated,
+            Arm::Treated => Arm::Control,
+        }
+    }
+
+    /// Weights of a block's arm and of the other one, as a rule has them; None without a hold-out.
+    #[must_use]
+    pub fn weights(&self) -> Option<[u32; 2]> {
+        let held_out = (self.hold_out_pct? * f64::from(WEIGHTS) / 100.0).round() as u32;
+        Some([WEIGHTS - held_out, held_out])
+    }
+
+    /// Share of the connections that has the other arm in each block.
+    #[must_use]
+    pub fn hold_out(&self) -> Option<f64> {
+        self.weights().map(|[_, held_out]| f64::from(held_out) / f64::from(WEIGHTS))
     }
 
     /// How long it takes.
@@ -152,11 +187,14 @@ pub(crate) mod tests {
             arm_b: "bbr".to_owned(),
             scope: "nginx.service".to_owned(),
             cgroup: "/system.slice/nginx.service".to_owned(),
+            dst: None,
+            port: None,
             metric: Metric::Goodput,
             block_ms: 20_000,
             burn_in_ms: 4000,
             wanted_pairs: 8,
             moves: Moves::Live,
+            hold_out_pct: None,
             coin_seed: 7,
             cluster: String::new(),
             sigma: 0.1,
@@ -188,8 +226,40 @@ pub(crate) mod tests {
 
     #[test]
     fn scopes_overlap_where_one_is_in_the_other() {
-        let overlaps = |path: &str| plan().overlaps(&CgroupPath::parse(path).expect("a path")).expect("a path");
-        assert!(overlaps("/system.slice") && overlaps("/system.slice/nginx.service/worker") && overlaps("/"));
-        assert!(!overlaps("/system.slice/other.service") && !overlaps("/user.slice"));
+        let own = Plan { dst: Some("10.1.0.0/16".to_owned()), port: Some(443), ..plan() };
+        let selector = |path: &str, to: Option<&str>, to_port| Selector {
+            cgroup: CgroupPath::parse(path).expect("a path"),
+            to: to.map(|to| to.parse().expect("a prefix")),
+            to_port,
+        };
+        for (path, to, port, overlaps) in [
+            ("/system.slice", None, None, true),
+            ("/system.slice/nginx.service/worker", None, None, true),
+            ("/", None, None, true),
+            ("/system.slice/other.service", None, None, false),
+            ("/user.slice", None, None, false),
+            ("/", Some("10.0.0.0/8"), Some(443), true),
+            ("/", Some("10.1.2.0/24"), None, true),
+            ("/", Some("10.2.0.0/16"), None, false),
+            ("/", Some("::/0"), None, false),
+            ("/", None, Some(443), true),
+            ("/", None, Some(80), false),
+        ] {
+            assert_eq!(
+                own.overlaps(&selector(path, to, port)).expect("it is known"),
+                overlaps,
+                "{path} {to:?} {port:?}"
+            );
+        }
+        assert!(plan().overlaps(&selector("/", Some("::/0"), Some(80))).expect("it is known"), "any peer, any port");
+    }
+
+    #[test]
+    fn a_hold_out_has_the_weight_of_its_share() {
+        let weights = |hold_out_pct| Plan { hold_out_pct, ..plan() }.weights();
+        assert_eq!(
+            [weights(None), weights(Some(5.0)), weights(Some(12.5))],
+            [None, Some([95_000, 5000]), Some([87_500, 12_500])]
+        );
     }
 }

@@ -23,6 +23,7 @@ const LENGTHS_MIN: [u64; 5] = [2, 5, 10, 30, 60];
 const BLOCK: std::ops::RangeInclusive<Duration> = Duration::from_secs(2)..=Duration::from_secs(86_400);
 const BURN_IN: Duration = Duration::from_secs(60);
 const WITHIN: Duration = Duration::from_secs(14 * 86_400);
+const HOLD_OUT_PCT: std::ops::RangeInclusive<f64> = 1.0..=25.0;
 /// With `moves = new`, blocks have at least this many times the P90 of connections' lives.
 const LIVES: u32 = 5;
 /// A metric that never changed may do so in the experiment. A wrong spread costs width, not validity.
@@ -88,12 +89,15 @@ pub fn freeze(design: &Design, host: &Host) -> anyhow::Result<(Plan, Vec<Length>
         return refuse(cause, "--burn-in of a tenth to a fifth of --block");
     }
     let spread = Spread { design, host, block, burn_in };
+    let stretch = stretch(design)?;
     let (sigma, sigma_origin) = spread.of(design.metric)?;
+    let sigma = sigma * stretch;
     let (wanted_pairs, detectable) = pairs(design, block, sigma)?;
     let rails: anyhow::Result<Vec<GuardRailPlan>> = rails
         .iter()
         .map(|rail| {
             let (sigma, _) = spread.of(rail.metric)?;
+            let sigma = if rail.metric.is_ratio() { sigma * stretch } else { sigma };
             Ok(GuardRailPlan { metric: rail.metric, margin: rail.percent.log(), sigma })
         })
         .collect();
@@ -104,11 +108,14 @@ pub fn freeze(design: &Design, host: &Host) -> anyhow::Result<(Plan, Vec<Length>
         arm_b,
         scope: host.scope.0.clone(),
         cgroup: host.scope.1.clone(),
+        dst: design.dst.clone(),
+        port: design.port,
         metric: design.metric,
         block_ms: u64::try_from(block.as_millis())?,
         burn_in_ms: u64::try_from(burn_in.as_millis())?,
         wanted_pairs,
         moves: design.moves,
+        hold_out_pct: design.hold_out.map(|percent| percent.0),
         coin_seed: design.seed.unwrap_or(host.fresh_seed),
         cluster: design.cluster.clone().unwrap_or_default(),
         sigma,
@@ -178,6 +185,26 @@ fn guard_rails(design: &Design) -> anyhow::Result<Vec<Margin>> {
     let defaults = [(Metric::Goodput, 10.0), (Metric::Retransmits, 100.0), (Metric::QueueingP95, 100.0)];
     let others = defaults.into_iter().filter(|(metric, _)| *metric != design.metric);
     Ok(others.map(|(metric, percent)| Margin { metric, percent: Percent(percent) }).collect())
+}
+
+/// By how much a hold-out widens the differences of pairs: their blocks differ by less than all of the connections.
+fn stretch(design: &Design) -> anyhow::Result<f64> {
+    let Some(hold_out) = design.hold_out else { return Ok(1.0) };
+    if !HOLD_OUT_PCT.contains(&hold_out.0) {
+        let cause = format!("--hold-out {hold_out}: this share of the connections has the other arm in each block");
+        return refuse(cause, "use 1% to 25%, such as --hold-out 5%");
+    }
+    if design.same_arms {
+        return refuse(
+            "--hold-out: with equal arms nothing tells the hold-out from the others",
+            "leave out one of both",
+        );
+    }
+    if !design.metric.is_ratio() {
+        let cause = format!("--hold-out: {} is a quantile, for which a split has no interval", design.metric);
+        return refuse(cause, "--metric goodput, retransmits or timeouts, or leave out --hold-out");
+    }
+    Ok(1.0 / (1.0 - hold_out.0 / 50.0))
 }
 
 fn burn_in(block: Duration) -> Duration {
@@ -406,6 +433,7 @@ mod tests {
         };
         let second = |seconds| Some(Span(Duration::from_secs(seconds)));
         let new = |block| Design { moves: Moves::New, block: second(block), ..design() };
+        let hold_out = |percent| Design { hold_out: Some(Percent(percent)), ..design() };
         let of_a_minute = Host { life: Some(Duration::from_secs(60)), ..host() };
         for (design, host, cause, remedy) in [
             (with(|design| design.b = "rneo".into()), host(), "--b: the kernel has no \"rneo\"", "did you mean reno"),
@@ -436,6 +464,10 @@ mod tests {
                 "6 pairs cannot decide an effect of 0.5%",
                 "--pairs",
             ),
+            (hold_out(0.5), host(), "--hold-out 0.5%", "--hold-out 5%"),
+            (hold_out(30.0), host(), "--hold-out 30%", "--hold-out 5%"),
+            (Design { same_arms: true, ..hold_out(5.0) }, host(), "with equal arms", "leave out one"),
+            (Design { metric: Metric::QueueingP95, ..hold_out(5.0) }, host(), "is a quantile", "--metric goodput"),
             (design(), Host { past: vec![Sums::default(); 10], ..host() }, "10 min of counters", "24m"),
             (Design { block: second(60), burn_in: second(60), ..design() }, host(), "leaves nothing", "--burn-in"),
         ] {
@@ -444,6 +476,20 @@ mod tests {
         }
         assert!(freeze(&new(300), &of_a_minute).is_ok());
         assert!(freeze(&Design { b: "cubic".into(), same_arms: true, ..design() }, &host()).is_ok());
+    }
+
+    #[test]
+    fn a_hold_out_needs_more_pairs_for_the_same_effect() {
+        let plan = |hold_out| {
+            let design = Design { hold_out, effect: Some(Percent(5.0)), spread: Some(Percent(10.0)), ..design() };
+            freeze(&design, &host()).expect("it is decided").0
+        };
+        let (without, with) = (plan(None), plan(Some(Percent(10.0))));
+        assert!((with.sigma / without.sigma - 1.25).abs() < 1e-12 && with.wanted_pairs > without.wanted_pairs);
+        let sigma =
+            |plan: &Plan, metric| plan.guard_rail_plans.iter().find(|rail| rail.metric == metric).unwrap().sigma;
+        let ratio = |metric| sigma(&with, metric) / sigma(&without, metric);
+        assert!((ratio(Metric::Retransmits) - 1.25).abs() < 1e-12 && (ratio(Metric::QueueingP95) - 1.0).abs() < 1e-12);
     }
 
     #[test]

@@ -4,8 +4,9 @@
 use ccctl_series::{Axis, Cell, Figure, Grid, Line, Page, Panel, Part, Point, Scale, Style};
 
 use super::analysis::Analysis;
+use super::completion::{CompletionInfo, CompletionTimes};
 use super::words::{change, range};
-use super::{Block, Metric, Plan};
+use super::{Block, Metric, Plan, Sums};
 use crate::operations::experiment::ExperimentInfo;
 
 /// The page, as HTML.
@@ -22,6 +23,9 @@ pub fn page(info: &ExperimentInfo) -> String {
     parts.push(Part::Heading("Other metrics".to_owned()));
     parts.push(Part::Text(OTHERS.to_owned()));
     parts.push(Part::Facts(others(analysis)));
+    parts.push(Part::Heading("Completion times of connections".to_owned()));
+    parts.push(Part::Text(completion_text(&info.blocks)));
+    parts.push(Part::Grid(completion_times(analysis)));
     parts.push(Part::Heading("Blocks".to_owned()));
     parts.push(Part::Text(BLOCKS.to_owned()));
     parts.push(Part::Grid(blocks(&info.blocks)));
@@ -41,7 +45,7 @@ for another experiment, not a result.";
 
 const BLOCKS: &str = "The metrics of a block are ratios of these sums: goodput is acked bytes per second in which the network \
 limited; the retransmitted share is (retransmitted + 1448) / (acked + retransmitted) bytes; timeouts are (timeouts + 1) per \
-million segments. A pair is an even block and the next one; its difference is the logarithm of B's value less that of A's. \
+million segments. With a hold-out they include it, and the difference of a pair is divided by 1 - 2e, where e is its share. A pair is an even block and the next one; its difference is the logarithm of B's value less that of A's. \
 The same numbers and times in queues are in ccctl experiment report --json.";
 
 fn others(analysis: &Analysis) -> Vec<(String, String)> {
@@ -50,6 +54,39 @@ fn others(analysis: &Analysis) -> Vec<(String, String)> {
         (other.metric.label().to_owned(), format!("{} (p = {p})", change(Some(other.estimate_pct))))
     };
     analysis.other_metrics.iter().map(one).collect()
+}
+
+/// What the times are of. Those of connections that outlive their block are not known in it.
+fn completion_text(blocks: &[Block]) -> String {
+    let counting = || blocks.iter().filter(|block| block.problem.is_none());
+    let opened: u64 = counting().map(|block| block.sums.opened).sum();
+    let held_out: u64 = counting().filter_map(|block| block.held_out.as_ref()).map(|sums| sums.opened).sum();
+    let completed: u64 = counting().flat_map(|block| block.completions.by_size.iter().flatten()).sum();
+    format!(
+        "From the end of the handshake to the last acknowledgement, of connections that were opened and closed in one block, after \
+its burn-in: {completed} of {} that were opened on their block's arm. Sizes are bytes that the peers acknowledged. These numbers \
+neither decide nor guard; p is that of the medians of blocks, corrected for the number of sizes (Holm).",
+        opened.saturating_sub(held_out)
+    )
+}
+
+fn completion_times(analysis: &Analysis) -> Grid {
+    let head = ["size", "arm", "connections", "median, ms", "P95, ms", "P99, ms", "change of the median", "p"];
+    let number =
+        |value: Option<f64>, digits: usize| value.map_or_else(String::new, |value| format!("{value:.digits$}"));
+    let row = |size: &str, arm: &str, times: &CompletionTimes, change: [String; 2]| {
+        let mut cells: Vec<Cell> =
+            vec![size.to_owned().into(), arm.to_owned().into(), times.completed.to_string().into()];
+        cells.extend([times.median_ms, times.p95_ms, times.p99_ms].map(|ms| Cell::from(number(ms, 1))));
+        cells.extend(change.map(Cell::from));
+        cells
+    };
+    let of_size = |info: &CompletionInfo| {
+        let change = [change(info.median_change_pct), number(info.p_holm, 3)];
+        [row(&info.size_text, "A", &info.with_a, Default::default()), row(&info.size_text, "B", &info.with_b, change)]
+    };
+    let rows = analysis.completion_times.iter().flat_map(of_size).collect();
+    Grid { caption: String::new(), head: head.iter().map(ToString::to_string).collect(), rows }
 }
 
 fn axis(label: &str, unit: &str) -> Axis {
@@ -128,6 +165,8 @@ fn blocks(blocks: &[Block]) -> Grid {
         "on arm",
         "timeouts",
         "network limited, s",
+        "acked bytes, held out",
+        "opened, held out",
         "does not count because",
     ];
     let row = |block: &Block| -> Vec<Cell> {
@@ -144,6 +183,10 @@ fn blocks(blocks: &[Block]) -> Grid {
         let mut cells: Vec<Cell> = vec![block.block.to_string().into(), block.began_at.clone().into(), arm.into()];
         cells.extend(numbers.iter().map(|number| Cell::from(number.to_string())));
         cells.push(format!("{:.3}", sums.network_limited_s).into());
+        let held_out =
+            |of: fn(&Sums) -> u64| block.held_out.as_ref().map_or_else(String::new, |sums| of(sums).to_string());
+        cells.push(held_out(|sums| sums.acked_bytes).into());
+        cells.push(held_out(|sums| sums.opened).into());
         cells.push(block.problem.clone().unwrap_or_default().into());
         cells
     };

@@ -14,6 +14,8 @@ use ccctl_inference::schedule::{Arm, Place};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::completion::Completions;
+use super::hold_out::ClusterSums;
 use super::lines;
 use super::metric::Sums;
 use super::plan::{Plan, FORMAT};
@@ -69,7 +71,7 @@ pub struct Progress {
 }
 
 /// A block.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Block {
     /// Its number, counted from the epoch.
     pub block: u64,
@@ -85,7 +87,16 @@ pub struct Block {
     pub sums: Sums,
     /// The same without twice the burn-in.
     pub later: Option<Sums>,
-    /// Of its segments, those of sockets on the block's arm.
+    /// Of `sums`, what sockets on the other arm did; null without a hold-out.
+    #[serde(default)]
+    pub held_out: Option<Sums>,
+    /// The same by cluster of peers; empty without a hold-out.
+    #[serde(default)]
+    pub clusters: Vec<ClusterSums>,
+    /// Connections on the block's arm that were opened and closed in it, by size and time.
+    #[serde(default)]
+    pub completions: Completions,
+    /// Of its segments, those of sockets on the block's arm, or on one of both with a hold-out.
     pub segments_on_arm: u64,
     /// Bytes acknowledged of all sockets of the host.
     pub host_acked_bytes: u64,

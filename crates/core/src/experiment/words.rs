@@ -2,6 +2,7 @@
 //! What an experiment has shown, in sentences.
 
 use super::analysis::{Analysis, ChangeLimits};
+use super::hold_out;
 use super::plan::Plan;
 use super::store::{End, Ended};
 
@@ -33,10 +34,14 @@ pub fn lines(plan: &Plan, analysis: &Analysis, end: Option<&End>) -> Vec<String>
             Ended::Void => format!("Void: {why}. The numbers mean nothing."),
         });
     }
-    for gate in analysis.gates.iter().filter(|gate| gate.is_void) {
+    let is_void = end.is_some_and(|end| end.outcome == Ended::Void);
+    for gate in analysis.gates.iter().filter(|gate| gate.is_void && !is_void) {
         lines.push(format!("Void, because a gate did not hold: {}.", gate.text));
     }
     lines.push(conclusion(plan, analysis, end));
+    if let Some(hold_out) = &analysis.hold_out_info {
+        lines.extend(hold_out::lines(hold_out, plan.metric));
+    }
     for rail in &analysis.guard_rails {
         let values = format!("{}: {} ({})", capital(rail.metric.label()), rail.values_text, change(rail.estimate_pct));
         let verdict = if rail.is_harmful { "beyond the limit of" } else { "limit" };

@@ -39,6 +39,8 @@ struct Put {
     existing: bool,
     /// None has this selector.
     is_new: bool,
+    /// The rule whose place a new one takes, so that live connections draw anew.
+    replaced: Option<u32>,
 }
 
 /// By what a rule is told from a later one of its id.
@@ -147,6 +149,7 @@ fn of_wanted(
                 choices: choices.clone(),
                 existing: wanted.existing,
                 is_new: present.is_none(),
+                replaced: present.filter(|_| wanted.redraws).map(|rule| rule.id),
             };
             difference.put.push((put, step(Kind::Assign, detail)));
         }
@@ -160,18 +163,21 @@ fn run(lock: &Lock, difference: Difference) -> anyhow::Result<Vec<Step>> {
     let mut steps = failed;
     let mut ready: Vec<(Selector, Vec<Choice>)> = Vec::new();
     let (mut set, mut moving): (Vec<Step>, Vec<Put>) = (Vec::new(), Vec::new());
+    let mut replaced = Vec::new();
     for (put, step) in put {
         // An instance that could not be loaded is missing here.
         match require_names(&put.choices, &[]) {
             Ok(()) => {
                 ready.push((put.selector.clone(), put.choices.clone()));
+                replaced.extend(put.replaced);
                 set.push(step);
                 moving.extend(put.existing.then_some(put));
             }
             Err(error) => steps.push(Step { error: Some(error::fault(&error.into())), ..step }),
         }
     }
-    let (ids, removed): (Vec<u32>, Vec<Step>) = remove.into_iter().unzip();
+    let (mut ids, removed): (Vec<u32>, Vec<Step>) = remove.into_iter().unzip();
+    ids.append(&mut replaced);
     let mark_all = |table: &RuleTable| {
         let rules = ready.iter().filter_map(|(selector, _)| table.rule_for(selector));
         rules.into_iter().try_for_each(|rule| owner_records::set(lock, &OwnerRecord::Rule(rule.id), &record_of(rule)))
@@ -224,6 +230,7 @@ mod tests {
             port: None,
             choices: vec![Choice { names: vec![name.to_owned()], weight: 1 }],
             existing: false,
+            redraws: false,
         }
     }
 

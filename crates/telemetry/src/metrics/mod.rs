@@ -7,14 +7,19 @@
 mod maps;
 mod reader;
 mod scanner;
+mod scope;
 
 use std::os::fd::OwnedFd;
 
 use aya::sys::{enable_stats, Stats};
 
-pub use crate::bindings::{metric_histogram as Histogram, series_counts as Counts};
-pub use reader::{queueing_bound_us, Gauges, MetricKey, Reader};
+pub use crate::bindings::{
+    cluster_counts as ClusterCounts, completion_counts as CompletionCounts, metric_histogram as Histogram,
+    series_counts as Counts, METRIC_SIZES,
+};
+pub use reader::{fine_bound_us, Gauges, MetricKey, Reader};
 pub use scanner::SocketScanner;
+pub use scope::Scope;
 
 use crate::error::{Error, Result};
 
@@ -22,6 +27,8 @@ use crate::error::{Error, Result};
 pub const OTHER: &str = "other";
 /// Cgroups for which the programs have room.
 pub const CGROUPS: usize = crate::bindings::METRIC_CGROUPS as usize;
+/// Scopes within cgroups for which the programs have room.
+pub const SCOPES: usize = crate::bindings::METRIC_SCOPES as usize;
 
 /// While this lives, the kernel counts the run time of BPF programs. Dropped, it stops, unless somebody else wants it.
 #[derive(Debug)]

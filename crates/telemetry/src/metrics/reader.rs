@@ -2,6 +2,8 @@
 //! The half that reads: a system call for each pair of algorithm and cgroup, whatever the number of sockets.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use aya::maps::{HashMap, MapData, PerCpuArray, PerCpuHashMap};
 use aya::Ebpf;
@@ -10,7 +12,10 @@ use super::maps::taken;
 use super::OTHER;
 use ccctl_catalog::kernel::c_text;
 
-use crate::bindings::{series_counts as Counts, series_key, series_present, METRIC_BUCKETS};
+use crate::bindings::{
+    cluster_counts, cluster_key, completion_counts, metric_experiment, series_counts as Counts, series_key,
+    series_present, METRIC_BUCKETS,
+};
 use crate::error::{Error, Result};
 use crate::kernel_types::KernelTypes;
 
@@ -44,20 +49,23 @@ impl Gauges {
     }
 }
 
-/// Where a bucket of time in queues ends, us: values are below this. There are two in each power of two.
+/// Where a bucket of times in queues and of completion times ends, us: values are below this. There are two in each power of
+/// two.
 #[must_use]
-pub fn queueing_bound_us(bucket: usize) -> f64 {
+pub fn fine_bound_us(bucket: usize) -> f64 {
     match bucket {
         0 | 1 => bucket as f64 + 1.0,
         _ => 2_f64.powi(bucket as i32 / 2) * (1.0 + (bucket % 2 + 1) as f64 / 2.0),
     }
 }
 
-/// Adds what another processor has counted: all members are numbers of 64 bits.
-fn add(counts: &mut Counts, more: &Counts) {
-    let more: &[u64] = bytemuck::cast_slice(std::slice::from_ref(more));
-    let counts: &mut [u64] = bytemuck::cast_slice_mut(std::slice::from_mut(counts));
-    counts.iter_mut().zip(more).for_each(|(sum, count)| *sum += count);
+impl Counts {
+    /// Adds what was counted elsewhere: all members are numbers of 64 bits.
+    pub fn add(&mut self, more: &Self) {
+        let more: &[u64] = bytemuck::cast_slice(std::slice::from_ref(more));
+        let counts: &mut [u64] = bytemuck::cast_slice_mut(std::slice::from_mut(self));
+        counts.iter_mut().zip(more).for_each(|(sum, count)| *sum += count);
+    }
 }
 
 /// Reads the counters, at any time and on any thread.
@@ -65,7 +73,14 @@ pub struct Reader {
     series: HashMap<MapData, series_key, u32>,
     counts: PerCpuArray<MapData, Counts>,
     drops: PerCpuHashMap<MapData, u32, u64>,
+    completions: HashMap<MapData, u32, completion_counts>,
+    clusters: Mutex<HashMap<MapData, cluster_key, cluster_counts>>,
+    experiments: Mutex<HashMap<MapData, u32, metric_experiment>>,
     types: KernelTypes,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Reader {
@@ -74,6 +89,9 @@ impl Reader {
             series: taken(object, "series")?,
             counts: taken(object, "counts")?,
             drops: taken(object, "drops")?,
+            completions: taken(object, "completions")?,
+            clusters: Mutex::new(taken(object, "clusters")?),
+            experiments: Mutex::new(taken(object, "experiments")?),
             types: KernelTypes::read()?,
         })
     }
@@ -94,10 +112,55 @@ impl Reader {
         for (number, series) in self.series()? {
             let values = self.counts.get(&number, 0).map_err(Error::map("counts"))?;
             let mut counts: Counts = bytemuck::Zeroable::zeroed();
-            values.iter().for_each(|more| add(&mut counts, more));
+            values.iter().for_each(|more| counts.add(more));
             if number != OVERFLOW || bytemuck::bytes_of(&counts).iter().any(|byte| *byte != 0) {
                 all.insert(series, counts);
             }
+        }
+        Ok(all)
+    }
+
+    /// Has connections of this cgroup or scope counted by size, those that are opened after `since`, a time of
+    /// `CLOCK_MONOTONIC`; None: not yet. With `has_clusters`, all are counted by cluster, too.
+    pub fn count_for_experiment(&self, number: u32, since: Option<Duration>, has_clusters: bool) -> Result<()> {
+        let since_ns = since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
+        let wanted = metric_experiment { since_ns, has_clusters: has_clusters.into(), unused: 0 };
+        lock(&self.experiments).insert(number, wanted, 0).map_err(Error::map("experiments"))
+    }
+
+    /// Ends that for all numbers but these, and forgets clusters where none is left.
+    pub fn count_only_for(&self, numbers: &[u32]) -> Result<()> {
+        let mut experiments = lock(&self.experiments);
+        let found: Vec<u32> = experiments.keys().flatten().collect();
+        for number in found.iter().filter(|number| !numbers.contains(number)) {
+            experiments.remove(number).map_err(Error::map("experiments"))?;
+        }
+        if found.is_empty() || !numbers.is_empty() {
+            return Ok(());
+        }
+        let mut clusters = lock(&self.clusters);
+        let keys: Vec<cluster_key> = clusters.keys().flatten().collect();
+        keys.iter().try_for_each(|key| clusters.remove(key)).map_err(Error::map("clusters"))
+    }
+
+    /// Completion times by number of the series.
+    pub fn completions(&self) -> Result<BTreeMap<MetricKey, completion_counts>> {
+        let names: BTreeMap<u32, MetricKey> = self.series()?.into_iter().collect();
+        let mut all = BTreeMap::new();
+        for entry in &self.completions {
+            let (number, counts) = entry.map_err(Error::map("completions"))?;
+            all.extend(names.get(&number).map(|key| (key.clone(), counts)));
+        }
+        Ok(all)
+    }
+
+    /// What each cluster of peers has of a series.
+    pub fn clusters(&self) -> Result<BTreeMap<(MetricKey, u32), cluster_counts>> {
+        let names: BTreeMap<u32, MetricKey> = self.series()?.into_iter().collect();
+        let mut all = BTreeMap::new();
+        for entry in lock(&self.clusters).iter() {
+            let (key, counts) = entry.map_err(Error::map("clusters"))?;
+            all.extend(names.get(&key.series).map(|series| ((series.clone(), key.cluster), counts)));
         }
         Ok(all)
     }

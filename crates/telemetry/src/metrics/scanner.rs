@@ -10,7 +10,8 @@ use aya::{Btf, Ebpf, EbpfLoader};
 
 use super::maps::{another, taken};
 use super::reader::{Gauges, MetricKey, Reader, OVERFLOW};
-use crate::bindings::{metric_control, series_counts, series_key, series_present};
+use super::scope::Scope;
+use crate::bindings::{metric_control, metric_scope, series_counts, series_key, series_present, METRIC_SCOPES};
 use crate::cost::{self, ProgramCost};
 use crate::error::{Error, Result};
 use crate::privileges;
@@ -31,6 +32,7 @@ pub struct SocketScanner {
     object: Ebpf,
     control: Array<MapData, metric_control>,
     cgroups: HashMap<MapData, u64, u32>,
+    scopes: Array<MapData, metric_scope>,
     present: Array<MapData, series_present>,
     series: HashMap<MapData, series_key, u32>,
     counts: PerCpuArray<MapData, series_counts>,
@@ -52,6 +54,7 @@ impl SocketScanner {
         let mut scanner = Self {
             control: taken(&mut object, "control")?,
             cgroups: taken(&mut object, "cgroups")?,
+            scopes: taken(&mut object, "scopes")?,
             present: taken(&mut object, "present")?,
             released: taken(&mut object, "released")?,
             series,
@@ -66,8 +69,9 @@ impl SocketScanner {
         Ok((scanner, reader))
     }
 
-    /// Which cgroups have a label of their own: number by id; 0 is the others'. Sockets find theirs anew.
-    pub fn set_cgroups(&mut self, numbers: &Map<u64, u32>) -> Result<()> {
+    /// Which cgroups have a label of their own: number by id; 0 is the others'. Of them `scopes` are counted apart, as many as
+    /// there is room for. Sockets find theirs anew.
+    pub fn set_cgroups(&mut self, numbers: &Map<u64, u32>, scopes: &[Scope]) -> Result<()> {
         let failed = Error::map("cgroups");
         let before: Vec<u64> = self.cgroups.keys().flatten().collect();
         for id in before.iter().filter(|id| !numbers.contains_key(id)) {
@@ -75,6 +79,12 @@ impl SocketScanner {
         }
         let inserted = numbers.iter().try_for_each(|(id, number)| self.cgroups.insert(id, number, 0));
         inserted.map_err(failed)?;
+        let mut sorted: Vec<&Scope> = scopes.iter().take(METRIC_SCOPES as usize).collect();
+        sorted.sort_by_key(|scope| scope.generality());
+        let records = sorted.into_iter().map(Scope::record).chain(std::iter::repeat(metric_scope::default()));
+        for (index, record) in (0..METRIC_SCOPES).zip(records) {
+            self.scopes.set(index, record, 0).map_err(Error::map("scopes"))?;
+        }
         let mut control = self.control.get(&0, 0).map_err(Error::map("control"))?;
         self.generation += 1;
         control.generation = self.generation;

@@ -3,18 +3,20 @@
 //! happens to an experiment whose host is changed under it.
 
 use std::io::Write as _;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use ccctl_inference::schedule::{Arm, Schedule};
 use ccctl_path::{Path, PathSpec, Waiting, RECEIVER_V4};
 use ccctl_sim::{BitRate, Limit, Loss, Probability};
-use ccctl_testbed::{algorithm_of, eventually, Cgroup};
+use ccctl_testbed::{algorithm_of, eventually, run, skip, Cgroup, Namespace};
 use serde_json::Value;
 
 use crate::support::daemon::Daemon;
 use crate::support::policy::rules;
 use crate::support::verified::Verified;
-use crate::support::{self, code, is_refusal, refuses, succeeds, Random};
+use crate::support::{self, code, is_refusal, refuses, succeeds, Random, CCCTL};
 
 const A: &str = "kexp_a";
 const B: &str = "kexp_b";
@@ -122,6 +124,121 @@ fn a_service_is_switched_through_kills_and_the_better_arm_is_found() {
     });
 }
 
+/// Some threads, each with one connection after the other.
+const REQUESTS: &str = "
+import socket, sys, threading
+def run():
+    while True:
+        with socket.create_connection((sys.argv[1], int(sys.argv[2]))) as connection:
+            connection.sendall(bytes(int(sys.argv[4])))
+            connection.shutdown(socket.SHUT_WR)
+            connection.recv(1)
+for _ in range(int(sys.argv[3])):
+    threading.Thread(target=run, daemon=True).start()
+threading.Event().wait()
+";
+
+/// A process in a cgroup that opens connections and sends so many bytes in each.
+struct Requests {
+    process: Child,
+    port: u16,
+}
+
+impl Requests {
+    fn start(cgroup: &Cgroup, from: &Namespace, (to, address): (&Namespace, &str), count: usize, bytes: usize) -> Self {
+        let listener = to.enter(|| TcpListener::bind((address, 0)).unwrap()).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            while let Ok((mut accepted, _)) = listener.accept() {
+                std::thread::spawn(move || std::io::copy(&mut accepted, &mut std::io::sink()));
+            }
+        });
+        let words = [address.to_owned(), port.to_string(), count.to_string(), bytes.to_string()];
+        let start =
+            || Command::new("python3").args(["-c", REQUESTS]).args(&words).stderr(Stdio::null()).spawn().unwrap();
+        let process = cgroup.enter(|| from.enter(start).unwrap()).unwrap();
+        Self { process, port }
+    }
+}
+
+impl Drop for Requests {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn sum(block: &Value, key: &str) -> u64 {
+    block["clusters"].as_array().unwrap().iter().map(|cluster| cluster[key]["acked_bytes"].as_u64().unwrap()).sum()
+}
+
+#[test]
+fn a_part_of_a_cgroup_is_split_and_counted_apart() {
+    support::test("split", 100, || {
+        let (path, cgroup) = (lossy_path(), Cgroup::new("split").unwrap());
+        let daemon = Daemon::start("split", FILE);
+        support::claim_rules();
+        let ends = path.endpoints();
+        let to = RECEIVER_V4.to_string();
+        let requests = Requests::start(&cgroup, ends.sender(0), (ends.receiver(), &to), 12, 100_000);
+        let others = Verified::start(&cgroup, ends.sender(0), (ends.receiver(), &to), 1);
+        let before = algorithm_of(&others.senders[0]).unwrap();
+        let port = requests.port.to_string();
+        let words = ["--pairs", "6", "--spread", "50%", "--hold-out", "25%", "--port", &port, "--dst", &to];
+        let guard = ["--guard-rail", "timeouts=10000%"];
+        let planned = plan(&daemon, "split", &cgroup, [A, B], ["2500ms", "800ms"], &[&words[..], &guard].concat());
+        assert_eq!(planned["plan"]["hold_out_pct"], 25.0, "{planned}");
+        daemon.json(&["experiment", "start", "split", "--json"]);
+        let again = ["experiment", "plan", "again", "--b", B, "--a", A, "--cgroup", cgroup.path(), "--dry-run"];
+        let short = ["--block", "5s", "--spread", "50%", "--pairs", "6"];
+        let with = |port: &str| daemon.ccctl(&[&again[..], &short, &["--port", port]].concat());
+        is_refusal("the same port", &with(&port), code::USAGE, &["experiment split has connections of"]);
+        assert!(with("1").success(), "another port is another scope");
+        let all = daemon.ccctl(&[&again[..], &short].concat());
+        is_refusal("all ports", &all, code::USAGE, &["experiment split has connections of"]);
+
+        let split = wait_for(&daemon, "split", "complete", 80);
+        assert_eq!(algorithm_of(&others.senders[0]).unwrap(), before, "another port is not of the scope");
+        let analysis = &split["analysis"];
+        assert!(analysis["gates"].as_array().unwrap().iter().all(|gate| gate["is_void"] == false), "{analysis}");
+        assert!(analysis["gates"].to_string().contains("connections opened in the arms"), "{analysis}");
+        let split_info = &analysis["hold_out_info"];
+        assert!(split_info["splits"][0]["refusal"].as_str().unwrap().contains("at least 30"), "one peer: {split_info}");
+        assert!(!split_info["spill_over"].is_null() && !split_info["interference"].is_null(), "{split_info}");
+        let counting = split["blocks"].as_array().unwrap().iter().filter(|block| block["problem"].is_null());
+        let (mut of_all, mut of_held_out, mut of_host) = (0, 0, 0);
+        for block in counting {
+            let acked = |sums: &Value| sums["acked_bytes"].as_u64().unwrap();
+            let (all, held_out) = (acked(&block["sums"]), acked(&block["held_out"]));
+            // the counters go on between the scan, which clusters are as of, and their reading
+            let is_near = |clusters: u64, sums: u64| clusters.abs_diff(sums) < all / 20;
+            assert!(
+                is_near(sum(block, "arm_flows") + sum(block, "held_out_flows"), all),
+                "clusters have what all have: {block}"
+            );
+            assert!(is_near(sum(block, "held_out_flows"), held_out), "{block}");
+            of_all += all;
+            of_held_out += held_out;
+            of_host += block["host_acked_bytes"].as_u64().unwrap();
+        }
+        assert!(of_held_out > 0 && of_held_out < of_all, "both arms send: {of_held_out} of {of_all} bytes");
+        assert!(
+            of_host > of_all + 1_000_000,
+            "the other connection's bytes are not of the scope: {of_host} and {of_all}"
+        );
+        let times = analysis["completion_times"].as_array().unwrap();
+        let completed = |size: &Value| size["with_a"]["completed"].as_u64().unwrap();
+        assert!(completed(&times[1]) > 20 && completed(&times[2]) == 0, "all have 100 kB: {times:?}");
+        let median_ms = times[1]["with_a"]["median_ms"].as_f64().unwrap();
+        assert!((80.0..5000.0).contains(&median_ms), "100 kB take several round trips of 40 ms: {times:?}");
+        recompute(&daemon, "split");
+        drop(requests);
+        others.end();
+        drop(daemon);
+        succeeds(&["down"]);
+    });
+}
+
 #[test]
 fn a_guard_rail_ends_a_harmful_experiment_and_holds_arm_a_until_it_is_stopped() {
     support::test("harm", 150, || {
@@ -153,7 +270,7 @@ fn a_guard_rail_ends_a_harmful_experiment_and_holds_arm_a_until_it_is_stopped() 
 #[test]
 fn what_is_changed_under_an_experiment_costs_a_pair_or_voids_it_with_the_reason() {
     support::test("void", 120, || {
-        let (first, second) = (Cgroup::new("void").unwrap(), Cgroup::new("gone").unwrap());
+        let [first, second, third] = ["void", "gone", "later"].map(|label| Cgroup::new(label).unwrap());
         let daemon = Daemon::start("void", FILE);
         support::claim_rules();
         succeeds(&["load", "htcp", "--as", "kexp_c"]);
@@ -179,13 +296,85 @@ fn what_is_changed_under_an_experiment_costs_a_pair_or_voids_it_with_the_reason(
         };
         eventually(PATIENCE, dropped).unwrap_or_else(|error| panic!("{error}\n{}", daemon.log()));
 
+        let later = ["experiment", "plan", "later", "--b", "kexp_c", "--a", A, "--cgroup", third.path(), "--json"];
+        daemon.json(&[&later[..], &["--block", "5s", "--spread", "50%", "--pairs", "6"]].concat());
         drop(second);
         succeeds(&["unload", "kexp_c", "--force"]);
+        let start = daemon.ccctl(&["experiment", "start", "later"]);
+        let what = ["experiment later cannot start: kexp_c is not loaded", "ccctl load ALGORITHM --as kexp_c"];
+        is_refusal("an arm that is gone", &start, code::REFUSED, &what);
         for (name, why) in [("gone", "there is no cgroup"), ("hand", "kexp_c is not loaded")] {
             let void = wait_for(&daemon, name, "void", 40);
             assert!(void["summary"].to_string().contains(why), "{}", void["summary"]);
         }
         eventually(PATIENCE, || rules().is_empty().then_some(()).ok_or("the rules stay")).unwrap();
+        drop(daemon);
+        succeeds(&["down"]);
+    });
+}
+
+/// The clock of a host that runs nothing else.
+fn step_clock(by_s: i64) {
+    let now_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64().round() as i64;
+    assert!(run(Command::new("date").args(["-s", &format!("@{}", now_s + by_s)]), PATIENCE).unwrap().success());
+}
+
+/// Looks seldom: a guest has one slow processor.
+#[track_caller]
+fn wait_seldom(daemon: &Daemon, name: &str, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
+    let begun = Instant::now();
+    loop {
+        std::thread::sleep(Duration::from_secs(3));
+        let info = info(daemon, name);
+        if holds(&info) {
+            return info;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(200), "{what}: {}\n{}", info["summary"], daemon.log());
+    }
+}
+
+#[test]
+fn a_clock_that_is_set_costs_its_pairs_and_not_the_coins_and_too_many_of_them_void_the_run() {
+    let is_guest = std::fs::read_to_string("/proc/cmdline").unwrap().contains("ccctl.guest=throw-away");
+    if !is_guest {
+        return skip("clock", "it sets the clock of the host: scripts/test-kernels");
+    }
+    support::test("clock", 600, || {
+        let (own, cgroup) = (Namespace::new("clock").unwrap(), Cgroup::new("clock").unwrap());
+        let daemon = Daemon::start("clock", FILE);
+        support::claim_rules();
+        let traffic = Verified::start(&cgroup, &own, (&own, "127.0.0.1"), 1);
+        let words = ["--pairs", "6", "--spread", "50%", "--seed", "7", "--guard-rail", "timeouts=10000%"];
+        for name in ["stepped", "void"] {
+            plan(&daemon, name, &cgroup, [A, B], ["8s", "3s"], &words);
+        }
+        daemon.json(&["experiment", "start", "stepped", "--json"]);
+        let pairs = |info: &Value| info["analysis"]["pairs"].as_array().map_or(0, Vec::len);
+        let is_dropped = |info: &Value, why| info["analysis"]["dropped_pairs"].to_string().contains(why);
+        wait_seldom(&daemon, "stepped", "a pair", |info| pairs(info) >= 1);
+        step_clock(37);
+        wait_seldom(&daemon, "stepped", "a step", |info| is_dropped(info, "the clock was set by") && pairs(info) >= 3);
+        step_clock(-20);
+        wait_seldom(&daemon, "stepped", "a step back", |info| is_dropped(info, "the clock was set back"));
+        let stepped = wait_seldom(&daemon, "stepped", "its end", |info| info["phase"] != "running");
+        assert_eq!(stepped["phase"], "complete", "{}", stepped["summary"]);
+        let [block, burn_in] = [8, 3].map(Duration::from_secs);
+        let schedule = Schedule::new(b"7", "stepped", "", block, burn_in).unwrap();
+        for (block, is_treated) in coins(&stepped) {
+            assert_eq!(schedule.arm(block) == Arm::Treated, is_treated, "the coin of block {block}");
+        }
+
+        eventually(PATIENCE, || rules().is_empty().then_some(()).ok_or("the rule stays")).unwrap();
+        daemon.json(&["experiment", "start", "void", "--json"]);
+        wait_seldom(&daemon, "void", "a block", |info| !info["current_block"].is_null());
+        for _ in 0..16 {
+            step_clock(17); // a pair and more
+            std::thread::sleep(Duration::from_secs(4));
+        }
+        let void = wait_seldom(&daemon, "void", "its end", |info| info["phase"] != "running");
+        let why = "pairs had to be dropped, the last because the clock was set by";
+        assert!(void["phase"] == "void" && void["summary"].to_string().contains(why), "{}", void["summary"]);
+        traffic.end();
         drop(daemon);
         succeeds(&["down"]);
     });
@@ -198,6 +387,10 @@ fn an_experiment_needs_a_daemon_and_what_it_names() {
         let plan = ["experiment", "plan", "web", "--cgroup", cgroup.path(), "--b"];
         refuses(&[&plan[..], &["rneo"]].concat(), code::USAGE, &["the kernel has no \"rneo\"", "did you mean reno?"]);
         refuses(&["experiment", "start", "none"], code::REFUSED, &["no daemon runs"]);
+        let script = format!("umount /sys/fs/bpf && exec {CCCTL} experiment start none");
+        let without = run(Command::new("unshare").args(["--mount", "sh", "-c", &script]), PATIENCE).unwrap();
+        let what = ["no BPF file system is mounted at /sys/fs/bpf", "mount -t bpf"];
+        is_refusal("no BPF file system", &without, code::HOST, &what);
         refuses(&["experiment", "stop", "none"], code::USAGE, &["there is no experiment \"none\""]);
     });
 }

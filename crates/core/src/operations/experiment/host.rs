@@ -7,7 +7,7 @@ use std::io::Read as _;
 use ccctl_loader::owner_records::{self, OwnerRecord};
 use ccctl_loader::{available_algorithms, current_default, read_rules, Choice, Instance, Selector};
 
-use crate::experiment::{planning, ring, store, Design};
+use crate::experiment::{counted_as, planning, ring, store, Design};
 use crate::{daemon, RuleTarget};
 
 /// Seeds of coins are whole numbers that every reader of JSON keeps exactly.
@@ -25,7 +25,7 @@ pub(super) fn host(design: &Design, coming: &[String]) -> anyhow::Result<plannin
     let rules = read_rules()?;
     let rule = rules.rule_for(&selector);
     let owners = owner_records::all()?;
-    let path = selector.cgroup.to_string();
+    let (path, counted) = (selector.cgroup.to_string(), counted_as(&selector));
     Ok(planning::Host {
         present: match rule {
             None => Some(current_default()?),
@@ -33,8 +33,8 @@ pub(super) fn host(design: &Design, coming: &[String]) -> anyhow::Result<plannin
         },
         rule_by_hand: rule.map(|rule| rule.id).filter(|id| !owners.contains_key(&OwnerRecord::Rule(*id))),
         taken_by: taken_by(&design.name, &selector)?,
-        life: daemon::here().and_then(|daemon| daemon.life_p90(&path)),
-        past: ring::series(&ring::read()?, &path),
+        life: daemon::here().and_then(|daemon| daemon.life_p90(&counted)),
+        past: ring::series(&ring::read()?, &counted),
         fresh_seed: fresh_seed()?,
         algorithms,
         scope: (label, path),
@@ -51,14 +51,18 @@ fn only(choices: &[Choice]) -> Option<String> {
 fn scope(design: &Design) -> anyhow::Result<(Selector, String)> {
     let (cgroup, unit) = (design.cgroup.as_deref(), design.unit.as_deref());
     let cgroup = if design.whole_host { Some("/") } else { cgroup };
-    let selector = RuleTarget { cgroup, unit, pid: None, dst: None, port: None }.selector(false)?;
-    let label = if design.whole_host { "the host" } else { unit.or(cgroup).unwrap_or_default() };
-    Ok((selector, label.to_owned()))
+    let selector =
+        RuleTarget { cgroup, unit, pid: None, dst: design.dst.as_deref(), port: design.port }.selector(false)?;
+    let place = if design.whole_host { "the host" } else { unit.or(cgroup).unwrap_or_default() };
+    let to = selector.to.map(|to| format!(" to {to}")).unwrap_or_default();
+    let port = selector.to_port.map(|port| format!(" port {port}")).unwrap_or_default();
+    let label = format!("{place}{to}{port}");
+    Ok((selector, label))
 }
 
 fn taken_by(name: &str, selector: &Selector) -> anyhow::Result<Option<String>> {
     for kept in store::all()?.iter().filter(|kept| kept.is_in_force() && kept.plan.name != name) {
-        if kept.plan.overlaps(&selector.cgroup)? {
+        if kept.plan.overlaps(selector)? {
             return Ok(Some(kept.plan.name.clone()));
         }
     }

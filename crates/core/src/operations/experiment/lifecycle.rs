@@ -58,7 +58,8 @@ pub fn settle(in_force: &[Overlay]) -> anyhow::Result<bool> {
     for kept in store::all()?.iter().filter(|kept| kept.is_in_force()) {
         let Some(progress) = &kept.progress else { continue };
         let selector = kept.plan.selector()?;
-        let has_arm_a = in_force.iter().any(|set| set.selector == selector && set.arm == kept.plan.arm_a);
+        let is_arm_a = |set: &&Overlay| set.arm == kept.plan.arm_a && set.held_out.is_none();
+        let has_arm_a = in_force.iter().filter(is_arm_a).any(|set| set.selector == selector);
         if has_arm_a && progress.ending.as_ref().is_some_and(|end| end.outcome != Ended::Harmful) {
             store::note(&kept.plan.name, &Progress { is_settled: true, ..progress.clone() })?;
             has_settled = true;
@@ -78,16 +79,35 @@ pub fn stop_all(why: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Is what an experiment needs still there? Otherwise why not.
-pub fn lacks(plan: &Plan) -> anyhow::Result<Option<String>> {
+/// What an experiment needs and does not have.
+#[derive(Debug)]
+pub struct Lack {
+    /// What is missing.
+    pub why: String,
+    /// What would do.
+    pub remedy: String,
+}
+
+impl Lack {
+    fn new(why: String, remedy: String) -> Self {
+        Self { why, remedy }
+    }
+}
+
+/// Is what an experiment needs still there? Otherwise what is not.
+pub fn lacks(plan: &Plan) -> anyhow::Result<Option<Lack>> {
     let available = available_algorithms()?;
     if let Some(arm) = [&plan.arm_a, &plan.arm_b].into_iter().find(|arm| !available.contains(arm)) {
-        return Ok(Some(format!("{arm} is not loaded")));
+        let remedy = format!("ccctl load ALGORITHM --as {arm}, or plan with an arm of ccctl list");
+        return Ok(Some(Lack::new(format!("{arm} is not loaded"), remedy)));
     }
     let trips = ccctl_loader::guard::trips()?;
     if let Some(trip) = trips.iter().find(|trip| [&plan.arm_a, &plan.arm_b].contains(&&trip.name)) {
-        return Ok(Some(format!("the guard has disabled {}: {}", trip.name, trip.why)));
+        let remedy = format!("ccctl guard rearm {}, if its cause is gone", trip.name);
+        return Ok(Some(Lack::new(format!("the guard has disabled {}: {}", trip.name, trip.why), remedy)));
     }
-    let is_there = CgroupTree::find()?.has(&plan.selector()?.cgroup);
-    Ok((!is_there).then(|| format!("there is no cgroup {}", plan.cgroup)))
+    if CgroupTree::find()?.has(&plan.selector()?.cgroup) {
+        return Ok(None);
+    }
+    Ok(Some(Lack::new(format!("there is no cgroup {}", plan.cgroup), "start the service before".to_owned())))
 }

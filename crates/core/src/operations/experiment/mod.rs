@@ -125,6 +125,7 @@ impl Operation for ExperimentStart {
     }
 
     fn run(&self) -> anyhow::Result<StartedExperiment> {
+        ccctl_loader::require_bpffs()?; // arms are pinned there
         if daemon::here().is_none() {
             let cause = "no daemon runs: nothing would carry the experiment out";
             return Err(Fault::new(Exit::Refused, cause, "systemctl start ccctl").into());
@@ -144,6 +145,10 @@ fn start(kept: &Kept, is_of_file: bool, dry_run: bool) -> anyhow::Result<Started
     }
     let design = plan.design()?;
     planning::require(&design, &host(&design, &[plan.arm_a.clone(), plan.arm_b.clone()])?)?;
+    if let Some(lack) = lacks(plan)? {
+        let cause = format!("experiment {} cannot start: {}", plan.name, lack.why);
+        return Err(Fault::new(Exit::Refused, cause, lack.remedy).into());
+    }
     let now = SystemTime::now();
     let schedule = plan.schedule()?;
     let first_pair = schedule.first_pair(store::since_epoch(now) + planning::LEAD);

@@ -163,7 +163,15 @@ mod tests {
         assert!(std::fs::read_to_string(script).unwrap().lines().count() <= 60);
         let mut damaged = answer(8);
         damaged.experiments[0].blocks[2].sums.acked_bytes += 1000;
-        for (answer, is_same) in [(answer(8), true), (answer(12), true), (damaged, false)] {
+        let mut held_out = answer(8);
+        let plan = Plan { hold_out_pct: Some(10.0), ..plan() };
+        let mut counted = blocks(8, 0.3, 12_000);
+        for block in &mut counted {
+            block.held_out = Some(block.sums.clone());
+        }
+        held_out.experiments[0].analysis = analyse(&plan, &counted).unwrap();
+        held_out.experiments[0].plan = plan;
+        for (answer, is_same) in [(answer(8), true), (answer(12), true), (held_out, true), (damaged, false)] {
             let mut python = Command::new("python3");
             python.arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
             let mut child = python.spawn().unwrap();
@@ -179,6 +187,7 @@ mod tests {
         let info = &answer.experiments[0];
         let page = crate::experiment::report::page(info);
         assert!(page.contains("bbr instead of cubic for all of nginx.service") && page.contains(&info.plan_hash));
+        assert!(page.contains("Completion times of connections") && page.contains("150 kB to 1.5 MB"));
         assert!(info.blocks.iter().all(|block| page.contains(&format!(">{}<", block.block))));
         assert!(
             page.contains("95 % at any time") && !page.contains("http://") && !page.contains("src="),
