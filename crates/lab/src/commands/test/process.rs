@@ -15,7 +15,7 @@ use nix::sys::signal::Signal;
 use super::judge::{Step, CHECKS_AT_MOST};
 use crate::arguments::JUDGE;
 
-/// AddressSanitizer's options. Algorithms are never unloaded, which would be leaks.
+/// Options of `AddressSanitizer`. Algorithms are never unloaded, which would be leaks.
 const ASAN_OPTIONS: &str = "detect_leaks=0:hard_rss_limit_mb=2048:allocator_may_return_null=1:exitcode=99";
 /// Of what the process says on stderr.
 const MOST_ERROR_BYTES: u64 = 1 << 16;
@@ -120,8 +120,8 @@ fn reason(status: ExitStatus, is_late: bool, said: &str) -> String {
         Some(Ok(Signal::SIGSEGV | Signal::SIGBUS)) => "an access outside of its memory".to_owned(),
         Some(Ok(signal)) => format!("the process was ended by {signal}"),
         _ => {
-            let lines = said.lines().filter(|line| !line.trim().is_empty());
-            lines.last().map_or_else(|| format!("the process ended: {status}"), |line| line.trim().to_owned())
+            let mut lines = said.lines().filter(|line| !line.trim().is_empty());
+            lines.next_back().map_or_else(|| format!("the process ended: {status}"), |line| line.trim().to_owned())
         }
     }
 }
