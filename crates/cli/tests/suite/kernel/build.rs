@@ -63,7 +63,7 @@ fn mistakes_are_named_and_leave_no_object() {
         refused(&["new", "twelve_chars"], code::USAGE, &["at most 11"]);
         done(folder.path(), &["new", "kmine"]);
         refused(&["new", "kmine"], code::REFUSED, &["kmine.bpf.c already"]);
-        folder.file("kother.vectors.json", "mine".to_owned());
+        folder.file("kother.vectors.json", "mine");
         refused(&["new", "kother"], code::REFUSED, &["kother.vectors.json already"]);
         assert!(!folder.path().join("kother.bpf.c").exists(), "all files or none");
         refused(&["build", "kmine.c"], code::USAGE, &["ends in .bpf.c"]);
