@@ -22,7 +22,7 @@ pub struct Answer {
     /// The C file.
     file: String,
     /// Test vectors, a scenario and a page that says how to use them.
-    others: Vec<String>,
+    companion_files: Vec<String>,
 }
 
 pub fn run(arguments: &New) -> anyhow::Result<Exit> {
@@ -45,7 +45,7 @@ pub fn run(arguments: &New) -> anyhow::Result<Exit> {
     let names: Vec<String> = files.into_iter().map(|(file, _)| file).collect();
     let (file, others) = names.split_first().expect("a C file and others");
     if arguments.output.json {
-        output::json(&Answer { algorithm: name.clone(), file: file.clone(), others: others.to_vec() })?;
+        output::json(&Answer { algorithm: name.clone(), file: file.clone(), companion_files: others.to_vec() })?;
     } else {
         output::line(&format!("wrote {}; next: ccctl build {file}", names.join(", ")))?;
     }

@@ -72,8 +72,8 @@ fn what_does_not_hold_is_named_with_the_shortest_history() {
     let broken = counterexamples(&answer);
     let [("unused-window", why)] = broken[..] else { panic!("{broken:?}") };
     assert!(why.contains("unused; shortest history:") && why.contains("window not filled;"), "{why}");
-    assert_eq!(answer["vectors"][0]["differences"], Value::Array(Vec::new()));
-    assert_eq!(answer["vectors"][1]["differences"][0], "at the end: cwnd is 750, expected 875");
+    assert_eq!(answer["vectors"][0]["mismatches"], Value::Array(Vec::new()));
+    assert_eq!(answer["vectors"][1]["mismatches"][0], "at the end: cwnd is 750, expected 875");
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn files_that_are_none_are_refused_in_one_line() {
     let unknown = VECTORS.replace("\"losses\": 1", "\"lossses\": 1");
     let (code, answer, _) = tested(&scratch("tested-unknown", MINE, &unknown), "./mine.bpf.c");
     assert_eq!(code, Some(6));
-    assert_eq!(answer["vectors"][1]["differences"][0], "at the end: no state is called lossses");
+    assert_eq!(answer["vectors"][1]["mismatches"][0], "at the end: no state is called lossses");
 }
 
 /// Four algorithms on five paths. A second test replaces the folder; one that is something else stays.

@@ -36,7 +36,7 @@ fn what_new_writes_is_built_accepted_and_loaded() {
             let written = parsed(&words, &done(folder.path(), &words));
             let others = [".vectors.json", ".toml", ".md"].map(|ending| format!("{name}{ending}"));
             assert_eq!(
-                (&written["file"], &written["others"]),
+                (&written["file"], &written["companion_files"]),
                 (&format!("{name}.bpf.c").into(), &others.to_vec().into())
             );
             let words = ["build", &format!("{name}.bpf.c"), "--json"];

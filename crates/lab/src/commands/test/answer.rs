@@ -63,7 +63,7 @@ impl Answer {
             }
         }
         let crash = ended.crash.map(|(during, finding)| Crash { during, finding });
-        let holds = vectors.iter().all(|vector| vector.differences.is_empty())
+        let holds = vectors.iter().all(|vector| vector.mismatches.is_empty())
             && properties.iter().all(|property| property.counterexample.is_none());
         Self {
             algorithm: algorithm.to_owned(),
@@ -86,8 +86,8 @@ impl Answer {
             output::line(&format!("  {what:<11}{result}"))?;
         }
         for vector in &self.vectors {
-            for difference in &vector.differences {
-                output::line(&format!("  vector {}: {difference}", vector.vector))?;
+            for mismatch in &vector.mismatches {
+                output::line(&format!("  vector {}: {mismatch}", vector.vector))?;
             }
         }
         for property in &self.properties {
@@ -105,7 +105,7 @@ impl Answer {
     fn summary(&self) -> [(&'static str, String); 3] {
         let vectors = match &self.vectors_file {
             None => "none; ccctl new NAME shows what a file of vectors looks like".to_owned(),
-            Some(_) => held(self.vectors.iter().map(|vector| vector.differences.is_empty())),
+            Some(_) => held(self.vectors.iter().map(|vector| vector.mismatches.is_empty())),
         };
         let properties = held(self.properties.iter().map(|property| property.counterexample.is_none()));
         let sanitizers = match &self.unsanitized {
@@ -128,7 +128,7 @@ impl Answer {
             vec![kind.into(), name.into(), found.unwrap_or_else(|| meaning.to_owned()).into(), verdict]
         };
         let vectors = self.vectors.iter().map(|it| {
-            let found = (!it.differences.is_empty()).then(|| it.differences.join("; "));
+            let found = (!it.mismatches.is_empty()).then(|| it.mismatches.join("; "));
             row("vector", &it.vector, "", found)
         });
         let properties = self.properties.iter().map(|it| {

@@ -51,7 +51,7 @@ pub struct VectorResult {
     /// Its name.
     pub vector: String,
     /// What is not as expected; empty: it holds.
-    pub differences: Vec<String>,
+    pub mismatches: Vec<String>,
 }
 
 /// Something that holds for every algorithm.
@@ -119,8 +119,8 @@ fn confine(arguments: &Judge) -> anyhow::Result<()> {
 fn vectors(algorithm: &Algorithm, file: &VectorFile) -> anyhow::Result<()> {
     let run = |vector: &Vector| {
         print(&Step::Begun(format!("vector {}", vector.id)))?;
-        let differences = vector.run(algorithm.name(), &file.names);
-        print(&Step::Vector(VectorResult { vector: vector.id.clone(), differences }))
+        let mismatches = vector.run(algorithm.name(), &file.names);
+        print(&Step::Vector(VectorResult { vector: vector.id.clone(), mismatches }))
     };
     file.vectors.iter().try_for_each(run)
 }
