@@ -5,12 +5,11 @@
 use std::io::Write as _;
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
-use ccctl_inference::schedule::{Arm, Schedule};
 use ccctl_path::{Path, PathSpec, Waiting, RECEIVER_V4};
 use ccctl_sim::{BitRate, Limit, Loss, Probability};
-use ccctl_testbed::{algorithm_of, eventually, run, skip, Cgroup, Namespace};
+use ccctl_testbed::{algorithm_of, eventually, run, Cgroup, Namespace};
 use serde_json::Value;
 
 use crate::support::daemon::Daemon;
@@ -308,73 +307,6 @@ fn what_is_changed_under_an_experiment_costs_a_pair_or_voids_it_with_the_reason(
             assert!(void["summary"].to_string().contains(why), "{}", void["summary"]);
         }
         eventually(PATIENCE, || rules().is_empty().then_some(()).ok_or("the rules stay")).unwrap();
-        drop(daemon);
-        succeeds(&["down"]);
-    });
-}
-
-/// The clock of a host that runs nothing else.
-fn step_clock(by_s: i64) {
-    let now_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64().round() as i64;
-    assert!(run(Command::new("date").args(["-s", &format!("@{}", now_s + by_s)]), PATIENCE).unwrap().success());
-}
-
-/// Looks seldom: a guest has one slow processor.
-#[track_caller]
-fn wait_seldom(daemon: &Daemon, name: &str, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
-    let begun = Instant::now();
-    loop {
-        std::thread::sleep(Duration::from_secs(3));
-        let info = info(daemon, name);
-        if holds(&info) {
-            return info;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(200), "{what}: {}\n{}", info["summary"], daemon.log());
-    }
-}
-
-#[test]
-fn a_clock_that_is_set_costs_its_pairs_and_not_the_coins_and_too_many_of_them_void_the_run() {
-    let is_guest = std::fs::read_to_string("/proc/cmdline").unwrap().contains("ccctl.guest=throw-away");
-    if !is_guest {
-        return skip("clock", "it sets the clock of the host: scripts/test-kernels");
-    }
-    support::test("clock", 600, || {
-        let (own, cgroup) = (Namespace::new("clock").unwrap(), Cgroup::new("clock").unwrap());
-        let daemon = Daemon::start("clock", FILE);
-        support::claim_rules();
-        let traffic = Verified::start(&cgroup, &own, (&own, "127.0.0.1"), 1);
-        let words = ["--pairs", "6", "--spread", "50%", "--seed", "7", "--guard-rail", "timeouts=10000%"];
-        for name in ["stepped", "void"] {
-            plan(&daemon, name, &cgroup, [A, B], ["8s", "3s"], &words);
-        }
-        daemon.json(&["experiment", "start", "stepped", "--json"]);
-        let pairs = |info: &Value| info["analysis"]["pairs"].as_array().map_or(0, Vec::len);
-        let is_dropped = |info: &Value, why| info["analysis"]["dropped_pairs"].to_string().contains(why);
-        wait_seldom(&daemon, "stepped", "a pair", |info| pairs(info) >= 1);
-        step_clock(37);
-        wait_seldom(&daemon, "stepped", "a step", |info| is_dropped(info, "the clock was set by") && pairs(info) >= 3);
-        step_clock(-20);
-        wait_seldom(&daemon, "stepped", "a step back", |info| is_dropped(info, "the clock was set back"));
-        let stepped = wait_seldom(&daemon, "stepped", "its end", |info| info["phase"] != "running");
-        assert_eq!(stepped["phase"], "complete", "{}", stepped["summary"]);
-        let [block, burn_in] = [8, 3].map(Duration::from_secs);
-        let schedule = Schedule::new(b"7", "stepped", "", block, burn_in).unwrap();
-        for (block, is_treated) in coins(&stepped) {
-            assert_eq!(schedule.arm(block) == Arm::Treated, is_treated, "the coin of block {block}");
-        }
-
-        eventually(PATIENCE, || rules().is_empty().then_some(()).ok_or("the rule stays")).unwrap();
-        daemon.json(&["experiment", "start", "void", "--json"]);
-        wait_seldom(&daemon, "void", "a block", |info| !info["current_block"].is_null());
-        for _ in 0..16 {
-            step_clock(17); // a pair and more
-            std::thread::sleep(Duration::from_secs(4));
-        }
-        let void = wait_seldom(&daemon, "void", "its end", |info| info["phase"] != "running");
-        let why = "pairs had to be dropped, the last because the clock was set by";
-        assert!(void["phase"] == "void" && void["summary"].to_string().contains(why), "{}", void["summary"]);
-        traffic.end();
         drop(daemon);
         succeeds(&["down"]);
     });
