@@ -6,7 +6,8 @@
  * Use      when all flows of a path use it.
  * Not      when flows that react to loss alone share the path: it gives way to the queue that they build.
  * Source   M. Hock, F. Neumeister, M. Zitterbart, R. Bless, "TCP LoLa: Congestion Control for Low Latencies and High
- *          Throughput", IEEE LCN 2017. Constants are those of the authors' kernel module, version 1.5.
+ *          Throughput", IEEE LCN 2017. Constants are those of the authors' kernel module, version 1.5; phi is from memory
+ *          of the paper, and not verified.
  * Law      queueing delay d = RTT_now - RTT_min, Q = W d / RTT_now;
  *          cubic increase up to d > Q_low: W(t) = C (t - K)^3 + W_max;
  *          fair flow balancing up to d > Q_target: once a round trip W += X(t) - Q, X(t) = (t / phi)^3 bytes;
