@@ -51,7 +51,7 @@ impl Setting {
             variant: if self.set.is_empty() { "kernel" } else { "kernel, scaled" }.to_owned(),
             runs: self.runs.len(),
             there: self.runs.values().filter(|run| run.is_there).count(),
-            measured: self.runs.len(),
+            measured_runs: self.runs.len(),
             planned_runs: self.runs.into_values().collect(),
         }
     }

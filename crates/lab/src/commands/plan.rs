@@ -18,7 +18,7 @@ use crate::arguments::Plan as Arguments;
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Answer {
     /// A scenario each, exact or with the noise of its testbed, then those on the kernel.
-    plan: Vec<Row>,
+    planned_scenarios: Vec<Row>,
     /// Processors of the times below.
     jobs: usize,
     /// For the simulated runs that are missing, on one processor,
@@ -46,7 +46,7 @@ pub(super) struct Row {
     /// that are there,
     pub(super) there: usize,
     /// and whose time was measured; that of the others is an estimate.
-    pub(super) measured: usize,
+    pub(super) measured_runs: usize,
     /// All of them.
     pub(super) planned_runs: Vec<PlannedRun>,
 }
@@ -89,7 +89,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         missing_parallel_s: on_processors(|run| !run.is_there),
         all_s: plan.iter().map(Row::all_s).sum(),
         all_parallel_s: on_processors(|_| true),
-        plan: Vec::new(),
+        planned_scenarios: Vec::new(),
         kernel_missing_s: 0.0,
         kernel_all_s: 0.0,
     };
@@ -99,7 +99,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         answer.kernel_all_s = rows.iter().map(Row::all_s).sum();
         plan.extend(rows);
     }
-    answer.plan = plan;
+    answer.planned_scenarios = plan;
     if arguments.choice.output.json {
         output::json(&answer)?;
     } else if arguments.each {
@@ -179,7 +179,7 @@ fn row(known: &Known<'_>, s_per_packet: f64) -> Row {
         variant: if scenario.is_testbed { "testbed" } else { "exact" }.to_owned(),
         runs: there.len(),
         there: there.values().filter(|it| **it).count(),
-        measured: measured_s.len(),
+        measured_runs: measured_s.len(),
         planned_runs: there.iter().map(run).collect(),
     }
 }
@@ -195,20 +195,20 @@ fn print_each(answer: &Answer) -> anyhow::Result<()> {
         };
         row.planned_runs.iter().map(run).collect::<Vec<_>>()
     };
-    let rows = answer.plan.iter().flat_map(of_row).collect();
+    let rows = answer.planned_scenarios.iter().flat_map(of_row).collect();
     output::table(&["SCENARIO", "VARIANT", "RUN", "STATE", "TIME", "BY", "PLACE"], rows)
 }
 
 fn print(answer: &Answer) -> anyhow::Result<()> {
     let cells = |row: &Row| {
         let missing = row.runs - row.there;
-        let numbers = [row.runs, row.there, missing, row.measured].map(|number| number.to_string());
+        let numbers = [row.runs, row.there, missing, row.measured_runs].map(|number| number.to_string());
         let times = [rough(row.missing_s()), rough(row.all_s())];
         [&[row.scenario.clone(), row.variant.clone()][..], &numbers, &times].concat()
     };
     output::table(
         &["SCENARIO", "VARIANT", "RUNS", "THERE", "MISSING", "MEASURED", "TIME FOR MISSING", "TIME FOR ALL"],
-        answer.plan.iter().map(cells).collect(),
+        answer.planned_scenarios.iter().map(cells).collect(),
     )?;
     let Answer { jobs, missing_s, missing_parallel_s, all_s, all_parallel_s, .. } = answer;
     output::line(&format!(

@@ -25,8 +25,8 @@ fn a_plan_knows_what_is_there_and_what_the_rest_takes() {
     let text = fs::read_to_string(scratch.path("small.toml")).unwrap();
     // The folder that was made is not looked at: all that is known is recorded.
     let of = |answer: &Value| {
-        let row = &answer["plan"][0];
-        [&row["runs"], &row["there"], &row["measured"]].map(|number| number.as_u64().unwrap())
+        let row = &answer["planned_scenarios"][0];
+        [&row["runs"], &row["there"], &row["measured_runs"]].map(|number| number.as_u64().unwrap())
     };
     let all = plan(&scratch, &["--out", "nowhere"]);
     assert_eq!(of(&all), [12, 12, 12]);
@@ -41,7 +41,8 @@ fn a_plan_knows_what_is_there_and_what_the_rest_takes() {
     assert!((missing_s / (4.0 * one_s) - 1.0).abs() < 0.05, "{missing_s} s, a run takes {one_s} s");
     assert!((more["missing_parallel_s"].as_f64().unwrap() / missing_s - 0.5).abs() < 0.01);
     // A point's run is said to be missing by its name.
-    let missing = more["plan"][0]["planned_runs"].as_array().unwrap().iter().filter(|run| run["is_there"] == false);
+    let missing =
+        more["planned_scenarios"][0]["planned_runs"].as_array().unwrap().iter().filter(|run| run["is_there"] == false);
     let names: Vec<&str> = missing.map(|run| run["run_name"].as_str().unwrap()).collect();
     assert_eq!(names, ["p00001-r4", "p00002-r4", "p00003-r4", "p00004-r4"]);
 

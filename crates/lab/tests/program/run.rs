@@ -55,7 +55,7 @@ fn answers_are_as_their_schema_says() {
     fits("compare", &["compare", &one, &two, "--json"]);
     fits("plan", &["plan", "demo", "--recorded", "nowhere", "--json"]);
     fits("repeat", &["repeat", "demo", "--recorded", "nowhere", "--json"]);
-    assert_eq!(scratch.done(&["schema"]).lines().count(), 11);
+    assert_eq!(scratch.done(&["schema"]).lines().count(), 12);
 }
 
 /// The committed record, read here on its own: every claim and every result of it is in the answer.
