@@ -65,10 +65,11 @@ impl Administrator {
 
     /// The object of a C file that `ccctl new` writes and the test changes.
     fn built(&self, name: &str, change: impl Fn(&str) -> String) -> Vec<u8> {
-        let folder = self.folder.path();
+        let folder = self.folder.path().join("source");
+        let _ = std::fs::remove_dir_all(&folder); // of the build before
+        std::fs::create_dir(&folder).unwrap();
+        run_ok(self.command().args(["new", name, "--from", "delay"]).current_dir(&folder), LIMIT).unwrap();
         let source = folder.join(format!("{name}.bpf.c"));
-        let _ = std::fs::remove_file(&source); // of the build before
-        run_ok(self.command().args(["new", name, "--from", "delay"]).current_dir(folder), LIMIT).unwrap();
         std::fs::write(&source, change(&std::fs::read_to_string(&source).unwrap())).unwrap();
         run_ok(self.command().arg("build").arg(&source), LIMIT).unwrap();
         std::fs::read(folder.join(format!("{name}.bpf.o"))).unwrap()
