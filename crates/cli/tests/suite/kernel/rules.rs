@@ -11,7 +11,7 @@ use std::time::Duration;
 use ccctl_testbed::{sockets, Background, Cgroup, Network, CLIENT_V4, CLIENT_V6, SERVER_V4, SERVER_V6};
 use policy::{assign, findings, listen, pair, rules, why};
 use support::process::Process;
-use support::{code, json, json_in, refuses, succeeds, Folder};
+use support::{code, json, refuses, succeeds, Folder};
 
 const MAPPED_V4: &str = "::ffff:10.77.0.2";
 const DEFAULT: &str = "bbr";
@@ -243,10 +243,10 @@ fn an_algorithm_that_needs_ecn_gets_it_at_both_ends() {
             let shown = network.client.run(ss, Duration::from_secs(10)).unwrap().stdout;
             let has_ecn = shown.split_whitespace().any(|word| word == "ecn");
             let expected = if has_ecn { "rfc3168" } else { "disabled" };
-            let sockets = json_in(&network.client, &["sockets", "--json"]);
+            let sockets = json(&["sockets", "--netns", network.client.name(), "--json"]);
             let modes: Vec<_> =
                 sockets["sockets"].as_array().unwrap().iter().map(|it| &it["transport"]["ecn_mode"]).collect();
-            assert!(!modes.is_empty() && modes.iter().all(|mode| *mode == expected), "ss: {shown}; ccctl: {modes:?}");
+            assert_eq!(modes, [expected], "{shown}");
             has_ecn
         };
         assert!(!ecn(&front), "nobody has asked for it yet");
