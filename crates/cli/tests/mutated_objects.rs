@@ -93,7 +93,10 @@ fn mutant(number: usize) -> Vec<u8> {
 /// A program that nobody can run, too: the folder of the build may be root's alone.
 fn program(folder: &Path) -> PathBuf {
     let program = folder.join("ccctl");
-    fs::copy(env!("CARGO_BIN_EXE_ccctl"), &program).unwrap();
+    // Another process writes it: what a child of this one holds open for writing cannot be executed.
+    let installed =
+        Command::new("install").arg("-m755").arg(env!("CARGO_BIN_EXE_ccctl")).arg(&program).status().unwrap();
+    assert!(installed.success());
     fs::set_permissions(folder, PermissionsExt::from_mode(0o755)).unwrap();
     program
 }

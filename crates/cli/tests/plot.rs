@@ -175,13 +175,19 @@ fn wrong_words_are_answered() {
     folder.refuses(&["--list", "--log"], 2, &["--list", "--log"]);
 }
 
+/// Puts a program there. Another process does it: a child that another test starts meanwhile would hold a file that this one
+/// writes, and what is being written cannot be executed.
+fn install(program: &Path, place: &Path) {
+    assert!(Command::new("install").arg("-m755").args([program, place]).status().unwrap().success());
+}
+
 /// PNG and PDF are made by the program beside this one. Here it is a script.
 #[test]
 fn other_formats_are_made_by_the_laboratory() {
     let folder = Folder::new("formats");
     let programs = folder.0.join("bin");
     fs::create_dir(&programs).unwrap();
-    fs::copy(env!("CARGO_BIN_EXE_ccctl"), programs.join("ccctl")).unwrap();
+    install(Path::new(env!("CARGO_BIN_EXE_ccctl")), &programs.join("ccctl"));
     let plot = |file: &str| {
         let mut command = Command::new(programs.join("ccctl"));
         command
@@ -198,9 +204,8 @@ fn other_formats_are_made_by_the_laboratory() {
         assert!(text.contains(word), "{text}");
     }
     let script = "#!/bin/sh\n[ \"$1\" = --version ] && exit\necho \"$*\"\ngrep -c '<svg xmlns'\n";
-    fs::write(programs.join("ccctl-lab"), script).unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(programs.join("ccctl-lab"), mode).unwrap();
+    fs::write(folder.0.join("script"), script).unwrap();
+    install(&folder.0.join("script"), &programs.join("ccctl-lab"));
     for format in ["png", "pdf"] {
         let file = format!("t.{format}");
         assert_eq!(plot(&file).status.code(), Some(0));
