@@ -26,7 +26,8 @@
 	P(CC_PARAM(decrease_pct, 100, 1, 1000, "%",                                                                    \
 		   "C: share of the window given up in an RTT at twice the target, at most half"))                     \
 	P(CC_PARAM(exit_pct, 75, 1, 100, "%", "share of the target at which the first slow start ends"))               \
-	P(CC_PARAM(slowdown_pause, 9, 0, 100, "", "slowdowns end so many times as long before the next; 0 = none"))    \
+	P(CC_PARAM(slowdown_pause, 9, 0, 100, "",                                                                      \
+		   "pause after a slowdown, in lengths of that slowdown; 0 = no slowdowns"))                           \
 	P(CC_PARAM(slowdown_rtts, 2, 1, 10, "RTTs", "length of a slowdown, without the slow start after it"))          \
 	P(CC_PARAM(slowdown_cwnd_pkts, 2, 2, 10, "pkts", "window of a slowdown, the smallest, and the first"))
 CC_PARAMS(ledbatpp, LEDBATPP_PARAMS);
