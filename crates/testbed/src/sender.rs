@@ -4,14 +4,14 @@
 use std::io::{self, Read, Write};
 use std::mem;
 use std::net::{Shutdown, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::receiver::SILENCE;
 use super::socket::{algorithm_of, connect};
-use super::{Digest, Namespace, Payload, TestbedError};
+use super::{eventually, Digest, Namespace, Payload, TestbedError};
 
 /// How much a connection carries.
 #[derive(Debug, Clone, Copy)]
@@ -50,22 +50,28 @@ pub struct Delivered {
     pub elapsed: Duration,
 }
 
+/// What the threads of some connections share with the test.
+#[derive(Debug, Default)]
+struct Progress {
+    stop: AtomicBool,
+    connected: AtomicUsize,
+    bytes: AtomicU64,
+}
+
 /// Connections that send at the same time.
 #[derive(Debug)]
 pub struct Flows {
-    stop: Arc<AtomicBool>,
-    bytes: Arc<AtomicU64>,
+    progress: Arc<Progress>,
     threads: Vec<JoinHandle<Result<Delivered, TestbedError>>>,
 }
 
 impl Flows {
     /// Starts `count` connections from `namespace`, each with a payload of its own.
     pub fn start(namespace: &Namespace, sending: &Sending, count: usize) -> Result<Self, TestbedError> {
-        let (stop, bytes) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-        let mut flows = Flows { stop, bytes, threads: Vec::with_capacity(count) };
+        let mut flows = Flows { progress: Arc::default(), threads: Vec::with_capacity(count) };
         for seed in 0..count {
-            let (sending, stop, bytes) = (sending.clone(), flows.stop.clone(), flows.bytes.clone());
-            let thread = namespace.spawn(move || send(&sending, seed as u64, &stop, &bytes))?;
+            let (sending, progress) = (sending.clone(), flows.progress.clone());
+            let thread = namespace.spawn(move || send(&sending, seed as u64, &progress))?;
             flows.threads.push(thread);
         }
         Ok(flows)
@@ -74,7 +80,23 @@ impl Flows {
     /// Bytes that all of them have handed to the kernel so far.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
+        self.progress.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Waits until each has connected, which it does in a thread of its own, and they have handed `bytes` to the kernel.
+    ///
+    /// # Panics
+    /// If that takes more than a minute.
+    #[track_caller]
+    pub fn carry(&self, bytes: u64) {
+        let all = self.threads.len();
+        let carried = eventually(Duration::from_secs(60), || {
+            match (self.progress.connected.load(Ordering::Relaxed), self.bytes()) {
+                (connected, sum) if connected == all && sum >= bytes => Ok(()),
+                (connected, sum) => Err(format!("{connected} of {all} connections, {sum} of {bytes} bytes")),
+            }
+        });
+        carried.unwrap();
     }
 
     /// Tells those that send until stopped to stop, and waits for the receiver's answers.
@@ -84,7 +106,7 @@ impl Flows {
     }
 
     fn end(&self) {
-        self.stop.store(true, Ordering::Relaxed);
+        self.progress.stop.store(true, Ordering::Relaxed);
     }
 
     /// Waits for all; an error if one of them was reset, stalled or corrupted.
@@ -113,12 +135,13 @@ impl Drop for Flows {
     }
 }
 
-fn send(sending: &Sending, seed: u64, stop: &AtomicBool, sum: &AtomicU64) -> Result<Delivered, TestbedError> {
+fn send(sending: &Sending, seed: u64, progress: &Progress) -> Result<Delivered, TestbedError> {
     let started = Instant::now();
     let mut stream = connect(&sending.to, sending.algorithm.as_deref(), SILENCE)?;
     let peer = stream.peer_addr().map_err(TestbedError::io("ask for the peer"))?;
+    progress.connected.fetch_add(1, Ordering::Relaxed);
     let mut payload = Payload::new(seed);
-    let sent = transmit(&mut stream, sending, &mut payload, stop, sum);
+    let sent = transmit(&mut stream, sending, &mut payload, progress);
     let (bytes, digest) = payload.end();
     let answer = sent.and_then(|()| answer(&mut stream)).map_err(|cause| match cause.kind() {
         io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::NotConnected => {
@@ -138,13 +161,7 @@ fn send(sending: &Sending, seed: u64, stop: &AtomicBool, sum: &AtomicU64) -> Res
     Ok(Delivered { bytes, digest, algorithm, elapsed: started.elapsed() })
 }
 
-fn transmit(
-    stream: &mut TcpStream,
-    sending: &Sending,
-    payload: &mut Payload,
-    stop: &AtomicBool,
-    sum: &AtomicU64,
-) -> io::Result<()> {
+fn transmit(stream: &mut TcpStream, sending: &Sending, payload: &mut Payload, progress: &Progress) -> io::Result<()> {
     stream.set_write_timeout(Some(SILENCE))?;
     stream.set_read_timeout(Some(SILENCE))?;
     let (mut left, deadline) = match sending.amount {
@@ -152,11 +169,14 @@ fn transmit(
         Amount::For(time) => (u64::MAX, Some(Instant::now() + time)),
         Amount::UntilStopped => (u64::MAX, None),
     };
-    while left > 0 && !stop.load(Ordering::Relaxed) && deadline.is_none_or(|deadline| Instant::now() < deadline) {
+    while left > 0
+        && !progress.stop.load(Ordering::Relaxed)
+        && deadline.is_none_or(|deadline| Instant::now() < deadline)
+    {
         let chunk = payload.next(left);
         stream.write_all(chunk)?;
         left -= chunk.len() as u64;
-        sum.fetch_add(chunk.len() as u64, Ordering::Relaxed);
+        progress.bytes.fetch_add(chunk.len() as u64, Ordering::Relaxed);
         if !sending.pause.is_zero() {
             thread::sleep(sending.pause);
         }

@@ -52,9 +52,7 @@ fn a_reset_connection_is_reported() {
         let receiver = Receiver::start(&network.server, "::").unwrap();
         let endless = Sending { amount: Amount::UntilStopped, ..sending(&receiver, SERVER_V4, "reno") };
         let flows = Flows::start(&network.client, &endless, 1).unwrap();
-        while flows.bytes() < 1_000_000 {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        flows.carry(1_000_000);
         let mut kill = Command::new("ss");
         kill.args(["-K", "-t", "-n", "state", "established"]);
         network.server.run(&mut kill, LIMIT).unwrap();

@@ -58,9 +58,7 @@ fn carries_verified_traffic(network: &Network, name: &str) {
     let receiver = Receiver::start(&network.server, "::").unwrap();
     for address in [SERVER_V4, SERVER_V6] {
         let flows = Flows::start(&network.client, &steady(&receiver, address, name), 4).unwrap();
-        while flows.bytes() < 4_000_000 {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        flows.carry(4_000_000);
         assert_eq!(established(&network.client, name), 4, "{:?}", sockets(&network.client, "established"));
         assert_eq!(listed(name).unwrap()["socket_count"], 4);
         assert!(flows.stop().unwrap().iter().all(|flow| flow.algorithm == name));

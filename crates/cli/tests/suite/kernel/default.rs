@@ -114,9 +114,7 @@ fn new_connections_of_a_default_use_the_program_after_a_swap() {
         let receiver = Receiver::start(&network.server, SERVER_V4).unwrap();
         let plain = Sending { algorithm: None, ..steady(&receiver, SERVER_V4, "") };
         let flows = Flows::start(&network.client, &plain, 5).unwrap();
-        while flows.bytes() < 1_000_000 {
-            std::thread::sleep(std::time::Duration::from_millis(5));
-        }
+        flows.carry(1_000_000);
         let entry = support::listed("bpf_cubic").unwrap();
         assert_eq!((&entry["socket_count"], &entry["sockets_on_old_program"]), (&5.into(), &0.into()), "{entry}");
         flows.stop().unwrap();

@@ -77,9 +77,7 @@ fn unloading_in_use_moves_or_leaves_the_connections() {
 
         succeeds(&["load", "htcp"]);
         let left = Flows::start(&network.client, &steady(&receiver, SERVER_V4, "bpf_htcp"), 8).unwrap();
-        while left.bytes() < 1_000_000 {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        left.carry(1_000_000);
         succeeds(&["unload", "bpf_htcp", "--force"]);
         assert!(names().is_empty());
         let carried = left.bytes();
