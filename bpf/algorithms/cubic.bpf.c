@@ -6,7 +6,7 @@
  * Use      when you have no reason for another one: it is the default of Linux, Windows and Apple (RFC 9438).
  * Not      when losses are random, as on radio links, or queues must stay short: it fills the queue until a packet is
  *          lost, and takes each loss for a full queue.
- * Source   RFC 9438; I. Rhee, L. Xu, PFLDnet 2005 (profile cubic2005); HyStart and HyStart++: see slow_start.h.
+ * Source   RFC 9438; I. Rhee, L. Xu, PFLDnet 2005 (profile cubic2005); HyStart, HyStart++, SEARCH: see slow_start.h.
  * Law      W(t) = C (t - K)^3 + W_max, K = cbrt((W_max - W_epoch) / C), t since the first ACK after the loss;
  *          never slower than Reno's own average window; loss: W_max = W, W = beta W
  * Why      Growth depends on time, not on the number of round trips, so flows of different RTT grow alike; it is
@@ -16,7 +16,7 @@
  *          restores the curve. Profile linux counts as Linux does (linux_counting, tick). From RFC 9438: an ECN mark acts as
  *          a loss; HyStart by default; W / (target - W) is whole, and growth at least 5 % a round trip while no W_max
  *          is known, as in Linux.
- * State    104 bytes of 104.
+ * State    104 bytes of 104; 208 bytes of socket storage where slow_start_exit is search.
  * Range    windows up to 2^20 packets: 410 * 2^54 < 2^63 for the cubed time, (W_max - W) << 40 < 2^60 for its root.
  */
 #include "slow_start.h"
@@ -28,7 +28,8 @@
 	P(CC_SWITCH(reno_friendly, 1, "never slower than Reno would be"))                                              \
 	P(CC_VARIANT(CC_PARAM(max_step_pkts, 0, 0, 1000, "pkts/100ms",                                                 \
 			      "largest increase beyond W_max; 0 = no limit (2005: 16)")))                              \
-	P(CC_CHOICE(slow_start_exit, 1, 2, "loss|hystart|hystart++", "what ends the first slow start besides a loss")) \
+	P(CC_CHOICE(slow_start_exit, 1, 3, "loss|hystart|hystart++|search",                                            \
+		    "what ends the first slow start besides a loss"))                                                  \
 	P(CC_VARIANT(CC_SWITCH(linux_counting, 0,                                                                      \
 			       "step, W_est and HyStart as tcp_cubic.c counts them, in all time; off: RFC 9438")))     \
 	P(CC_VARIANT(CC_PARAM(tick_us, 1, 1, 10000, "us",                                                              \
@@ -64,6 +65,12 @@ struct cubic_state {
 	struct hystart_state hystart;
 };
 CC_STATE_STRUCT(cubic);
+
+/* Only where SEARCH is asked for */
+struct cubic_store {
+	struct search_store search;
+};
+CC_STORE_STRUCT(cubic);
 
 CC_INLINE u64 cubic_now_us(const struct sock *sk, const struct cubic_params *p)
 {
@@ -311,6 +318,26 @@ u32 CC_HOOK(cubic_ssthresh, struct sock *sk)
 	return cc_ssthresh_floor((u64)cwnd * p->beta_q10 >> 10);
 }
 
+CC_INLINE void cubic_search(struct sock *sk, u32 rtt_us)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct cubic_store *store;
+
+	if (!tcp_in_slow_start(tp) || tcp_in_cwnd_reduction(sk))
+		return;
+	store = CC_STORE(cubic, sk);
+	if (store && search_path_is_full(&store->search, sk, rtt_us))
+		tp->snd_ssthresh = cc_ssthresh_floor(tp->snd_cwnd);
+}
+
+CC_INLINE void cubic_search_timeout(struct sock *sk)
+{
+	struct cubic_store *store = CC_STORE(cubic, sk);
+
+	if (store)
+		store->search.has_begun = false;
+}
+
 /* After a timeout nothing is known of the path; RFC 9438 section 4.8 */
 void CC_HOOK(cubic_set_state, struct sock *sk, u8 new_state)
 {
@@ -323,6 +350,8 @@ void CC_HOOK(cubic_set_state, struct sock *sk, u8 new_state)
 	ca->epoch_us = 0;
 	ca->step_pkts = 0;
 	hystart_timeout(&ca->hystart, tcp_sk(sk), cubic_params()->slow_start_exit);
+	if (cubic_params()->slow_start_exit == CC_EXIT_SEARCH)
+		cubic_search_timeout(sk);
 }
 
 /* The loss did not happen: RFC 9438 section 4.9; Linux leaves the curve as it is. */
@@ -346,6 +375,8 @@ void CC_HOOK(cubic_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 
 	if (sample->rtt_us < 0)
 		return;
+	if (exit == CC_EXIT_SEARCH)
+		cubic_search(sk, cc_max(sample->rtt_us, 1));
 	if (exit != CC_EXIT_HYSTARTPP && ca->epoch_us && now_us < ca->epoch_us + CUBIC_SETTLED_US)
 		return;
 	hystart_sample(&ca->hystart, sk, cc_max(sample->rtt_us, 1), exit, p->linux_counting);

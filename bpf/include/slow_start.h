@@ -7,6 +7,7 @@
  *            round's RTT exceeds the base RTT by 4 to 16 ms.
  * HyStart++  RFC 9406: on such an RTT increase grows at a quarter of the speed for up to five rounds (conservative slow
  *            start), returns to slow start if the RTT falls back, and leaves only after that.
+ * SEARCH     search.h: leaves when deliveries fall behind what was sent one round trip before.
  *
  * Differs    HyStart: nothing is decided in recovery, where Linux may lower ssthresh to a window on its way to it; an
  *            algorithm that is to be as Linux asks for that.
@@ -14,9 +15,9 @@
 #ifndef CCCTL_SLOW_START_H
 #define CCCTL_SLOW_START_H
 
-#include "cc.h"
+#include "search.h"
 
-enum cc_slow_start_exit { CC_EXIT_ON_LOSS, CC_EXIT_HYSTART, CC_EXIT_HYSTARTPP };
+enum cc_slow_start_exit { CC_EXIT_ON_LOSS, CC_EXIT_HYSTART, CC_EXIT_HYSTARTPP, CC_EXIT_SEARCH };
 
 #define HYSTART_LOW_WINDOW_PKTS 16 /* Linux: below this the signals are noise */
 #define HYSTART_TRAIN_GAP_US 2000 /* Linux: ACKs closer than this belong to one train */
@@ -142,7 +143,7 @@ CC_INLINE void hystart_sample(struct hystart_state *h, struct sock *sk, u32 rtt_
 
 	if (!h->base_rtt_us || rtt_us < h->base_rtt_us)
 		h->base_rtt_us = cc_max(rtt_us, 1);
-	if (exit == CC_EXIT_ON_LOSS || !tcp_in_slow_start(tp) || h->done)
+	if (exit == CC_EXIT_ON_LOSS || exit == CC_EXIT_SEARCH || !tcp_in_slow_start(tp) || h->done)
 		return;
 	if (!in_recovery_too && tcp_in_cwnd_reduction(sk))
 		return;

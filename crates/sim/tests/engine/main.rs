@@ -14,6 +14,7 @@ mod queues;
 mod random;
 mod random_network;
 mod recovery;
+mod slow_start;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -227,7 +227,7 @@ pub const SUBJECTS: [Subject; 13] = [
     },
     Subject {
         algorithm: "cubic",
-        source: "RFC 9438, section 4; Rhee, Xu 2005; Weigle et al. 2006",
+        source: "RFC 9438, section 4; Rhee, Xu 2005; Weigle et al. 2006; draft-chung-ccwg-search-09",
         tolerance: A_PACKET,
         why: "the target is whole packets, time in 1/1024 s",
         variants: &[
@@ -236,8 +236,11 @@ pub const SUBJECTS: [Subject; 13] = [
             profile("munir2007"),
             profile("baiocchi2007"),
             Variant { profile: "rfc", set: &[("slow_start_exit", "loss")] },
+            Variant { profile: "rfc", set: &[("slow_start_exit", "search")] },
         ],
         branches: &[
+            ("SEARCH: compared", 100),
+            ("SEARCH: full", 3),
             ("concave", 10_000),
             ("convex", 10_000),
             ("Reno-friendly", 1000),
@@ -248,7 +251,7 @@ pub const SUBJECTS: [Subject; 13] = [
             ("timeout", 20),
             ("undo", 1),
         ],
-        planted: &[(0, "c_q10", 430), (0, "max_step_pkts", 14), (0, "reno_friendly", 0), (4, "beta_q10", 700)],
+        planted: &[(0, "c_q10", 430), (0, "max_step_pkts", 14), (0, "reno_friendly", 0), (4, "beta_q10", 700), (5, "slow_start_exit", 0)],
     },
     Subject {
         algorithm: "scalable",

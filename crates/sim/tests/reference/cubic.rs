@@ -4,6 +4,7 @@
 
 use ccctl_sim::Event;
 
+use crate::search::Search;
 use crate::tcp::{Law, Tcp, Values, LOSS};
 
 #[derive(Clone)]
@@ -18,6 +19,7 @@ pub struct Cubic {
     epoch: Option<Epoch>,
     last_active_s: f64,
     undo: Option<(f64, f64, Option<Epoch>)>,
+    search: Option<Search>,
 }
 
 /// A stage of congestion avoidance.
@@ -31,7 +33,8 @@ struct Epoch {
 
 impl Cubic {
     pub fn new(values: &Values) -> Self {
-        assert_eq!(values.raw("slow_start_exit"), 0, "slow start is left by losses only");
+        let exit = values.raw("slow_start_exit");
+        assert!([0, 3].contains(&exit), "slow start is left by losses, or by SEARCH");
         Self {
             kept: values.get("beta_q10") / 1024.0,
             steepness: values.get("c_q10") / 1024.0,
@@ -43,6 +46,7 @@ impl Cubic {
             epoch: None,
             last_active_s: 0.0,
             undo: None,
+            search: (exit == 3).then(Search::default),
         }
     }
 
@@ -78,6 +82,13 @@ impl Cubic {
 }
 
 impl Law for Cubic {
+    fn sampled(&mut self, tcp: &mut Tcp, _acked: f64, rtt_s: Option<f64>) {
+        let (Some(search), Some(rtt_s)) = (&mut self.search, rtt_s) else { return };
+        if tcp.in_slow_start() && !tcp.is_reducing() && search.finds_full(tcp, rtt_s) {
+            tcp.threshold = tcp.cwnd.max(2.0);
+        }
+    }
+
     fn grow(&mut self, tcp: &mut Tcp, acked: f64) {
         if !tcp.is_limited() {
             tcp.took("time not used");
@@ -122,6 +133,9 @@ impl Law for Cubic {
         if state == LOSS {
             self.w_max = 0.0;
             self.epoch = None;
+            if let Some(search) = &mut self.search {
+                search.reset();
+            }
         }
     }
 

@@ -26,6 +26,7 @@ mod replay;
 mod rounds;
 mod runs;
 mod scalable;
+mod search;
 mod tcp;
 mod yeah;
 

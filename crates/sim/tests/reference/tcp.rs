@@ -139,6 +139,11 @@ impl Tcp {
         self.state >= CWR
     }
 
+    /// `tcp_in_cwnd_reduction()`
+    pub fn is_reducing(&self) -> bool {
+        matches!(self.state, CWR | RECOVERY)
+    }
+
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.threshold
     }

@@ -81,6 +81,20 @@ fn carries_iperf3(network: &Network, name: &str) {
     }
 }
 
+/// SEARCH keeps its bins in socket storage, which an instance that does not ask for it never makes.
+#[test]
+fn every_way_out_of_slow_start_carries_traffic() {
+    support::test("slow start", 60, || {
+        let network = Network::new().unwrap();
+        for exit in ["loss", "hystart", "hystart++", "search"] {
+            let setting = format!("slow_start_exit={exit}");
+            succeeds(&["load", "cubic", "--as", "slow", "--set", &setting]);
+            carries_verified_traffic(&network, "slow");
+            succeeds(&["unload", "slow", "--force"]);
+        }
+    });
+}
+
 #[test]
 fn every_algorithm_recovers_from_losses_at_a_bottleneck() {
     support::test("losses", 60, || {
