@@ -15,7 +15,7 @@
  *          its queue, so that its flows see the base delay of the path and not each other's queue.
  * Differs  From the draft: the window follows at each ACK, not once per RTT. A socket that is moved to it outside slow
  *          start begins with a slowdown. A loss in a slowdown halves the window from before it.
- * State    88 bytes of 104.
+ * State    96 bytes of 104.
  * Range    delays up to 71 minutes.
  */
 #include "cc.h"
@@ -46,9 +46,10 @@ enum ledbatpp_phase {
 struct ledbatpp_state {
 	u64 slowdown_us; /* when the last one began */
 	u64 next_us; /* when the next one begins, or this one's return */
-	u32 base_us[LEDBATPP_HISTORY_MIN] CC_NONE(0, "no RTT in this minute"); /* smallest RTT of each minute */
+	u32 minute_us[LEDBATPP_HISTORY_MIN] CC_NONE(0, "no RTT in this minute"); /* smallest RTT of each minute */
+	u32 base_us CC_NONE(0, "no RTT yet"); /* smallest of these */
 	u32 recent_us[LEDBATPP_FILTER] CC_NONE(0, "no RTT yet");
-	u32 minute; /* of base_us[0] */
+	u32 minute; /* of minute_us[0] */
 	u32 saved_pkts; /* window before the slowdown */
 	u32 due_q20; /* decrease of less than a packet */
 	u32 phase;
@@ -64,9 +65,12 @@ CC_INLINE void ledbatpp_begin_minute(struct ledbatpp_state *ca, u32 minute)
 {
 	bool is_stale = cc_minus(minute, ca->minute) >= LEDBATPP_HISTORY_MIN;
 
-	for (u32 i = LEDBATPP_HISTORY_MIN - 1; i > 0; i--)
-		ca->base_us[i] = is_stale ? 0 : ca->base_us[i - 1];
-	ca->base_us[0] = 0;
+	ca->base_us = 0;
+	for (u32 i = LEDBATPP_HISTORY_MIN - 1; i > 0; i--) {
+		ca->minute_us[i] = is_stale ? 0 : ca->minute_us[i - 1];
+		ca->base_us = ledbatpp_smaller(ca->base_us, ca->minute_us[i]);
+	}
+	ca->minute_us[0] = 0;
 	ca->minute = minute;
 }
 
@@ -76,28 +80,20 @@ CC_INLINE void ledbatpp_note_rtt(struct ledbatpp_state *ca, const struct sock *s
 
 	if (minute != ca->minute)
 		ledbatpp_begin_minute(ca, minute);
-	ca->base_us[0] = ledbatpp_smaller(ca->base_us[0], rtt_us);
+	ca->minute_us[0] = ledbatpp_smaller(ca->minute_us[0], rtt_us);
+	ca->base_us = ledbatpp_smaller(ca->base_us, rtt_us);
 	for (u32 i = LEDBATPP_FILTER - 1; i > 0; i--)
 		ca->recent_us[i] = ca->recent_us[i - 1];
 	ca->recent_us[0] = rtt_us;
 }
 
-CC_INLINE u32 ledbatpp_base_us(const struct ledbatpp_state *ca)
-{
-	u32 base_us = 0;
-
-	for (u32 i = 0; i < LEDBATPP_HISTORY_MIN; i++)
-		base_us = ledbatpp_smaller(base_us, ca->base_us[i]);
-	return base_us;
-}
-
-CC_INLINE u32 ledbatpp_queue_us(const struct ledbatpp_state *ca, u32 base_us)
+CC_INLINE u32 ledbatpp_queue_us(const struct ledbatpp_state *ca)
 {
 	u32 recent_us = 0;
 
 	for (u32 i = 0; i < LEDBATPP_FILTER; i++)
 		recent_us = ledbatpp_smaller(recent_us, ca->recent_us[i]);
-	return cc_beyond(recent_us, base_us);
+	return cc_beyond(recent_us, ca->base_us);
 }
 
 /* 1 / gain; the largest while no RTT is known */
@@ -205,9 +201,8 @@ void CC_HOOK(ledbatpp_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 	const struct ledbatpp_params *p = ledbatpp_params();
 	struct ledbatpp_state *ca = CC_STATE(ledbatpp, sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 base_us = ledbatpp_base_us(ca);
-	u32 queue_us = ledbatpp_queue_us(ca, base_us);
-	u32 divisor = ledbatpp_gain_divisor(p, base_us);
+	u32 queue_us = ledbatpp_queue_us(ca);
+	u32 divisor = ledbatpp_gain_divisor(p, ca->base_us);
 
 	if (ca->phase == LEDBATPP_FIRST && queue_us > 10ULL * p->exit_pct * p->target_ms)
 		tp->snd_ssthresh = cc_min(tp->snd_ssthresh, cc_ssthresh_floor(tp->snd_cwnd));
