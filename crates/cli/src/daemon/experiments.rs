@@ -95,19 +95,21 @@ impl Experiments {
         store::all().is_ok_and(|all| all.iter().any(Kept::is_in_force))
     }
 
-    /// Rules are as experiments have them at this moment, after these steps.
-    pub fn reconciled(&mut self, steps: &[Step]) {
-        let Ok(now) = overlays(SystemTime::now()) else { return };
-        let is_of = |step: &&Step, overlay: &Overlay| step.name == overlay.selector.to_string();
-        if steps.iter().any(|step| step.error.is_some() && now.iter().any(|overlay| is_of(&step, overlay))) {
+    /// What experiments want at this moment; None: it cannot be read.
+    pub fn wanted() -> Option<Vec<Overlay>> {
+        overlays(SystemTime::now()).ok()
+    }
+
+    /// Rules are as experiments wanted them before these steps, or want them now.
+    pub fn reconciled(&mut self, before: Option<Vec<Overlay>>, steps: &[Step]) {
+        let (Some(before), Some(now)) = (before, Self::wanted()) else { return };
+        if steps.iter().any(|step| step.error.is_some() && now.iter().any(|overlay| is_of(step, overlay))) {
             return; // it is still due
         }
-        if now == self.overlaid {
-            for overlay in now.iter().filter(|overlay| steps.iter().any(|step| is_of(&step, overlay))) {
-                self.disturb(overlay, "its rule was changed by something else, and was set again");
-            }
+        for overlay in changed_by_others(&self.overlaid, &before, &now, steps) {
+            self.disturb(overlay, "its rule was changed by something else, and was set again");
         }
-        self.overlaid = now;
+        self.overlaid = before; // where a block has ended meanwhile, it is still due
     }
 
     /// Lets the rules of those go that have ended, once their live connections have arm A; true if there are any.
@@ -351,6 +353,18 @@ impl Experiments {
     }
 }
 
+fn is_of(step: &Step, overlay: &Overlay) -> bool {
+    step.name == overlay.selector.to_string()
+}
+
+/// Which rules had to be set again although nothing else was due: neither since the last time, nor while these steps were planned.
+fn changed_by_others<'a>(last: &[Overlay], before: &'a [Overlay], now: &[Overlay], steps: &[Step]) -> Vec<&'a Overlay> {
+    if last != before || before != now {
+        return Vec::new();
+    }
+    before.iter().filter(|overlay| steps.iter().any(|step| is_of(step, overlay))).collect()
+}
+
 /// What the sockets of an experiment did from the end of the burn-in to the end of the block; None where the counting began
 /// anew.
 fn found_between(plan: &Plan, arm: Arm, begin: &Counted, end: &Counted) -> Option<Block> {
@@ -452,6 +466,7 @@ fn publish(all: &[Kept]) -> anyhow::Result<()> {
 mod tests {
     use super::*;
     use ccctl_core::experiment::Sums;
+    use ccctl_loader::{CgroupPath, Selector};
 
     fn open() -> Open {
         Open { block: 4, arm: Arm::Control, begins: Duration::ZERO, begin: None, later: None, problem: None }
@@ -469,6 +484,23 @@ mod tests {
             let problem = &experiments.open["web"].problem;
             assert_eq!(problem.is_some(), is_problem, "{step_ms} ms: {problem:?}");
         }
+    }
+
+    /// A daemon that is so slow that a block ends while it compares has changed the rule itself.
+    #[test]
+    fn a_late_switch_is_nobody_elses_change() {
+        let selector = Selector { cgroup: CgroupPath::parse("/web").unwrap(), to: None, to_port: None };
+        let step = serde_json::json!({ "do": "assign", "name": selector.to_string(), "detail": "" });
+        let step: Step = serde_json::from_value(step).unwrap();
+        let of = |arm: &str| {
+            vec![Overlay { selector: selector.clone(), arm: arm.to_owned(), held_out: None, existing: true }]
+        };
+        let (cubic, bbr) = (of("cubic"), of("bbr"));
+        let blamed = |last, before, now, steps: &[Step]| changed_by_others(last, before, now, steps).len();
+        assert_eq!(blamed(&cubic, &cubic, &cubic, &[step.clone()]), 1);
+        assert_eq!(blamed(&cubic, &cubic, &cubic, &[]), 0);
+        assert_eq!(blamed(&cubic, &bbr, &bbr, &[step.clone()]), 0, "it was due");
+        assert_eq!(blamed(&cubic, &cubic, &bbr, &[step]), 0, "it became due meanwhile");
     }
 
     #[test]

@@ -328,6 +328,7 @@ impl Reconciler {
         if reason != Reason::Start {
             self.experiments.step(); // at the start what experiments need may not be loaded yet
         }
+        let wanted = Experiments::wanted();
         let result = request::lock().and_then(|lock| {
             self.tell_changes()?;
             let steps = plan::execute(&lock, &self.configuration, false)?;
@@ -338,7 +339,7 @@ impl Reconciler {
             Ok(steps)
         });
         if let Ok(steps) = &result {
-            self.experiments.reconciled(steps);
+            self.experiments.reconciled(wanted, steps);
             self.follow_experiments();
         }
         self.measure();
