@@ -96,7 +96,7 @@ impl Flows {
                 (connected, sum) => Err(format!("{connected} of {all} connections, {sum} of {bytes} bytes")),
             }
         });
-        carried.unwrap();
+        carried.unwrap_or_else(|complaint| panic!("{complaint}"));
     }
 
     /// Tells those that send until stopped to stop, and waits for the receiver's answers.

@@ -491,16 +491,16 @@ mod tests {
     fn a_late_switch_is_nobody_elses_change() {
         let selector = Selector { cgroup: CgroupPath::parse("/web").unwrap(), to: None, to_port: None };
         let step = serde_json::json!({ "do": "assign", "name": selector.to_string(), "detail": "" });
-        let step: Step = serde_json::from_value(step).unwrap();
+        let steps: [Step; 1] = [serde_json::from_value(step).unwrap()];
         let of = |arm: &str| {
             vec![Overlay { selector: selector.clone(), arm: arm.to_owned(), held_out: None, existing: true }]
         };
         let (cubic, bbr) = (of("cubic"), of("bbr"));
         let blamed = |last, before, now, steps: &[Step]| changed_by_others(last, before, now, steps).len();
-        assert_eq!(blamed(&cubic, &cubic, &cubic, &[step.clone()]), 1);
+        assert_eq!(blamed(&cubic, &cubic, &cubic, &steps), 1);
         assert_eq!(blamed(&cubic, &cubic, &cubic, &[]), 0);
-        assert_eq!(blamed(&cubic, &bbr, &bbr, &[step.clone()]), 0, "it was due");
-        assert_eq!(blamed(&cubic, &cubic, &bbr, &[step]), 0, "it became due meanwhile");
+        assert_eq!(blamed(&cubic, &bbr, &bbr, &steps), 0, "it was due");
+        assert_eq!(blamed(&cubic, &cubic, &bbr, &steps), 0, "it became due meanwhile");
     }
 
     #[test]
