@@ -148,9 +148,13 @@ impl Experiments {
         self.clock_step = None;
         if let Some((before, wall)) = self.clocks.replace((monotonic, now)) {
             let expected = wall + (monotonic - before);
-            let step = now.duration_since(expected).unwrap_or_else(|error| error.duration());
+            let (way, step) = match now.duration_since(expected) {
+                Ok(step) => ("ahead", step),
+                Err(error) => ("back", error.duration()),
+            };
             if step > CLOCK_STEP {
-                let why = format!("the clock was set by {}", output::span(step));
+                let tenths = (step.as_secs_f64() * 10.0).round() as u64;
+                let why = format!("the clock was set {way} by {}", output::span(Duration::from_millis(100 * tenths)));
                 for open in self.open.values_mut() {
                     open.problem.get_or_insert_with(|| why.clone());
                 }

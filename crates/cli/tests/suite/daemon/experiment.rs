@@ -7,6 +7,7 @@ use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use ccctl_inference::schedule::{Arm, Schedule};
 use ccctl_path::{Path, PathSpec, Waiting, RECEIVER_V4};
 use ccctl_sim::{BitRate, Limit, Loss, Probability};
 use ccctl_testbed::{algorithm_of, eventually, run, Cgroup, Namespace};
@@ -15,7 +16,7 @@ use serde_json::Value;
 use crate::support::daemon::Daemon;
 use crate::support::policy::rules;
 use crate::support::verified::Verified;
-use crate::support::{self, code, is_refusal, refuses, succeeds, Random, CCCTL};
+use crate::support::{self, code, is_refusal, refuses, succeeds, Folder, Random, CCCTL};
 
 const A: &str = "kexp_a";
 const B: &str = "kexp_b";
@@ -45,6 +46,12 @@ fn plan<'a>(
     daemon.json(&[&scope[..], &how, words].concat())
 }
 
+/// A while later: who asks without a pause keeps a processor busy.
+fn info_soon(daemon: &Daemon, name: &str) -> Value {
+    std::thread::sleep(Duration::from_millis(250));
+    info(daemon, name)
+}
+
 fn info(daemon: &Daemon, name: &str) -> Value {
     daemon.json(&["experiment", "status", name, "--blocks", "--json"])["experiments"][0].clone()
 }
@@ -52,7 +59,7 @@ fn info(daemon: &Daemon, name: &str) -> Value {
 #[track_caller]
 fn wait_for(daemon: &Daemon, name: &str, phase: &str, patience: u64) -> Value {
     let ended = || {
-        let info = info(daemon, name);
+        let info = info_soon(daemon, name);
         if info["phase"] == phase {
             Ok(())
         } else {
@@ -309,6 +316,66 @@ fn what_is_changed_under_an_experiment_costs_a_pair_or_voids_it_with_the_reason(
         eventually(PATIENCE, || rules().is_empty().then_some(()).ok_or("the rules stay")).unwrap();
         drop(daemon);
         succeeds(&["down"]);
+    });
+}
+
+/// A clock of the daemon's own, which can be set: that of the host stays as it is.
+struct Clock(std::path::PathBuf);
+
+impl Clock {
+    /// A daemon that has it. The library stands between it and the C library; the monotonic clock is the host's.
+    fn of_daemon(label: &str) -> (Self, Daemon) {
+        let folder = Folder::new(label);
+        let clock = Self(folder.path().join("clock"));
+        clock.set_ahead_s(0);
+        let library = format!("/usr/lib/{}-linux-gnu/faketime/libfaketimeMT.so.1", std::env::consts::ARCH);
+        assert!(std::path::Path::new(&library).exists(), "{library} is missing: scripts/setup installs it");
+        let file = clock.0.display();
+        let environment = format!("LD_PRELOAD={library} FAKETIME_TIMESTAMP_FILE={file} FAKETIME_NO_CACHE=1");
+        let script = format!("#!/bin/sh\nexec env {environment} FAKETIME_DONT_FAKE_MONOTONIC=1 {CCCTL} \"$@\"\n");
+        let program = folder.file("clocked", &script);
+        std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        (clock, Daemon::start_with(folder, std::path::Path::new(&program), FILE))
+    }
+
+    /// So far from the host's clock.
+    fn set_ahead_s(&self, seconds: i64) {
+        let next = self.0.with_extension("next");
+        std::fs::write(&next, format!("{seconds:+}\n")).unwrap();
+        std::fs::rename(next, &self.0).unwrap();
+    }
+}
+
+#[test]
+fn a_clock_that_is_set_costs_its_pairs_and_not_the_coins() {
+    support::test("clock", 120, || {
+        let (own, cgroup) = (Namespace::new("clock").unwrap(), Cgroup::new("clock").unwrap());
+        let (clock, daemon) = Clock::of_daemon("clock");
+        support::claim_rules();
+        let traffic = Verified::start(&cgroup, &own, (&own, "127.0.0.1"), 1);
+        let words = ["--pairs", "6", "--spread", "50%", "--seed", "7", "--guard-rail", "timeouts=10000%"];
+        plan(&daemon, "stepped", &cgroup, [A, B], ["2500ms", "800ms"], &words);
+        daemon.json(&["experiment", "start", "stepped", "--json"]);
+        let until = |what: &str, holds: &dyn Fn(&Value) -> bool| {
+            let seen = || Some(info_soon(&daemon, "stepped")).filter(holds).ok_or(what);
+            eventually(Duration::from_secs(90), seen).unwrap_or_else(|error| panic!("{error}\n{}", daemon.log()))
+        };
+        let pairs = |info: &Value| info["analysis"]["pairs"].as_array().map_or(0, Vec::len);
+        let is_dropped = |info: &Value, why| info["analysis"]["dropped_pairs"].to_string().contains(why);
+        until("a pair", &|info| pairs(info) >= 1);
+        clock.set_ahead_s(37);
+        until("a step", &|info| is_dropped(info, "the clock was set ahead by 37s") && pairs(info) >= 2);
+        clock.set_ahead_s(31);
+        until("a step back", &|info| is_dropped(info, "the clock was set back by 6s"));
+        let stepped = until("its end", &|info| info["phase"] != "running");
+        assert_eq!(stepped["phase"], "complete", "{}", stepped["summary"]);
+        let schedule =
+            Schedule::new(b"7", "stepped", "", Duration::from_millis(2500), Duration::from_millis(800)).unwrap();
+        for (block, is_treated) in coins(&stepped) {
+            assert_eq!(schedule.arm(block) == Arm::Treated, is_treated, "the coin of block {block}");
+        }
+        traffic.end();
+        daemon.json(&["down", "--json"]);
     });
 }
 
