@@ -48,13 +48,26 @@ CC_INLINE void dctcp_start_window(struct dctcp_state *ca, const struct tcp_sock 
 	ca->window_delivered_ce = tp->delivered_ce;
 }
 
+/*
+ * Have both ends agreed on ECN? A rule gives the algorithm before the SYN is sent, and init comes then: what the SYN-ACK says is seen
+ * with the first ACK. Without ECN the window is halved, as alpha is 1.
+ */
+CC_INLINE bool dctcp_see_ecn(struct dctcp_state *ca, const struct tcp_sock *tp)
+{
+	if (!ca->ecn_is_on && tp->ecn_flags & (TCP_ECN_OK | TCP_ECN_MODE_ACCECN)) {
+		ca->ecn_is_on = true;
+		ca->alpha_q10 = dctcp_params()->alpha_init_q10;
+	}
+	return ca->ecn_is_on;
+}
+
 void CC_HOOK(dctcp_init, struct sock *sk)
 {
 	struct dctcp_state *ca = CC_NEW_STATE(dctcp, sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	ca->ecn_is_on = tp->ecn_flags & (TCP_ECN_OK | TCP_ECN_MODE_ACCECN);
-	ca->alpha_q10 = ca->ecn_is_on ? dctcp_params()->alpha_init_q10 : DCTCP_ALPHA_MAX_Q10;
+	ca->alpha_q10 = DCTCP_ALPHA_MAX_Q10;
+	dctcp_see_ecn(ca, tp);
 	ca->last_rcv_nxt = tp->rcv_nxt;
 	dctcp_start_window(ca, tp);
 }
@@ -77,7 +90,7 @@ void CC_HOOK(dctcp_in_ack_event, struct sock *sk, u32 flags)
 	struct dctcp_state *ca = CC_STATE(dctcp, sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	if (!ca->ecn_is_on || !after(tp->snd_una, ca->window_end_seq))
+	if (!dctcp_see_ecn(ca, tp) || !after(tp->snd_una, ca->window_end_seq))
 		return;
 	dctcp_update_alpha(ca, tp, dctcp_params()->gain_shift);
 	dctcp_start_window(ca, tp);
@@ -168,7 +181,7 @@ void CC_HOOK(dctcp_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 		dctcp_react_to_loss(sk);
 	else if (event == CA_EVENT_TX_START || event == CA_EVENT_CWND_RESTART)
 		dctcp_start_window(ca, tcp_sk(sk));
-	else if (ca->ecn_is_on && (event == CA_EVENT_ECN_IS_CE || event == CA_EVENT_ECN_NO_CE))
+	else if (dctcp_see_ecn(ca, tcp_sk(sk)) && (event == CA_EVENT_ECN_IS_CE || event == CA_EVENT_ECN_NO_CE))
 		dctcp_received(sk, event == CA_EVENT_ECN_IS_CE);
 }
 

@@ -4,6 +4,7 @@
 
 use crate::support;
 use crate::support::policy;
+use std::io::{Read as _, Write as _};
 use std::net::Shutdown;
 use std::process::Command;
 use std::time::Duration;
@@ -237,7 +238,9 @@ fn an_algorithm_that_needs_ecn_gets_it_at_both_ends() {
         let (front, back) = (Cgroup::new("front").unwrap(), Cgroup::new("back").unwrap());
         let ecn = |cgroup: &Cgroup| {
             let listener = listen(&back, &network.server, "::");
-            let _pair = pair(cgroup, &network, &listener, SERVER_V4);
+            let mut pair = pair(cgroup, &network, &listener, SERVER_V4);
+            pair.client.write_all(&[0; 3000]).unwrap();
+            pair.server.read_exact(&mut [0; 3000]).unwrap();
             let mut ss = Command::new("ss");
             let ss = ss.args(["-H", "-O", "-tein", "state", "established"]);
             let shown = network.client.run(ss, Duration::from_secs(10)).unwrap().stdout;
@@ -247,6 +250,10 @@ fn an_algorithm_that_needs_ecn_gets_it_at_both_ends() {
             let modes: Vec<_> =
                 sockets["sockets"].as_array().unwrap().iter().map(|it| &it["transport"]["ecn_mode"]).collect();
             assert_eq!(modes, [expected], "{shown}");
+            if has_ecn {
+                let state = &sockets["sockets"][0]["algorithm_state"];
+                assert_eq!(state["ecn_is_on"], 1, "init comes before the SYN: {state}");
+            }
             has_ecn
         };
         assert!(!ecn(&front), "nobody has asked for it yet");
