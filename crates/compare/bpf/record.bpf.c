@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Records each call of a module's hooks: the socket when the hook is entered, and when it returns.
+ * Records each call of a module's hooks, or of those of an algorithm that ccctl has loaded: the socket when the hook is
+ * entered, and when it returns.
  *
  * A pair of programs for each kind of hook; user space says which of the kernel's functions a pair is attached to, and
  * leaves out the pairs of hooks that the module does not have. Functions of the core that several algorithms name in
@@ -17,6 +18,7 @@ char _license[] SEC("license") = "GPL";
 
 const volatile char algorithm[TCP_CA_NAME_MAX] = "";
 const volatile u32 pointer_word = NO_POINTER; /* of ca_priv: points to memory that belongs to the state */
+const volatile u32 of_programs = 0; /* not 0: the hooks are BPF programs, whose one argument points to the arguments */
 
 u64 recorded = 0;
 u64 lost = 0;
@@ -46,6 +48,17 @@ struct {
 } records SEC(".maps");
 
 static const struct call no_call;
+
+/* A hook's argument. Constant: the verifier drops the branch not taken. */
+#define ARGUMENT(ctx, index) (of_programs ? program_argument(ctx[0], index) : ctx[index])
+
+static __always_inline u64 program_argument(u64 arguments, u32 index)
+{
+	u64 value = 0;
+
+	bpf_probe_read_kernel(&value, sizeof(value), (u64 *)arguments + index);
+	return value;
+}
 
 static __always_inline bool is_wanted(const struct inet_connection_sock *icsk)
 {
@@ -115,6 +128,12 @@ static __always_inline void read_extra(struct call *call)
 		bpf_probe_read_kernel(call->extra, sizeof(call->extra), (void *)call->before.ca_priv[word]);
 }
 
+static __always_inline void read_rtt_min(struct call *call, u64 socket)
+{
+	if (pointer_word == NO_POINTER)
+		call->extra[CALL_EXTRA_RTT_MIN] = BPF_CORE_READ((struct tcp_sock *)socket, rtt_min.s[0].v);
+}
+
 static __always_inline struct call *begin(u64 socket, u32 hook)
 {
 	struct running key = { .socket = socket, .hook = hook };
@@ -141,6 +160,8 @@ static __always_inline struct call *begin(u64 socket, u32 hook)
 	call->jiffies = bpf_jiffies64();
 	read_socket(&call->before, (void *)socket);
 	read_extra(call);
+	if (of_programs)
+		read_rtt_min(call, socket);
 	return call;
 }
 
@@ -169,19 +190,16 @@ static __always_inline int end(void *ctx, u64 socket, u32 hook)
 	return 0;
 }
 
-static __always_inline void read_rtt_min(struct call *call, u64 socket)
-{
-	if (pointer_word == NO_POINTER)
-		call->extra[CALL_EXTRA_RTT_MIN] = BPF_CORE_READ((struct tcp_sock *)socket, rtt_min.s[0].v);
-}
-
-/* The last argument: since 6.10 the fourth, before the second */
+/* The last argument: since 6.10 the fourth, before the second. Programs are recorded on kernels with four. */
 static __always_inline void read_rate_sample(struct call *call, void *ctx)
 {
 	const struct rate_sample *sample;
 	u64 argument = 0;
 
-	bpf_get_func_arg(ctx, bpf_get_func_arg_cnt(ctx) - 1, &argument);
+	if (of_programs)
+		argument = program_argument(*(u64 *)ctx, 3);
+	else
+		bpf_get_func_arg(ctx, bpf_get_func_arg_cnt(ctx) - 1, &argument);
 	sample = (const struct rate_sample *)argument;
 	call->extra[CALL_EXTRA_PRIOR_DELIVERED] = BPF_CORE_READ(sample, prior_delivered);
 	call->extra[CALL_EXTRA_DELIVERED] = (s64)BPF_CORE_READ(sample, delivered);
@@ -198,7 +216,7 @@ static __always_inline void read_rate_sample(struct call *call, void *ctx)
 #define RECORD(name, hook, arguments)                                                                                  \
 	SEC("fentry/tcp_reno_ssthresh") int before_##name(u64 *ctx)                                                    \
 	{                                                                                                              \
-		struct call *call = begin(ctx[0], hook);                                                               \
+		struct call *call = begin(ARGUMENT(ctx, 0), hook);                                                     \
                                                                                                                        \
 		if (call) {                                                                                            \
 			arguments                                                                                      \
@@ -207,22 +225,22 @@ static __always_inline void read_rate_sample(struct call *call, void *ctx)
 	}                                                                                                              \
 	SEC("fexit/tcp_reno_ssthresh") int after_##name(u64 *ctx)                                                      \
 	{                                                                                                              \
-		return end(ctx, ctx[0], hook);                                                                         \
+		return end(ctx, ARGUMENT(ctx, 0), hook);                                                               \
 	}
 
-#define ACK_SAMPLE ((const struct ack_sample *)ctx[1])
+#define ACK_SAMPLE ((const struct ack_sample *)ARGUMENT(ctx, 1))
 
-RECORD(init, CALL_INIT, { read_rtt_min(call, ctx[0]); })
+RECORD(init, CALL_INIT, { read_rtt_min(call, ARGUMENT(ctx, 0)); })
 RECORD(release, CALL_RELEASE, {})
 RECORD(ssthresh, CALL_SSTHRESH, {})
 RECORD(cong_avoid, CALL_CONG_AVOID, {
-	call->ack = ctx[1];
-	call->argument = ctx[2];
+	call->ack = ARGUMENT(ctx, 1);
+	call->argument = ARGUMENT(ctx, 2);
 })
-RECORD(set_state, CALL_SET_STATE, { call->argument = (u8)ctx[1]; })
-RECORD(cwnd_event, CALL_CWND_EVENT, { call->argument = ctx[1]; })
+RECORD(set_state, CALL_SET_STATE, { call->argument = (u8)ARGUMENT(ctx, 1); })
+RECORD(cwnd_event, CALL_CWND_EVENT, { call->argument = ARGUMENT(ctx, 1); })
 RECORD(tx_start, CALL_TX_START, {})
-RECORD(in_ack_event, CALL_IN_ACK_EVENT, { call->argument = ctx[1]; })
+RECORD(in_ack_event, CALL_IN_ACK_EVENT, { call->argument = ARGUMENT(ctx, 1); })
 RECORD(pkts_acked, CALL_PKTS_ACKED, {
 	call->sample_pkts = BPF_CORE_READ(ACK_SAMPLE, pkts_acked);
 	call->sample_rtt_us = BPF_CORE_READ(ACK_SAMPLE, rtt_us);
@@ -230,7 +248,7 @@ RECORD(pkts_acked, CALL_PKTS_ACKED, {
 })
 RECORD(undo_cwnd, CALL_UNDO_CWND, {})
 RECORD(cong_control, CALL_CONG_CONTROL, {
-	read_rtt_min(call, ctx[0]);
+	read_rtt_min(call, ARGUMENT(ctx, 0));
 	read_rate_sample(call, ctx);
 })
 RECORD(min_tso_segs, CALL_MIN_TSO_SEGS, {})

@@ -16,6 +16,11 @@ use crate::native::{self, call, CALL_BYTES};
 /// Number of the format; `docs/internals/recorded-calls.md` describes it.
 pub const FORMAT: u32 = 1;
 
+/// `implementation` of Linux's own module.
+pub const MODULE: &str = "module";
+/// `implementation` of a BPF program of ours in the kernel, with its parameters' defaults.
+pub const PROGRAM: &str = "program";
+
 /// The first line.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Header {
@@ -23,7 +28,7 @@ pub struct Header {
     pub format: u32,
     /// Whose calls they are.
     pub algorithm: String,
-    /// `module` (Linux's own), or what else computed the answers.
+    /// What computed the answers: [`MODULE`], [`PROGRAM`], or something else.
     pub implementation: String,
     /// `uname -r`
     pub kernel: String,
@@ -41,11 +46,11 @@ pub struct Header {
 
 impl Header {
     /// For records of this program.
-    pub fn new(algorithm: &str, kernel: &str, jiffies_per_s: u64, state: Vec<Member>) -> Self {
+    pub fn new(algorithm: &str, implementation: &str, kernel: &str, jiffies_per_s: u64, state: Vec<Member>) -> Self {
         Self {
             format: FORMAT,
             algorithm: algorithm.to_owned(),
-            implementation: "module".to_owned(),
+            implementation: implementation.to_owned(),
             kernel: kernel.to_owned(),
             jiffies_per_s,
             hooks: HOOK_NAMES.map(str::to_owned).to_vec(),
@@ -116,7 +121,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("ccctl-compare-test-{}.calls", std::process::id()));
         let member = Member { name: "ai".to_owned(), bit_offset: 0, bits: 32 };
         let mut bytes = Vec::new();
-        Header::new("highspeed", "6.12", 250, vec![member.clone()]).write(&mut bytes).unwrap();
+        Header::new("highspeed", MODULE, "6.12", 250, vec![member.clone()]).write(&mut bytes).unwrap();
         let mut record = vec![0; CALL_BYTES];
         let cwnd = native::columns().into_iter().find(|column| column.name == "after.snd_cwnd").unwrap();
         record[cwnd.offset..cwnd.offset + 4].copy_from_slice(&4711_u32.to_le_bytes());

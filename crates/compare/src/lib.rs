@@ -11,6 +11,7 @@ mod column;
 mod counterpart;
 mod counterparts;
 mod coverage;
+mod engines;
 mod file;
 mod flows;
 mod hooks;
@@ -19,6 +20,7 @@ mod mutant;
 mod mutants;
 mod native;
 mod page;
+mod programs;
 mod record;
 mod replay;
 mod report;
@@ -52,6 +54,9 @@ pub enum Command {
     Record {
         /// Algorithm
         algorithm: String,
+        /// Instead of the module, the BPF programs of this instance, the only one that ccctl has loaded
+        #[arg(long)]
+        instance: Option<String>,
         /// File of recorded calls
         #[arg(long)]
         to: PathBuf,
@@ -85,6 +90,13 @@ pub enum Command {
     },
     /// Replay recordings and say what differs
     Replay(Replay),
+    /// Replay recordings of BPF programs, ALGORITHM.programs, natively and through the interpreter
+    Programs {
+        /// Folder of recordings
+        recordings: PathBuf,
+        /// Algorithms [default: all]
+        algorithms: Vec<String>,
+    },
     /// Measure series of windows, ALGORITHM.series, and draw them
     Side(SideBySide),
     /// Measure runs of five flows at once, ALGORITHM.near.flows and ALGORITHM.far.flows
@@ -146,7 +158,10 @@ const FLOWS_BEGIN: &str = "<!-- made by scripts/compare-modules: five at once --
 /// What failed, or what differs that should not.
 pub fn run(command: Command) -> Result<()> {
     match command {
-        Command::Record { algorithm, to, stop, hz } => {
+        Command::Record { algorithm, instance: Some(instance), to, stop, hz } => {
+            record::record_programs(&algorithm, &instance, &to, &stop, hz)
+        }
+        Command::Record { algorithm, instance: None, to, stop, hz } => {
             let module = hooks::module(&algorithm).with_context(|| format!("Linux has no module {algorithm}"))?;
             record::record(module, &to, &stop, hz)
         }
@@ -157,24 +172,29 @@ pub fn run(command: Command) -> Result<()> {
         Command::Side(options) => side(&options),
         Command::Flows(options) => five_at_once(&options),
         Command::Replay(options) => replay(&options),
+        Command::Programs { recordings, algorithms } => {
+            in_folder(|work| engines::replay_programs(&recordings, &algorithms, work))
+        }
         Command::Receive { address } => traffic::receive(address),
     }
 }
 
-/// Replays all, prints a line for each, and writes the page; an error where anything differs that is not meant to.
-fn replay(options: &Replay) -> Result<()> {
+/// With a folder for what is compiled, which goes afterwards.
+fn in_folder<T>(action: impl FnOnce(&Path) -> Result<T>) -> Result<T> {
     let work = std::env::temp_dir().join(format!("ccctl-compare-{}", std::process::id()));
     std::fs::create_dir_all(&work)?;
-    let findings: Result<Vec<Finding>> = COUNTERPARTS
-        .into_iter()
-        .filter(|counterpart| {
-            options.algorithms.is_empty() || options.algorithms.iter().any(|name| name == counterpart.name)
-        })
-        .filter(|counterpart| options.recordings.join(format!("{}.calls", counterpart.name)).exists())
-        .map(|counterpart| find(counterpart, options, &work))
-        .collect();
+    let done = action(&work);
     std::fs::remove_dir_all(&work)?;
-    let findings = findings?;
+    done
+}
+
+/// Replays all, prints a line for each, and writes the page; an error where anything differs that is not meant to.
+fn replay(options: &Replay) -> Result<()> {
+    let wanted = |name: &str| options.algorithms.is_empty() || options.algorithms.iter().any(|wanted| wanted == name);
+    let recorded = |name: &str| options.recordings.join(format!("{name}.calls")).exists();
+    let counterparts = COUNTERPARTS.into_iter().filter(|it| wanted(it.name) && recorded(it.name));
+    let findings: Vec<Finding> =
+        in_folder(|work| counterparts.map(|counterpart| find(counterpart, options, work)).collect())?;
     ensure!(!findings.is_empty(), "no recordings in {}", options.recordings.display());
     if let Some(page) = &options.page {
         page::merge(page, CALLS_BEGIN, 1, &report::page(&findings))?;

@@ -2,7 +2,7 @@
 //! The comparison with mutant errors in our C files: it has to catch each of them on the same recordings.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
@@ -23,7 +23,10 @@ pub fn missed(
     let mut count = 0;
     for planted in counterpart.mutants {
         count += 1;
-        let library = plant(counterpart, planted, &work.join(format!("{}-{count}", counterpart.name)))?;
+        let folder = work.join(format!("{}-{count}", counterpart.name));
+        let (source, library) = (plant(counterpart.name, planted, &folder)?, folder.join("planted.so"));
+        build::compile(&source, &folder.join("include"), &library, false)
+            .with_context(|| format!("planted {:?}", planted.wrong))?;
         let load = |more: &[(&str, &str)]| {
             Algorithm::load(&library, counterpart.name, &replay::parameters(counterpart.name, more)?)
         };
@@ -36,19 +39,17 @@ pub fn missed(
     Ok((count, missed))
 }
 
-/// Copies `bpf/` with the error in it, and compiles the algorithm.
-fn plant(counterpart: &Counterpart, planted: &Mutant, folder: &Path) -> Result<std::path::PathBuf> {
+/// Copies an algorithm's C file and the headers, into `include`, with the error in them. Gives the copy of the file.
+pub fn plant(algorithm: &str, planted: &Mutant, folder: &Path) -> Result<PathBuf> {
     let bpf = build::bpf_folder();
     let include = folder.join("include");
     copy_folder(&bpf.join("include"), &include)?;
-    let source = folder.join(format!("{}.bpf.c", counterpart.name));
-    fs::copy(bpf.join(format!("algorithms/{}.bpf.c", counterpart.name)), &source)?;
+    let source = folder.join(format!("{algorithm}.bpf.c"));
+    fs::copy(bpf.join(format!("algorithms/{algorithm}.bpf.c")), &source)?;
     let changed = if planted.header.is_empty() { source.clone() } else { include.join(planted.header) };
     let text = fs::read_to_string(&changed)?;
     fs::write(&changed, planted.in_text(&text)?)?;
-    let library = folder.join("planted.so");
-    build::compile(&source, &include, &library, false).with_context(|| format!("planted {:?}", planted.wrong))?;
-    Ok(library)
+    Ok(source)
 }
 
 fn copy_folder(from: &Path, to: &Path) -> Result<()> {

@@ -24,7 +24,7 @@ mod view;
 
 pub use ccctl_catalog::kernel::TCP_INFINITE_SSTHRESH;
 pub use flow::{Ack, Flow};
-pub use native::{Instance, InstanceError, ObjectError, Program, ProgramError};
+pub use native::{Arguments, Instance, InstanceError, ObjectError, Program, ProgramError};
 pub use network::clock::{BitRate, LinkRate, RateTrace, TraceError};
 pub use network::codel::Codel;
 pub use network::link::{LinkCounters, LinkSpec, Reordering};

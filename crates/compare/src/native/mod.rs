@@ -12,11 +12,13 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use ccctl_catalog::kernel;
+use ccctl_sim::{Arguments, Instance};
 use libloading::{Library, Symbol};
 
 pub use bindings::*;
 
 use crate::column::Column;
+use crate::hooks::HOOK_NAMES;
 
 /// Size of a record.
 pub const CALL_BYTES: usize = size_of::<call>();
@@ -150,6 +152,22 @@ fn rate_sample_of(extra: &[u64]) -> rate_sample {
         is_ack_delayed: at(CALL_EXTRA_FLAGS) & 2 != 0,
         ..rate_sample::default()
     }
+}
+
+/// Lets the interpreter call the hook that a record is of, on this socket; what it returned. None: the program has no such
+/// hook, or a fault.
+pub fn interpret(instance: &Instance, call: &call, tp: &mut tcp_sock) -> Option<u32> {
+    let sample =
+        ack_sample { pkts_acked: call.sample_pkts, rtt_us: call.sample_rtt_us, in_flight: call.sample_in_flight };
+    let rates = rate_sample_of(&call.extra);
+    let arguments = match call.hook {
+        CALL_PKTS_ACKED => Arguments::AckSample((&raw const sample).cast()),
+        CALL_CONG_CONTROL => Arguments::RateSample((&raw const rates).cast()),
+        CALL_CONG_AVOID => Arguments::Numbers([call.ack.into(), call.argument.into()]),
+        _ => Arguments::Numbers([call.argument.into(), 0]),
+    };
+    // SAFETY: both bindings are made of the same headers; socket and samples are whole, and outlive the call.
+    unsafe { instance.interpret(HOOK_NAMES[call.hook as usize], std::ptr::from_mut(tp).cast(), arguments) }
 }
 
 /// An algorithm out of a library.

@@ -29,7 +29,7 @@ const R_BPF_64_64: u32 = 1;
 const R_BPF_64_ABS64: u32 = 2;
 const R_BPF_64_32: u32 = 10;
 
-/// Hooks that the simulator calls.
+/// Hooks that the simulator calls, and one that only a replay of recorded calls does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hook {
     Init,
@@ -42,10 +42,11 @@ pub(super) enum Hook {
     PktsAcked,
     CongControl,
     UndoCwnd,
+    MinTsoSegs,
 }
 
 impl Hook {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Init,
         Self::Ssthresh,
         Self::CongAvoid,
@@ -56,7 +57,13 @@ impl Hook {
         Self::PktsAcked,
         Self::CongControl,
         Self::UndoCwnd,
+        Self::MinTsoSegs,
     ];
+
+    /// That of a member of `struct tcp_congestion_ops`.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|hook| hook.name() == name)
+    }
 
     /// The member of `struct tcp_congestion_ops`.
     pub(super) fn name(self) -> &'static str {
@@ -71,6 +78,7 @@ impl Hook {
             Self::PktsAcked => "pkts_acked",
             Self::CongControl => "cong_control",
             Self::UndoCwnd => "undo_cwnd",
+            Self::MinTsoSegs => "min_tso_segs",
         }
     }
 }

@@ -76,37 +76,33 @@ impl Machine {
         self.fault.get().cloned()
     }
 
-    /// Calls a hook that gets numbers and returns nothing.
-    pub(super) fn tell(&self, hook: Hook, tp: &mut tcp_sock, arguments: [u64; 2]) {
-        self.call(hook, tp, |_| vec![arguments[0], arguments[1]]);
-    }
-
-    /// Calls one that gets nothing and returns a number; None after a fault.
-    pub(super) fn ask(&self, hook: Hook, tp: &mut tcp_sock) -> Option<u32> {
-        self.call(hook, tp, |_| Vec::new()).map(|value| value as u32)
+    /// Calls a hook that gets numbers, and gives what it returned: not meant for anybody where its C function returns nothing. None
+    /// after a fault, or where there is no such hook; so are the others.
+    pub(super) fn tell(&self, hook: Hook, tp: &mut tcp_sock, arguments: [u64; 2]) -> Option<u32> {
+        self.call(hook, tp, |_| vec![arguments[0], arguments[1]])
     }
 
     /// Calls `pkts_acked`.
-    pub(super) fn tell_ack(&self, tp: &mut tcp_sock, sample: &ack_sample) {
+    pub(super) fn tell_ack(&self, tp: &mut tcp_sock, sample: &ack_sample) -> Option<u32> {
         self.call(Hook::PktsAcked, tp, |room| {
             // SAFETY: the room has SAMPLE_BYTES, which a sample fits into, at a multiple of 8.
             unsafe { std::ptr::write(room.cast(), *sample) };
             vec![room as u64]
-        });
+        })
     }
 
     /// Calls `cong_control`, as kernels since 6.10 do.
-    pub(super) fn tell_rate(&self, tp: &mut tcp_sock, sample: &rate_sample) {
+    pub(super) fn tell_rate(&self, tp: &mut tcp_sock, sample: &rate_sample) -> Option<u32> {
         let ack = u64::from(tp.snd_una);
         self.call(Hook::CongControl, tp, |room| {
             // SAFETY: as above.
             unsafe { std::ptr::write(room.cast(), *sample) };
             vec![ack, 0, room as u64]
-        });
+        })
     }
 
     /// Calls a hook, if the algorithm has it; `arguments` gets the room for a sample, and gives those behind the socket.
-    fn call(&self, hook: Hook, tp: &mut tcp_sock, arguments: impl FnOnce(*mut u8) -> Vec<u64>) -> Option<u64> {
+    fn call(&self, hook: Hook, tp: &mut tcp_sock, arguments: impl FnOnce(*mut u8) -> Vec<u64>) -> Option<u32> {
         if !self.has(hook) || self.fault.get().is_some() {
             return None;
         }
@@ -127,7 +123,7 @@ impl Machine {
                 // SAFETY: a struct of integers only, of which any bytes are a value.
                 *tp = unsafe { std::ptr::read(memory.cast()) };
                 tp.random_state = RANDOM.get();
-                Some(value)
+                Some(value as u32)
             }
             Err(error) => {
                 let text = error.to_string();

@@ -16,6 +16,7 @@ mod machine;
 mod object_error;
 mod prefetch;
 mod program;
+mod recorded;
 mod repair;
 
 use ccctl_catalog::kernel::ICSK_CA_PRIV_SIZE;
@@ -34,6 +35,7 @@ use bytecode::Hook;
 use machine::Machine;
 pub use object_error::ObjectError;
 pub use program::{Program, ProgramError};
+pub use recorded::Arguments;
 
 impl tcp_sock {
     /// `tcp_packets_in_flight`
@@ -199,7 +201,7 @@ impl Instance {
 
     pub(crate) fn ssthresh(&self, tp: &mut tcp_sock) -> u32 {
         if let Some(machine) = &self.machine {
-            return machine.ask(Hook::Ssthresh, tp).unwrap_or(tp.snd_ssthresh);
+            return machine.tell(Hook::Ssthresh, tp, [0; 2]).unwrap_or(tp.snd_ssthresh);
         }
         let ssthresh = self.put_in_force().ssthresh.expect("the kernel registers no algorithm without it");
         // SAFETY: as in `init`.
@@ -208,7 +210,7 @@ impl Instance {
 
     pub(crate) fn undo_cwnd(&self, tp: &mut tcp_sock) -> u32 {
         if let Some(machine) = &self.machine {
-            return machine.ask(Hook::UndoCwnd, tp).unwrap_or(tp.snd_cwnd);
+            return machine.tell(Hook::UndoCwnd, tp, [0; 2]).unwrap_or(tp.snd_cwnd);
         }
         let undo_cwnd = self.put_in_force().undo_cwnd.expect("the kernel registers no algorithm without it");
         // SAFETY: as in `init`.

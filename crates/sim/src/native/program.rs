@@ -131,9 +131,14 @@ impl Program {
 
     /// An algorithm's object, to be interpreted.
     pub fn of_object(algorithm: &'static Algorithm) -> Result<&'static Self, ProgramError> {
+        Self::of_bytes(algorithm, algorithm.object())
+    }
+
+    /// Another object of an algorithm, with the same parameters and state: of a changed C file.
+    pub fn of_bytes(algorithm: &'static Algorithm, object: &[u8]) -> Result<&'static Self, ProgramError> {
         let name = algorithm.name();
         let failed = |error| ProgramError::Object { name: name.to_owned(), error };
-        let bytecode = Bytecode::of_object(name, algorithm.object()).map_err(failed)?;
+        let bytecode = Bytecode::of_object(name, object).map_err(failed)?;
         let layout = algorithm.layout();
         let program = keep(Self {
             name,
