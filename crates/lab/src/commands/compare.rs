@@ -96,11 +96,9 @@ fn check_measure(name: &str, summary: &Summary) -> anyhow::Result<()> {
     if summary.measures.contains_key(name) {
         return Ok(());
     }
-    let known = summary.measures.keys().map(String::as_str);
-    let remedy = match ccctl_catalog::closest(name, known.clone()) {
-        Some(similar) => format!("did you mean {similar}?"),
-        None => format!("there are {}", known.collect::<Vec<_>>().join(", ")),
-    };
+    let known: Vec<&str> = summary.measures.keys().map(String::as_str).collect();
+    let all = || format!("there are {}", known.join(", "));
+    let remedy = ccctl_catalog::did_you_mean(name, known.iter().copied(), all);
     Err(UsageError::new(format!("neither folder has a measure {name:?}"), remedy).into())
 }
 

@@ -35,10 +35,9 @@ pub fn shipped(name: &str) -> anyhow::Result<Shipped> {
     if let Some(found) = all.iter().find(|scenario| scenario.name == name) {
         return Ok(*found);
     }
-    let remedy = match ccctl_catalog::closest(name, all.iter().map(|scenario| scenario.name)) {
-        Some(similar) => format!("did you mean {similar}?"),
-        None => "ccctl lab list shows the built-in scenarios; a file needs a / or .toml in its name".to_owned(),
-    };
+    let remedy = ccctl_catalog::did_you_mean(name, all.iter().map(|scenario| scenario.name), || {
+        "ccctl lab list shows the built-in scenarios; a file needs a / or .toml in its name".to_owned()
+    });
     Err(UsageError::new(format!("there is no scenario {name:?}"), remedy).into())
 }
 

@@ -67,9 +67,11 @@ fn suggestion(message: &str) -> Option<String> {
 /// "did you mean x?", or all there are.
 pub(crate) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
-    match ccctl_catalog::closest(name, known.iter().copied()) {
-        Some(similar) => format!("did you mean {similar}?"),
-        None if known.is_empty() => "there are none".to_owned(),
-        None => format!("there are {}", known.join(", ")),
-    }
+    ccctl_catalog::did_you_mean(name, known.iter().copied(), || {
+        if known.is_empty() {
+            "there are none".to_owned()
+        } else {
+            format!("there are {}", known.join(", "))
+        }
+    })
 }
