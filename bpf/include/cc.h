@@ -11,6 +11,8 @@
  *   CC_STORE_STRUCT(name)                 declares struct name_store, socket storage for what does not fit there
  *   CC_STORE(name, sk)                    a socket's; NULL where there is no memory for it
  *   CC_ALGORITHM(name, .hook = ...)       registration as bpf_name, or with CC_REGISTER under another name and with flags
+ *   CC_FENCED_ALGORITHM(name, "why", ...)  the same of one that harms others: ccctl gives it to named destinations only, and
+ *                                         only while the guard watches it
  *
  * The same text is compiled for BPF and natively; target_bpf.h and target_native.h define what differs. Functions have
  * the kernel's name where they do what the kernel's do, and cc_ where they do not.
@@ -32,6 +34,13 @@
 
 #define CC_NO_HOOK ((void *)0) /* in a table: the kernel is to have none */
 #define CC_ALGORITHM(algorithm, ...) CC_REGISTER(algorithm, "bpf_" #algorithm, 0, __VA_ARGS__)
+#define CC_REGISTER(algorithm, kernel_name, more_flags, ...)                                                           \
+	CC_REGISTER_WITH(algorithm, kernel_name, TCP_CONG_NON_RESTRICTED | (more_flags), __VA_ARGS__)
+
+/* Not every user may choose it, and no other network namespace may default to it. `why` ends the sentence "NAME is fenced:". */
+#define CC_FENCED_ALGORITHM(algorithm, why, ...)                                                                       \
+	CC_FENCE(why);                                                                                                 \
+	CC_REGISTER_WITH(algorithm, "bpf_" #algorithm, 0, __VA_ARGS__)
 
 /*
  * The algorithm's own struct in the socket: define struct name_state, then CC_STATE_STRUCT(name), which holds it to the

@@ -117,6 +117,9 @@
 /* clang writes into BTF only those types that a function or a variable refers to. */
 #define CC_KEEP_IN_BTF(type) const struct type *const cc_keep_##type CC_SECTION(".rodata.ccctl")
 
+/* In the BTF of the object and of its programs, so that a running instance says it too */
+#define CC_FENCE(why) const char cc_fence CC_SECTION(".rodata.ccctl") CC_TAG("cc_fenced|" why)
+
 /* What an instance says of itself; filled by ccctl */
 struct cc_identity {
 	char algorithm[CC_ALGORITHM_NAME_MAX];
@@ -127,16 +130,15 @@ struct cc_identity {
 
 /* An algorithm that names no pkts_acked gets one that only repairs the window: once per ACK, in recovery too. */
 #pragma clang diagnostic ignored "-Winitializer-overrides"
-#define CC_REGISTER(law, kernel_name, more_flags, ...)                                                                 \
+#define CC_REGISTER_WITH(law, kernel_name, all_flags, ...)                                                             \
 	_Static_assert(sizeof(kernel_name) <= TCP_CA_NAME_MAX, "the kernel's names have at most 15 characters");       \
 	const volatile struct cc_identity cc_identity CC_SECTION(".rodata.ccctl") = {                                  \
 		.algorithm = #law,                                                                                     \
 	};                                                                                                             \
 	char _license[] CC_SECTION("license") = "GPL";                                                                 \
 	CC_SECTION(".struct_ops.link")                                                                                 \
-	struct tcp_congestion_ops law = { .name = kernel_name,                                                         \
-					  .flags = TCP_CONG_NON_RESTRICTED | (more_flags),                             \
-					  .pkts_acked = CC_FN(cc_repair_per_ack),                                      \
-					  __VA_ARGS__ }
+	struct tcp_congestion_ops law = {                                                                              \
+		.name = kernel_name, .flags = (all_flags), .pkts_acked = CC_FN(cc_repair_per_ack), __VA_ARGS__         \
+	}
 
 #endif

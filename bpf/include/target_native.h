@@ -53,6 +53,7 @@ CC_WRAPS CC_INLINE u32 cc_random_u32(struct tcp_sock *tp)
 	}
 
 #define CC_KEEP_IN_BTF(type) _Static_assert(1, "")
+#define CC_FENCE(why) _Static_assert(1, "")
 
 /* One algorithm as the simulator sees it */
 struct cc_native_algorithm {
@@ -63,9 +64,9 @@ struct cc_native_algorithm {
 	void (*use)(const void *params); /* the set that the following hook calls read */
 };
 
-#define CC_REGISTER(algorithm, kernel_name, more_flags, ...)                                                           \
+#define CC_REGISTER_WITH(algorithm, kernel_name, all_flags, ...)                                                       \
 	static const struct tcp_congestion_ops algorithm##_ops = { .name = kernel_name,                                \
-								   .flags = TCP_CONG_NON_RESTRICTED | (more_flags),    \
+								   .flags = (all_flags),                               \
 								   __VA_ARGS__ };                                      \
 	static void algorithm##_use(const void *params)                                                                \
 	{                                                                                                              \

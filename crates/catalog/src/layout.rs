@@ -16,6 +16,11 @@ use crate::state::{Field, Flattener};
 
 /// Room for the algorithm's name in `struct cc_identity`, without the closing zero.
 const ALGORITHM_CHARACTERS: usize = 31;
+/// What a tag begins with that fences an algorithm; the reason follows.
+const FENCE_TAG: &str = "cc_fenced|";
+/// Of a reason, so many are kept.
+const REASON_CHARACTERS: usize = 120;
+
 /// What an algorithm's BTF says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
@@ -25,6 +30,8 @@ pub struct Layout {
     pub state: Vec<Field>,
     /// Size of the per-socket state in bytes.
     pub state_bytes: usize,
+    /// Why it is fenced, where its file declares that (`CC_FENCED_ALGORITHM`); None: anybody may have it.
+    pub fence: Option<String>,
 }
 
 impl Layout {
@@ -46,6 +53,7 @@ impl Layout {
             parameters: parameters(btf, &params)?,
             state: state.as_ref().map_or(Ok(Vec::new()), |state| Flattener::fields_of(btf, state))?,
             state_bytes: state.map_or(0, |state| state.size()),
+            fence: fence(btf),
         })
     }
 
@@ -70,6 +78,12 @@ pub fn registered_in_btf(btf: &Btf<'_>) -> Option<String> {
     let section: DataSec<'_> = btf.type_by_name(".struct_ops.link")?;
     let variable: Var<'_> = btf.type_by_id(section.get(0)?.ty)?;
     Some(text(variable.name()))
+}
+
+fn fence(btf: &Btf<'_>) -> Option<String> {
+    let reason = |tag: DeclTag<'_>| Some(tag.name()?.to_str()?.strip_prefix(FENCE_TAG)?.escape_debug().to_string());
+    let reason = btf.type_by_kind::<DeclTag<'_>>().find_map(reason)?;
+    Some(reason.chars().take(REASON_CHARACTERS).collect())
 }
 
 fn is_parameter_tag(tag: &DeclTag<'_>) -> bool {

@@ -43,7 +43,7 @@ fn purposes_are_those_of_deployments() {
             assert!(advice.starts_with("when ") && advice.ends_with(['.', ')']), "{}: {advice:?}", algorithm.name());
         }
     }
-    assert_eq!(production, ["bbr", "bbr3", "cubic", "dctcp", "ledbatpp", "lp", "reno"]);
+    assert_eq!(production, ["bbr", "bbr3", "cubic", "dctcp", "fixed", "ledbatpp", "lp", "reno"]);
 }
 
 /// The page for those who choose: its tables name each algorithm with the purpose that its file has.

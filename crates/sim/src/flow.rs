@@ -69,6 +69,7 @@ impl Flow {
             ..tcp_sock::default()
         };
         socket.inet_conn.sk.sk_pacing_rate = u64::MAX;
+        socket.inet_conn.sk.sk_max_pacing_rate = u64::MAX;
         socket.inet_conn.sk.sk_gso_max_size = 65536;
         socket.inet_conn.sk.sk_pacing_status = SK_PACING_NONE;
         socket.rtt_min.s[0].v = u32::MAX;
@@ -132,6 +133,12 @@ impl Flow {
     #[must_use]
     pub fn cwnd_cnt_pkts(&self) -> u32 {
         self.socket.snd_cwnd_cnt
+    }
+
+    /// Rate of pacing in bytes/s; `u64::MAX`: none.
+    #[must_use]
+    pub fn pacing_rate(&self) -> u64 {
+        self.socket.inet_conn.sk.sk_pacing_rate
     }
 
     /// The algorithm sets its window by itself at each ACK, used or not: it limits what it sends by a rate.

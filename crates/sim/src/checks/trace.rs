@@ -235,6 +235,7 @@ fn value(flow: &Flow, names: &Names, name: &str) -> Option<i128> {
     match name {
         "cwnd" => Some(flow.cwnd_pkts().into()),
         "ssthresh" => Some(flow.ssthresh_pkts().into()),
+        "pacing_rate" => Some(flow.pacing_rate().into()),
         _ => match names.state(name) {
             "snd_cwnd_cnt" => Some(flow.cwnd_cnt_pkts().into()),
             field => flow.state(field),
