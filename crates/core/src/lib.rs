@@ -8,6 +8,7 @@ pub mod counters;
 pub mod daemon;
 pub mod error;
 pub mod experiment;
+pub mod fence;
 pub mod local_algorithms;
 pub mod object_scan;
 mod operation;

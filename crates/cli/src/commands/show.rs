@@ -38,6 +38,7 @@ fn print_algorithm(algorithm: &ShownAlgorithm, all: bool) -> anyhow::Result<()> 
         ("Differs", &algorithm.differs),
         ("Range", &algorithm.range),
         ("Needs", &algorithm.needs),
+        ("Fenced", &algorithm.fence.clone().unwrap_or_default()),
         ("Profiles", &algorithm.profiles.join(", ")),
     ] {
         print_row(row, text)?;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the file means: algorithms, parameters and rules that exist, or what is wrong with it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ccctl_catalog::{did_you_mean, ParameterSet};
@@ -16,6 +16,7 @@ use super::limits::Limits;
 use super::metrics_port::{self, MetricsPort};
 use crate::error::remedy;
 use crate::experiment::Design;
+use crate::fence::Fence;
 use crate::local_algorithms;
 use crate::request;
 use crate::rule_target::RuleTarget;
@@ -87,6 +88,8 @@ pub struct Configuration {
     pub metrics: Option<Metrics>,
     /// Experiments that are to run.
     pub experiments: Vec<Design>,
+    /// What is fenced of its instances, and of the kernel's.
+    pub fence: Fence,
 }
 
 /// What Prometheus gets.
@@ -130,18 +133,19 @@ impl Configuration {
         let mut faults = Vec::new();
         let instances = file.instance.iter().map(|(name, instance)| wanted(&place, name, instance, trust));
         let instances: Vec<_> = instances.filter_map(|wanted| noted(wanted, &mut faults)).collect();
-        let rules = noted(check_rules(&place, &file.rule, &names), &mut faults);
+        let fence = Fence::of_kernel().with(&instances);
+        let rules = noted(check_rules(&place, &file.rule, (&names, &fence)), &mut faults);
         if let Some(default) = &file.default {
-            noted(check_known(&place, default.get_ref(), default.span().start, &names), &mut faults);
+            noted(check_default(&place, default, (&names, &fence)), &mut faults);
         }
-        let guard = file.guard.as_ref().map(|guard| check_guard(&place, guard, &file.instance, &names)).transpose();
+        let guard = check_guard(&place, &file, (&names, &fence), &instances);
         let guard = noted(guard, &mut faults);
         let metrics = noted(check_metrics(&place, file.metrics), &mut faults);
-        let experiments = noted(check_experiments(&place, &file.experiment, &names), &mut faults);
+        let experiments = noted(check_experiments(&place, &file.experiment, (&names, &fence)), &mut faults);
         let default = file.default.map(Spanned::into_inner);
         match (rules, guard, metrics, experiments) {
             (Some(rules), Some(guard), Some(metrics), Some(experiments)) if faults.is_empty() => {
-                Ok(Self { default, instances, rules, api: file.api, log: file.log, guard, metrics, experiments })
+                Ok(Self { default, instances, rules, api: file.api, log: file.log, guard, metrics, experiments, fence })
             }
             _ => Err(all_of(faults)),
         }
@@ -195,7 +199,15 @@ fn set(parameters: &mut ParameterSet, key: &Spanned<String>, value: &Spanned<Set
     Ok(parameters.set(key.get_ref(), &value.get_ref().to_string()).map_err(ccctl_loader::Error::from)?)
 }
 
-fn check_rules(place: &Place<'_>, rules: &[file::Rule], names: &[String]) -> anyhow::Result<Vec<WantedRule>> {
+/// Names of the file's instances, and what is fenced.
+type Known<'a> = (&'a [String], &'a Fence);
+
+fn check_default(place: &Place<'_>, default: &Spanned<String>, (names, fence): Known<'_>) -> anyhow::Result<()> {
+    check_known(place, default.get_ref(), default.span().start, names)?;
+    fence.require_open(default.get_ref(), "the default").map_err(|error| at(place, default, &error))
+}
+
+fn check_rules(place: &Place<'_>, rules: &[file::Rule], known: Known<'_>) -> anyhow::Result<Vec<WantedRule>> {
     let mut wanted: Vec<WantedRule> = Vec::new();
     let mut seen = BTreeSet::new();
     let tree = CgroupTree::find().ok();
@@ -205,7 +217,7 @@ fn check_rules(place: &Place<'_>, rules: &[file::Rule], names: &[String]) -> any
         return Err(wrong(place, first_beyond.uses.span().start, cause, remedy));
     }
     for rule in rules {
-        let (new, connections) = check_rule(place, rule, names, tree.as_ref())?;
+        let (new, connections) = check_rule(place, rule, known, tree.as_ref())?;
         if !seen.insert(connections) {
             let cause = format!("a second rule for the same connections of {}", new.label());
             return Err(wrong(
@@ -226,7 +238,7 @@ type Connections = (Option<CgroupPath>, Option<String>, Option<Prefix>, Option<u
 fn check_rule(
     place: &Place<'_>,
     rule: &file::Rule,
-    names: &[String],
+    (names, fence): Known<'_>,
     tree: Option<&CgroupTree>,
 ) -> anyhow::Result<(WantedRule, Connections)> {
     let cgroup = check_cgroup(place, rule, tree)?;
@@ -241,6 +253,7 @@ fn check_rule(
         ));
     }
     let choices = parse_targets(rule.uses.get_ref(), names).map_err(|error| at(place, &rule.uses, &error.into()))?;
+    fence.require_destination(&choices, to).map_err(|error| at(place, &rule.uses, &error))?;
     let text = |value: &Option<Spanned<String>>| value.as_ref().map(|value| value.get_ref().clone());
     let wanted = WantedRule {
         cgroup: text(&rule.cgroup),
@@ -275,16 +288,32 @@ fn check_cgroup(place: &Place<'_>, rule: &file::Rule, tree: Option<&CgroupTree>)
     }
 }
 
+/// None where the file has no guard, and needs none.
 fn check_guard(
     place: &Place<'_>,
+    file: &File,
+    (names, fence): Known<'_>,
+    wanted: &[WantedInstance],
+) -> anyhow::Result<Option<Guard>> {
+    let guard = file.guard.as_ref().map(|guard| guard_of(place, guard, file, (names, fence))).transpose()?;
+    let offset = file.guard.as_ref().map_or(0, |guard| guard.span().start);
+    let watched = fence.require_watch(guard.as_ref(), wanted);
+    watched.map_err(|error| wrong(place, offset, cause(&error), remedy(&error).unwrap_or_default()))?;
+    Ok(guard)
+}
+
+fn guard_of(
+    place: &Place<'_>,
     guard: &Spanned<file::Guard>,
-    instances: &BTreeMap<Spanned<String>, file::Instance>,
-    names: &[String],
+    file: &File,
+    (names, fence): Known<'_>,
 ) -> anyhow::Result<Guard> {
     let limits = Limits::of_file(place, guard.get_ref())?;
     let offset = guard.get_ref().fallback.as_ref().map_or(guard.span().start, |fallback| fallback.span().start);
     check_known(place, &limits.fallback, offset, names)?;
-    let left_out = instances.iter().filter(|(_, instance)| !instance.guard);
+    let open = fence.require_open(&limits.fallback, "the fallback of the guard");
+    open.map_err(|error| wrong(place, offset, cause(&error), remedy(&error).unwrap_or_default()))?;
+    let left_out = file.instance.iter().filter(|(_, instance)| !instance.guard);
     Ok(Guard { limits, left_out: left_out.map(|(name, _)| name.get_ref().clone()).collect() })
 }
 
@@ -313,7 +342,7 @@ fn check_metrics(place: &Place<'_>, metrics: file::Metrics) -> anyhow::Result<Op
 fn check_experiments(
     place: &Place<'_>,
     experiments: &[Spanned<Design>],
-    names: &[String],
+    (names, fence): Known<'_>,
 ) -> anyhow::Result<Vec<Design>> {
     let mut wanted: Vec<Design> = Vec::new();
     for experiment in experiments {
@@ -322,6 +351,7 @@ fn check_experiments(
         for arm in design.a.iter().chain([&design.b]) {
             check_known(place, arm, offset, names)?;
         }
+        fence.require_arms(design).map_err(|error| at(place, experiment, &error))?;
         if [design.cgroup.is_some(), design.unit.is_some(), design.whole_host]
             .iter()
             .filter(|is_given| **is_given)
@@ -481,6 +511,32 @@ mod tests {
                 "second",
             ),
             ("[guard]\nfallback = \"rneo\"", "f.toml:2: neither", "did you mean reno"),
+            ("[instance.fx]\nalgorithm = \"fixed\"", "f.toml:1: fx needs the guard", "[guard]"),
+            (
+                "[instance.fx]\nalgorithm = \"fixed\"\nguard = false\n[guard]\nfallback = \"reno\"",
+                "f.toml:4: fx needs the guard",
+                "guard = false",
+            ),
+            (
+                "[instance.fx]\nalgorithm = \"fixed\"\n[guard]\nfallback = \"fx\"",
+                "f.toml:4: fx cannot be the fallback",
+                "--dst",
+            ),
+            (
+                "default = \"fx\"\n[instance.fx]\nalgorithm = \"fixed\"\n[guard]\nfallback = \"reno\"",
+                "f.toml:1: fx cannot be the default",
+                "--dst",
+            ),
+            (
+                "[instance.fx]\nalgorithm = \"fixed\"\n[guard]\n[[rule]]\ncgroup = \"/a\"\nuse = \"reno=9,fx=1\"",
+                "f.toml:6: fx cannot be the algorithm of a rule for all",
+                "--dst",
+            ),
+            (
+                "[instance.fx]\nalgorithm = \"fixed\"\n[guard]\n[[rule]]\ncgroup = \"/a\"\ndst = \"::/0\"\nuse = \"fx\"",
+                "f.toml:7: fx cannot be the algorithm of a rule for all",
+                "--dst",
+            ),
             ("[guard]\nfalback = \"reno\"", "f.toml:2:", "did you mean fallback"),
             ("[guard]\nevery = \"5\"", "f.toml:2:", "\"1s\" to \"1h\""),
             ("[guard]\nevery = \"999ms\"", "f.toml:2:", "\"1s\" to \"1h\""),

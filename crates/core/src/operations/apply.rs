@@ -62,6 +62,7 @@ impl Operation for Apply {
             return Ok(Applied { file, dry_run, steps, kept_by: Some(std::process::id()) });
         }
         daemon::require_none("apply a file")?;
+        configuration.fence.require_watch(None, &configuration.instances)?; // no guard without a daemon
         let lock = request::lock()?;
         Ok(Applied { steps: plan::execute(&lock, &configuration, dry_run)?, file, dry_run, kept_by: None })
     }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::rules::RuleInfo;
 use crate::counters::COUNTERS;
+use crate::fence::Fence;
 use crate::local_algorithms;
 use crate::request;
 use crate::rule_target::RuleTarget;
@@ -90,6 +91,8 @@ impl Operation for Assign {
         let cgroup_exists = CgroupTree::find()?.has(&selector.cgroup);
         local_algorithms::refresh();
         let choices = parse_targets(&self.targets, &[])?;
+        let names = choices.iter().flat_map(|choice| &choice.names);
+        Fence::of_named(names)?.require_destination(&choices, selector.to)?;
         let wanted = AssignRequest { selector, choices: &choices, existing: self.existing };
         let assigned = if self.dry_run { preview_assign(&wanted)? } else { assign(&request::lock()?, &wanted)? };
         if self.existing && !self.dry_run {

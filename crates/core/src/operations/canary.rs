@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::Swap;
 use crate::configuration::Limits;
 use crate::daemon;
+use crate::fence;
 use crate::request;
 use crate::settings::Settings;
 use crate::shares::{Share, SHARES};
@@ -213,6 +214,7 @@ impl Canary {
         let canary = canary::Canary::of(&self.name, self.share);
         self.require()?;
         let program = request::program(&self.with, Trust::of_option(self.trust_writable))?;
+        fence::require_same(&program, &self.name)?;
         let set = request::parameters(&program, program.defaults(), self.profile.as_deref(), &self.set)?;
         let mut answer = CanaryAnswer {
             name: self.name.clone(),

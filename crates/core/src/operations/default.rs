@@ -6,6 +6,7 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::fence::Fence;
 use crate::request;
 use crate::Operation;
 
@@ -48,6 +49,9 @@ impl Operation for Default {
     }
 
     fn run(&self) -> anyhow::Result<DefaultAnswer> {
+        if let Some(name) = &self.name {
+            Fence::of_named([name])?.require_open(name, "the default")?;
+        }
         let (congestion_control, congestion_control_before) = match &self.name {
             None => (current_default()?, None),
             Some(name) if self.dry_run => {

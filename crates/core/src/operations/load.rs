@@ -6,6 +6,7 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::fence::{self, Fence};
 use crate::request;
 use crate::settings::{Settings, ShownParameter};
 use crate::trust::Trust;
@@ -85,6 +86,10 @@ impl Operation for Load {
             Some(name) => name.clone(),
             None => program.default_name()?,
         };
+        if self.default {
+            Fence::of_new(&program, &name).require_open(&name, "the default")?;
+        }
+        fence::require_load(&program, &name)?;
         let profile = self.profile.as_deref().unwrap_or_default();
         let request = LoadRequest { program: &program, name: &name, profile, parameters: &set };
         let (instance, changed, before) = if self.dry_run {

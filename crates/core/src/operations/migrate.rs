@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::SocketFilter;
 use crate::counters::COUNTERS;
+use crate::fence::Fence;
 use crate::request;
 use crate::Operation;
 
@@ -96,6 +97,9 @@ impl Operation for Migrate {
 
     fn run(&self) -> anyhow::Result<Migrated> {
         self.require_a_choice()?;
+        if self.filter.dst.is_none() && self.filter.instance.as_ref() != Some(&self.to) {
+            Fence::of_named([&self.to])?.require_open(&self.to, "the target of sockets to all destinations")?;
+        }
         let filter = self.filter.resolve()?;
         let lock = request::lock()?;
         let migration = ccctl_loader::migrate(&lock, &filter, &self.to, self.dry_run, |_, _| {});

@@ -27,7 +27,7 @@ pub struct Show {
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Shown {
     /// What can be loaded.
-    Algorithm(ShownAlgorithm),
+    Algorithm(Box<ShownAlgorithm>),
     /// What runs.
     Instance(ShownInstance),
 }
@@ -59,6 +59,9 @@ pub struct ShownAlgorithm {
     pub range: String,
     /// Kernel features that it needs.
     pub needs: String,
+    /// Why it is fenced: only for named destinations, and only while the guard watches it; none: anybody may have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fence: Option<String>,
     /// Parameters, in the order of their declaration.
     pub parameters: Vec<ShownParameter>,
     /// What is kept per socket.
@@ -120,7 +123,7 @@ impl Operation for Show {
             Err(error) => {
                 local_algorithms::refresh();
                 match (algorithm(&self.name), local_algorithms::refusal_of(&self.name)) {
-                    (Some(algorithm), _) => Ok(Shown::Algorithm(shown_algorithm(algorithm))),
+                    (Some(algorithm), _) => Ok(Shown::Algorithm(Box::new(shown_algorithm(algorithm)))),
                     (None, Some(fault)) => Err(fault.into()),
                     (None, None) => Err(neither(&self.name, error).into()),
                 }
@@ -160,6 +163,7 @@ fn shown_algorithm(algorithm: &Algorithm) -> ShownAlgorithm {
         differs: description.differs,
         range: description.range,
         needs: needs(&description.needs),
+        fence: layout.fence.clone(),
         parameters: layout.parameters.iter().map(ShownParameter::declared).collect(),
         state_fields: layout.state,
         state_bytes: layout.state_bytes,

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::counters::COUNTERS;
+use crate::fence;
 use crate::request;
 use crate::settings::Settings;
 use crate::trust::Trust;
@@ -81,6 +82,7 @@ impl Operation for Swap {
         let before = Instance::named(name)?;
         let word = self.with.as_deref().unwrap_or(&before.identity.algorithm);
         let program = request::program(word, Trust::of_option(self.trust_writable))?;
+        fence::require_same(&program, name)?;
         // The same algorithm keeps its parameters where they still exist; a profile or another algorithm starts anew.
         let keeps = program.layout.parameters == before.layout.parameters
             && program.algorithm == before.identity.algorithm

@@ -7,6 +7,7 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::fence::Fence;
 use crate::request;
 use crate::Operation;
 
@@ -54,6 +55,9 @@ impl Operation for Unload {
             return Err(
                 UsageError::new("the request needs either names or all", "use ccctl unload NAME, or --all").into()
             );
+        }
+        if let Some(to) = &self.migrate_to {
+            Fence::of_named([to])?.require_open(to, "the target of sockets to all destinations")?;
         }
         let lock = request::lock_as_it_is()?;
         let mut names = if self.all { Instance::names()? } else { self.names.clone() };

@@ -14,6 +14,7 @@ use crate::configuration::{Configuration, WantedInstance};
 use crate::counters::COUNTERS;
 use crate::error;
 use crate::experiment;
+use crate::fence;
 
 /// Brings the kernel to what the file says, or with `dry_run` only tells how it differs.
 pub fn execute(lock: &Lock, configuration: &Configuration, dry_run: bool) -> anyhow::Result<Vec<Step>> {
@@ -46,6 +47,7 @@ fn run(lock: &Lock, act: &Act<'_>) -> anyhow::Result<()> {
         Act::Load(wanted) => load_marked(lock, wanted),
         Act::Swap(wanted) => {
             let WantedInstance { name, program, profile, parameters } = wanted;
+            fence::require_same(program, name)?;
             COUNTERS.swap(swap(lock, &SwapRequest { name, program, profile, parameters }))?;
             record_owner(lock, &Instance::named(name)?)
         }
@@ -80,6 +82,7 @@ fn run(lock: &Lock, act: &Act<'_>) -> anyhow::Result<()> {
 /// The owner record comes first: killed in between, the instance is known to be the file's.
 fn load_marked(lock: &Lock, wanted: &WantedInstance) -> anyhow::Result<()> {
     let WantedInstance { name, program, profile, parameters } = wanted;
+    fence::require_no_wide_rule(program, name)?;
     let own = OwnerRecord::Instance(name.clone());
     owner_records::set(lock, &own, &RecordText(String::new()))?;
     match load(lock, &LoadRequest { program, name, profile, parameters }) {

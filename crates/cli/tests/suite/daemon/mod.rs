@@ -7,6 +7,7 @@ mod attacks;
 mod canary;
 mod events;
 mod experiment;
+mod fence;
 mod guard;
 mod guard_attacks;
 mod keep;

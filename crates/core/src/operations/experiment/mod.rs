@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::experiment::planning::{self, Length};
 use crate::experiment::{store, Design, Ended, Kept, Plan, Progress};
+use crate::fence::Fence;
 use crate::{daemon, request, Operation};
 use host::host;
 pub use lifecycle::{end, follow_file, lacks, settle, stop_all, stop_gone};
@@ -68,6 +69,7 @@ impl Operation for ExperimentPlan {
             let cause = format!("experiment {} has been started: its plan is frozen", kept.plan.name);
             return Err(Fault::new(Exit::Refused, cause, "give the new one another name").into());
         }
+        Fence::of_named(self.design.a.iter().chain([&self.design.b]))?.require_arms(&self.design)?;
         let (plan, lengths) = planning::freeze(&self.design, &host(&self.design, &[])?)?;
         if !self.dry_run {
             store::freeze(&plan)?;
