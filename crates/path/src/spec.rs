@@ -152,8 +152,8 @@ impl PathSpec {
             if !link.jitter.is_zero() || link.reordering.is_some() {
                 return refuse("the emulated path has no jitter and no reordering; the simulator has".to_owned());
             }
-            if matches!(link.queue, Queue::Codel(_)) {
-                return refuse("the emulated path has no CoDel; the simulator has".to_owned());
+            if let Some(what) = link.queue.only_simulated() {
+                return refuse(format!("the emulated path has no {what}; the simulator has"));
             }
         }
         Ok(())
@@ -193,7 +193,9 @@ impl PathSpec {
     /// What the bottleneck's queue holds at most.
     fn queue_bytes(&self) -> u64 {
         match &self.forward.queue {
-            Queue::DropTail(limit) | Queue::Threshold { limit, .. } => limit_bytes(*limit, self.mtu_bytes),
+            Queue::DropTail(limit) | Queue::Threshold { limit, .. } | Queue::Step { limit, .. } => {
+                limit_bytes(*limit, self.mtu_bytes)
+            }
             Queue::Red(red) => limit_bytes(Limit::Packets(red.limit_pkts), self.mtu_bytes),
             Queue::Codel(codel) => limit_bytes(Limit::Packets(codel.limit_pkts), self.mtu_bytes),
         }

@@ -226,13 +226,17 @@ impl Flow {
 
     /// ECN was not negotiated. Algorithms ask when the connection begins.
     pub fn restart_without_ecn(&mut self) {
-        self.socket.ecn_flags = 0;
-        self.restart();
+        self.restart_with_ecn_flags(0);
     }
 
     /// Accurate ECN (RFC 9768) was negotiated instead of RFC 3168's. Algorithms ask when the connection begins.
     pub fn restart_with_accurate_ecn(&mut self) {
-        self.socket.ecn_flags = TCP_ECN_MODE_ACCECN as u8;
+        self.restart_with_ecn_flags(TCP_ECN_MODE_ACCECN as u8);
+    }
+
+    /// What the handshake left in `tcp_sock.ecn_flags`.
+    pub(crate) fn restart_with_ecn_flags(&mut self, ecn_flags: u8) {
+        self.socket.ecn_flags = ecn_flags;
         self.restart();
     }
 

@@ -9,6 +9,8 @@ pub(crate) const MARKED: u8 = 1;
 pub(crate) const MARKABLE: u8 = 2;
 /// An ACK that echoes a mark (ECE).
 pub(crate) const ECHO: u8 = 4;
+/// Data of a scalable sender (ECT(1), RFC 9331). Only ACKs have an echo, so the two share a bit: see `is_scalable`.
+pub(crate) const ECT_1: u8 = ECHO;
 /// Data that says the window was reduced (CWR).
 pub(crate) const REDUCED: u8 = 8;
 /// An acknowledgement.
@@ -30,8 +32,8 @@ pub(crate) struct Packet {
     pub(crate) stamp_us: u32,
     /// ACK: the time stamp that it echoes.
     pub(crate) echo_us: u32,
-    /// ACK: its SACK option, 0 where it has none.
-    pub(crate) sack: u32,
+    /// ACK: the number of its options, 0 where it has none.
+    pub(crate) options: u32,
     pub(crate) size_bytes: u16,
     /// Links of its path that it has crossed.
     pub(crate) hop: u8,
@@ -41,6 +43,11 @@ pub(crate) struct Packet {
 impl Packet {
     pub(crate) fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
+    }
+
+    /// Data with ECT(1).
+    pub(crate) fn is_scalable(&self) -> bool {
+        self.flags & (ACK | ECT_1) == ECT_1
     }
 
     pub(crate) fn set_connection(&mut self, connection: u8) {
@@ -64,28 +71,41 @@ pub(crate) struct Sack {
     pub(crate) is_duplicate: bool,
 }
 
-/// SACK options on their way; few at a time, and their places are used again.
+/// What an ACK tells beyond its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct AckOptions {
+    pub(crate) sack: Option<Sack>,
+    /// Accurate ECN (RFC 9768): packets with a mark that the receiver has had so far. In packets, as the simulator counts, and
+    /// without the wrapping of the field of three bits.
+    pub(crate) received_ce_pkts: Option<u32>,
+}
+
+/// Options on their way; few at a time, and their places are used again.
 #[derive(Debug, Default)]
-pub(crate) struct SackOptions {
-    options: Vec<Sack>,
+pub(crate) struct OptionsOnTheWay {
+    options: Vec<AckOptions>,
     free: Vec<u32>,
 }
 
-impl SackOptions {
+impl OptionsOnTheWay {
     /// The number that the packet is to carry.
-    pub(crate) fn put(&mut self, sack: Sack) -> u32 {
+    pub(crate) fn put(&mut self, options: AckOptions) -> u32 {
+        if options == AckOptions::default() {
+            return 0;
+        }
         if let Some(number) = self.free.pop() {
-            self.options[number as usize - 1] = sack;
+            self.options[number as usize - 1] = options;
             return number;
         }
-        self.options.push(sack);
+        self.options.push(options);
         self.options.len() as u32
     }
 
-    pub(crate) fn take(&mut self, number: u32) -> Option<Sack> {
-        let sack = *self.options.get((number as usize).checked_sub(1)?)?;
+    pub(crate) fn take(&mut self, number: u32) -> AckOptions {
+        let place = (number as usize).checked_sub(1).and_then(|place| self.options.get(place));
+        let Some(options) = place.copied() else { return AckOptions::default() };
         self.free.push(number);
-        Some(sack)
+        options
     }
 }
 
@@ -109,12 +129,21 @@ mod tests {
 
     #[test]
     fn places_of_options_are_used_again() {
-        let mut options = SackOptions::default();
-        let sack = Sack { is_duplicate: true, ..Sack::default() };
+        let mut options = OptionsOnTheWay::default();
+        let sack = AckOptions { sack: Some(Sack::default()), received_ce_pkts: None };
+        let count = AckOptions { sack: None, received_ce_pkts: Some(7) };
         let first = options.put(sack);
         assert_ne!(first, 0);
-        assert_eq!(options.take(first), Some(sack));
-        assert_eq!(options.put(Sack::default()), first);
-        assert_eq!(options.take(0), None);
+        assert_eq!(options.take(first), sack);
+        assert_eq!(options.put(count), first);
+        assert_eq!(options.take(first), count);
+        assert_eq!((options.put(AckOptions::default()), options.take(0)), (0, AckOptions::default()));
+    }
+
+    #[test]
+    fn an_echo_is_not_ect_1() {
+        let data = Packet { flags: ECT_1 | MARKABLE, ..Packet::default() };
+        let ack = Packet { flags: ECHO | ACK, ..Packet::default() };
+        assert_eq!((data.is_scalable(), ack.is_scalable()), (true, false));
     }
 }

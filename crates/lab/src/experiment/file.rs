@@ -98,6 +98,8 @@ pub struct Queue {
     pub size: Spanned<Amount>,
     /// Threshold: marks above this.
     pub mark_above: Option<Spanned<Amount>>,
+    /// Step marker: marks packets of scalable senders that wait longer.
+    pub step: Option<Spanned<Time>>,
     /// RED: lower threshold,
     pub min_threshold: Option<Spanned<Amount>>,
     /// upper threshold,
@@ -124,6 +126,8 @@ pub enum QueueKind {
     Droptail,
     /// Marks above a threshold.
     Threshold,
+    /// Marks packets of scalable senders above a time in the queue.
+    Step,
     /// Random early detection.
     Red,
     /// Controlled delay.
@@ -276,6 +280,10 @@ pub struct Tcp {
     pub sack: Option<bool>,
     /// Explicit congestion notification.
     pub ecn: Option<bool>,
+    /// Accurate ECN; where the algorithm needs it otherwise.
+    pub accurate_ecn: Option<bool>,
+    /// Data carries ECT(1).
+    pub ect_1: Option<bool>,
     /// Time stamps.
     pub time_stamps: Option<bool>,
     /// RFC 8985 section 7.

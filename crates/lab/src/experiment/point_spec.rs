@@ -81,10 +81,10 @@ impl Link {
     #[must_use]
     pub fn queue_size_pkts(&self) -> f64 {
         match self.spec.queue {
-            Queue::DropTail(Limit::Bytes(bytes)) | Queue::Threshold { limit: Limit::Bytes(bytes), .. } => {
-                bytes as f64 / f64::from(self.packet_bytes.max(1))
-            }
-            Queue::DropTail(Limit::Packets(pkts)) | Queue::Threshold { limit: Limit::Packets(pkts), .. } => pkts.into(),
+            Queue::DropTail(limit) | Queue::Threshold { limit, .. } | Queue::Step { limit, .. } => match limit {
+                Limit::Bytes(bytes) => bytes as f64 / f64::from(self.packet_bytes.max(1)),
+                Limit::Packets(pkts) => pkts.into(),
+            },
             Queue::Red(Red { limit_pkts, .. }) | Queue::Codel(Codel { limit_pkts, .. }) => limit_pkts.into(),
         }
     }

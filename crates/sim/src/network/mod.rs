@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::events::{Events, Kind, Source};
 use crate::native::prefetch;
-use crate::packet::{Packet, Sack, SackOptions, ACK};
+use crate::packet::{AckOptions, OptionsOnTheWay, Packet, ACK};
 use crate::random::{Purpose, Random};
 use link::Link;
 
@@ -61,7 +61,7 @@ pub(crate) struct Network {
     pub(crate) now_ns: u64,
     pub(crate) events: Events,
     pub(crate) links: Vec<Link>,
-    pub(crate) sacks: SackOptions,
+    pub(crate) options: OptionsOnTheWay,
     /// Data packets of each flow that were dropped or lost.
     pub(crate) dropped_pkts: Vec<u64>,
     balance: PacketBalance,
@@ -77,7 +77,7 @@ impl Network {
             now_ns: 0,
             events: Events::new(),
             links: Vec::new(),
-            sacks: SackOptions::default(),
+            options: OptionsOnTheWay::default(),
             dropped_pkts: Vec::new(),
             balance: PacketBalance::default(),
             routes: Vec::new(),
@@ -120,12 +120,10 @@ impl Network {
     }
 
     /// A receiver sends an ACK.
-    pub(crate) fn reply(&mut self, flow: u32, mut ack: Packet, sack: Option<Sack>) {
+    pub(crate) fn reply(&mut self, flow: u32, mut ack: Packet, options: AckOptions) {
         self.balance.sent_pkts += 1;
         ack.flow = flow;
-        if let Some(sack) = sack {
-            ack.sack = self.sacks.put(sack);
-        }
+        ack.options = self.options.put(options);
         self.forward_ack(ack);
     }
 
@@ -155,9 +153,9 @@ impl Network {
 
     #[inline]
     fn enter_link(&mut self, link: u32, packet: Packet) {
-        let Self { links, balance, sacks, dropped_pkts, events, .. } = self;
+        let Self { links, balance, options, dropped_pkts, events, .. } = self;
         let push = |kind, time_ns| events.push(time_ns, Source::new(kind, link));
-        let dropped = |packet| drop_packet(balance, sacks, dropped_pkts, &packet);
+        let dropped = |packet| drop_packet(balance, options, dropped_pkts, &packet);
         links[link as usize].arrive(self.now_ns, packet, push, dropped);
     }
 
@@ -191,9 +189,9 @@ impl Network {
 
     /// A queue's turn.
     pub(crate) fn serve(&mut self, index: usize) {
-        let Self { links, balance, sacks, dropped_pkts, events, .. } = self;
+        let Self { links, balance, options, dropped_pkts, events, .. } = self;
         let push = |kind, time_ns| events.push(time_ns, Source::new(kind, index as u32));
-        let dropped = |packet| drop_packet(balance, sacks, dropped_pkts, &packet);
+        let dropped = |packet| drop_packet(balance, options, dropped_pkts, &packet);
         links[index].serve(self.now_ns, push, dropped);
     }
 
@@ -238,10 +236,10 @@ impl Network {
     }
 }
 
-fn drop_packet(balance: &mut PacketBalance, sacks: &mut SackOptions, dropped_pkts: &mut [u64], packet: &Packet) {
+fn drop_packet(balance: &mut PacketBalance, options: &mut OptionsOnTheWay, dropped_pkts: &mut [u64], packet: &Packet) {
     balance.dropped_pkts += 1;
     if packet.has(ACK) {
-        sacks.take(packet.sack);
+        options.take(packet.options);
     } else {
         dropped_pkts[packet.flow as usize] += 1;
     }

@@ -2,6 +2,7 @@
 //! Which packets may wait for a link.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use super::codel::{Codel, CodelQueue};
 use super::red::{Red, RedState, Verdict};
@@ -29,10 +30,30 @@ pub enum Queue {
         /// What fits.
         limit: Limit,
     },
+    /// Marks packets of scalable senders (ECT(1), RFC 9331) that will have waited for longer than `mark_above`, drops what does
+    /// not fit.
+    Step {
+        /// Time in the queue.
+        mark_above: Duration,
+        /// What fits.
+        limit: Limit,
+    },
     /// Random early detection.
     Red(Red),
     /// Controlled delay.
     Codel(Codel),
+}
+
+impl Queue {
+    /// What only the simulator has: queues that look at packets as they leave, or at ECT(1). Its name, of others none.
+    #[must_use]
+    pub const fn only_simulated(&self) -> Option<&'static str> {
+        match self {
+            Self::DropTail(_) | Self::Threshold { .. } | Self::Red(_) => None,
+            Self::Codel(_) => Some("CoDel"),
+            Self::Step { .. } => Some("step marker"),
+        }
+    }
 }
 
 /// The packets that wait for a link whose service times are known: when each leaves the queue.
@@ -93,6 +114,7 @@ impl Backlog {
 pub(crate) enum Discipline {
     DropTail(Limit),
     Threshold { mark_above_pkts: u32, limit: Limit },
+    Step { mark_above_ns: u64, limit: Limit },
     Red(RedState, Limit),
     Codel(Box<CodelQueue>),
 }
@@ -114,6 +136,9 @@ impl Discipline {
             Queue::Threshold { mark_above_pkts, limit } => {
                 Self::Threshold { mark_above_pkts: *mark_above_pkts, limit: *limit }
             }
+            Queue::Step { mark_above, limit } => {
+                Self::Step { mark_above_ns: mark_above.as_nanos() as u64, limit: *limit }
+            }
             Queue::Red(red) => Self::Red(RedState::new(*red, random), Limit::Packets(red.limit_pkts)),
             Queue::Codel(codel) => Self::Codel(Box::new(CodelQueue::new(codel))),
         }
@@ -128,6 +153,13 @@ impl Discipline {
             Self::DropTail(limit) => *limit,
             Self::Threshold { mark_above_pkts, limit } => {
                 if queued_pkts > *mark_above_pkts as usize && packet.has(MARKABLE) {
+                    packet.flags |= MARKED;
+                }
+                *limit
+            }
+            Self::Step { mark_above_ns, limit } => {
+                let wait_ns = link.busy_until_ns.saturating_sub(link.now_ns);
+                if wait_ns > *mark_above_ns && packet.is_scalable() {
                     packet.flags |= MARKED;
                 }
                 *limit

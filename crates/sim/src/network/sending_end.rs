@@ -40,10 +40,10 @@ pub struct SendingEnd {
 }
 
 impl SendingEnd {
-    /// Makes it; none for `CoDel`, which decides only when a packet leaves. `index` tells links of one seed apart.
+    /// Makes it; none for queues that are only simulated. `index` tells links of one seed apart.
     #[must_use]
     pub fn new(rate: &LinkRate, queue: &Queue, loss: Loss, seed: u64, index: u32) -> Option<Self> {
-        if matches!(queue, Queue::Codel(_)) {
+        if queue.only_simulated().is_some() {
             return None;
         }
         Some(Self {

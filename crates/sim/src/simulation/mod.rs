@@ -71,7 +71,7 @@ impl Simulation {
         self.network.add_route(&links(&spec.path), &links(&spec.ack_path), delay_ns, jitter_ns, self.seed);
         let start_ns = ns(spec.start).max(self.network.now_ns);
         let sender = Sender::new(Arc::clone(&spec.instance), spec.tcp, flow, self.seed, spec.start);
-        self.receivers.push(Receiver::new(&spec.tcp, sender.needs_accurate_echo()));
+        self.receivers.push(Receiver::new(&spec.tcp, sender.echo()));
         self.senders.push(sender);
         let stop_ns = spec.stop.map_or(u64::MAX, ns);
         self.programs.push(Program::new(spec.application, start_ns, stop_ns, spec.tcp.mss_bytes, self.seed, flow));

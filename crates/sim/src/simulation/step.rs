@@ -106,7 +106,7 @@ impl Simulation {
     fn receive(&mut self, packet: &Packet) {
         let Self { receivers, network, .. } = self;
         let receiver = &mut receivers[packet.flow as usize];
-        receiver.receive(network.now_ns, packet, |ack, sack| network.reply(packet.flow, ack, sack));
+        receiver.receive(network.now_ns, packet, |ack, options| network.reply(packet.flow, ack, options));
         self.schedule_receiver(packet.flow as usize);
     }
 
@@ -124,18 +124,18 @@ impl Simulation {
             return; // it was set to an earlier time since
         }
         receiver.queued_ns = u64::MAX;
-        if let Some((ack, sack)) = receiver.delayed_ack(self.network.now_ns) {
-            self.network.reply(flow as u32, ack, sack);
+        if let Some((ack, options)) = receiver.delayed_ack(self.network.now_ns) {
+            self.network.reply(flow as u32, ack, options);
         }
         self.schedule_receiver(flow);
     }
 
     fn acknowledge(&mut self, packet: &Packet) {
         let flow = packet.flow as usize;
-        let sack = self.network.sacks.take(packet.sack);
+        let options = self.network.options.take(packet.options);
         let sender = &mut self.senders[flow];
         sender.set_clock(self.network.now_ns);
-        sender.acked(packet, sack, &mut self.network);
+        sender.acked(packet, options, &mut self.network);
         if sender.is_idle() {
             self.delivered(flow);
             return self.schedule_sender(flow);

@@ -4,9 +4,9 @@
 use super::ack_state::AckState;
 use super::rack::DUPLICATES;
 use super::sent::{is_before, Sent, EVER_RESENT, LOST, RESENT, SACKED, SAMPLED};
-use super::Sender;
+use super::{Echo, Sender};
 use crate::network::Network;
-use crate::packet::{Packet, Sack, ECHO};
+use crate::packet::{AckOptions, Packet, Sack, ECHO};
 
 /// The clocks of two hosts have nothing to do with each other: what the peer's time stamps are ahead.
 const PEER_CLOCK_MS: u32 = 1_000_000_000;
@@ -21,7 +21,7 @@ pub(super) enum Resend {
 
 impl Sender {
     /// `tcp_ack`, then `tcp_data_snd_check`
-    pub(crate) fn acked(&mut self, packet: &Packet, sack: Option<Sack>, network: &mut Network) {
+    pub(crate) fn acked(&mut self, packet: &Packet, options: AckOptions, network: &mut Network) {
         let ack = packet.number;
         if packet.connection() != self.connection() || ack > self.next {
             return;
@@ -31,12 +31,13 @@ impl Sender {
             return self.push(network);
         }
         let mut state = self.ack_state(packet);
+        self.count_marks(options.received_ce_pkts, &mut state);
         if ack < self.una {
-            self.old_acked(sack, &mut state, network);
+            self.old_acked(options.sack, &mut state, network);
             return self.push(network);
         }
         self.advance_una(ack, &mut state);
-        if let Some(sack) = sack {
+        if let Some(sack) = options.sack {
             self.sack_received(&sack, &mut state);
         }
         self.clean(state.prior_una, ack, &mut state);
@@ -68,6 +69,20 @@ impl Sender {
             prior_in_flight_pkts: self.flow.in_flight_pkts(),
             ..AckState::default()
         }
+    }
+
+    /// `tcp_accecn_process`: the receiver has counted.
+    fn count_marks(&mut self, received_ce_pkts: Option<u32>, state: &mut AckState) {
+        let Some(received) = received_ce_pkts else { return };
+        let new_pkts = received.wrapping_sub(self.received_ce_pkts);
+        if new_pkts == 0 || new_pkts > u32::MAX / 2 {
+            return; // the ACK was overtaken
+        }
+        self.received_ce_pkts = received;
+        state.marked = true;
+        self.counters.delivered_ce_pkts += u64::from(new_pkts);
+        let tp = &mut self.flow.socket;
+        tp.delivered_ce = tp.delivered_ce.wrapping_add(new_pkts);
     }
 
     /// A time stamp in the ticks that Linux puts into segments. It is of the past, in us modulo 2^32.
@@ -220,7 +235,7 @@ impl Sender {
         self.counters.delivered_pkts += u64::from(pkts);
         let tp = &mut self.flow.socket;
         tp.delivered = tp.delivered.wrapping_add(pkts);
-        if marked {
+        if marked && self.echo != Echo::Count {
             self.counters.delivered_ce_pkts += u64::from(pkts);
             tp.delivered_ce = tp.delivered_ce.wrapping_add(pkts);
         }

@@ -6,6 +6,7 @@
 
 mod ack;
 mod ack_state;
+mod ecn;
 mod output;
 mod pacing;
 mod rack;
@@ -28,6 +29,8 @@ use crate::flow::Flow;
 use crate::native::{prefetch, tcp_sock, Instance, SK_PACING_NEEDED, SK_PACING_NONE};
 use crate::random::{Purpose, Random};
 use crate::ranges::RangeSet;
+pub(crate) use ecn::Echo;
+use ecn::Negotiated;
 use rack::Rack;
 pub(crate) use receiver::Receiver;
 use rtt::RttEstimator;
@@ -68,9 +71,11 @@ pub(crate) struct Sender {
     pub(crate) counters: FlowCounters,
     index: u32,
     connection: u8,
-    echoes_each_mark: bool,
+    echo: Echo,
     ecn: bool,
-    owes_cwr: bool, // the next new packet says that the window was reduced
+    ect_1: bool,
+    received_ce_pkts: u32, // as the receiver has told
+    owes_cwr: bool,        // the next new packet says that the window was reduced
     sent: SentRing,
     una: u32,
     next: u32,
@@ -105,7 +110,7 @@ pub(crate) struct Sender {
 
 impl Sender {
     pub(crate) fn new(instance: Arc<Instance>, spec: TcpSpec, index: u32, seed: u64, now: Duration) -> Self {
-        let needs_ecn = instance.needs_ecn();
+        let negotiated = Negotiated::of(&instance, &spec);
         let ssthresh_pkts = spec.initial_ssthresh_pkts.unwrap_or(TCP_INFINITE_SSTHRESH);
         let mut flow = Flow::new(instance, spec.initial_window_pkts, ssthresh_pkts, now);
         flow.socket.random_state = Random::new(seed, Purpose::Algorithm, index).next_u64();
@@ -113,12 +118,7 @@ impl Sender {
         flow.socket.inet_conn.sk.sk_max_pacing_rate = u64::MAX;
         flow.socket.inet_conn.sk.sk_pacing_shift = 10;
         flow.set_cwnd_clamp(spec.max_window_pkts);
-        let ecn = spec.ecn || needs_ecn;
-        if ecn {
-            flow.restart();
-        } else {
-            flow.restart_without_ecn();
-        }
+        flow.restart_with_ecn_flags(negotiated.ecn_flags());
         if spec.pacing && flow.socket.inet_conn.sk.sk_pacing_status == SK_PACING_NONE {
             flow.socket.inet_conn.sk.sk_pacing_status = SK_PACING_NEEDED;
         }
@@ -129,8 +129,10 @@ impl Sender {
             counters: FlowCounters::default(),
             index,
             connection: 0,
-            echoes_each_mark: needs_ecn,
-            ecn,
+            echo: negotiated.echo,
+            ecn: negotiated.ecn,
+            ect_1: negotiated.ect_1,
+            received_ce_pkts: 0,
             owes_cwr: false,
             sent: SentRing::new(),
             una: 0,
@@ -191,8 +193,8 @@ impl Sender {
         self.una == self.limit
     }
 
-    pub(crate) fn needs_accurate_echo(&self) -> bool {
-        self.echoes_each_mark
+    pub(crate) fn echo(&self) -> Echo {
+        self.echo
     }
 
     pub(crate) fn connection(&self) -> u8 {

@@ -2,11 +2,12 @@
 //! What is sent and when: `tcp_write_xmit`, `tcp_xmit_retransmit_queue`, use of the window.
 
 use super::ack::Resend;
+use super::ecn::Echo;
 use super::sent::{Sent, EVER_RESENT, LIMITED, LOST, RESENT, SACKED};
 use super::Sender;
 use crate::native::TCP_CA_Open;
 use crate::network::Network;
-use crate::packet::{Packet, MARKABLE, REDUCED, RETRANSMITTED};
+use crate::packet::{Packet, ECT_1, MARKABLE, REDUCED, RETRANSMITTED};
 
 impl Sender {
     /// The application writes (`tcp_sendmsg`).
@@ -126,7 +127,7 @@ impl Sender {
             number,
             stamp_us: self.now_us(),
             echo_us: 0,
-            sack: 0,
+            options: 0,
             size_bytes: self.spec.mss_bytes + self.spec.header_bytes,
             hop: 0,
             flags: flags | self.ecn_flags(flags),
@@ -142,10 +143,18 @@ impl Sender {
             return 0;
         }
         if flags & RETRANSMITTED != 0 {
-            return if self.echoes_each_mark { MARKABLE } else { 0 };
+            return if self.echo == Echo::UntilReduced { 0 } else { self.ect() };
         }
         let cwr = if std::mem::take(&mut self.owes_cwr) { REDUCED } else { 0 };
-        MARKABLE | cwr
+        self.ect() | cwr
+    }
+
+    fn ect(&self) -> u8 {
+        if self.ect_1 {
+            MARKABLE | ECT_1
+        } else {
+            MARKABLE
+        }
     }
 
     /// `tcp_retransmit_skb`

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The receiving end: which packets are there, and what is acknowledged when (`tcp_data_queue`, `__tcp_ack_snd_check`).
 
-use super::TcpSpec;
-use crate::packet::{Packet, Sack, ACK, ECHO, MARKED, REDUCED, SACK_BLOCKS};
+use super::{Echo, TcpSpec};
+use crate::packet::{AckOptions, Packet, Sack, ACK, ECHO, MARKED, REDUCED, SACK_BLOCKS};
 use crate::ranges::{Range, RangeSet};
 
 /// A pause after which packets are acknowledged one by one again: the sender may have begun anew.
@@ -25,7 +25,8 @@ pub(crate) struct Receiver {
     header_bytes: u16,
     connection: u8,
     sack: bool,
-    accurate_echo: bool,
+    echo: Echo,
+    marked_pkts: u32,
     echoes: bool,
     marks: bool, // the state DCTCP.CE of RFC 8257
     out_of_order: RangeSet,
@@ -41,7 +42,7 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    pub(crate) fn new(spec: &TcpSpec, accurate_echo: bool) -> Self {
+    pub(crate) fn new(spec: &TcpSpec, echo: Echo) -> Self {
         Self {
             next: 0,
             acked: 0,
@@ -56,7 +57,8 @@ impl Receiver {
             header_bytes: spec.header_bytes,
             connection: 0,
             sack: spec.sack,
-            accurate_echo,
+            echo,
+            marked_pkts: 0,
             echoes: false,
             marks: false,
             out_of_order: RangeSet::default(),
@@ -70,7 +72,7 @@ impl Receiver {
 
     /// The next connection of the same user.
     pub(crate) fn renew(&mut self, spec: &TcpSpec, connection: u8) {
-        let next = Self::new(spec, self.accurate_echo);
+        let next = Self::new(spec, self.echo);
         *self = Self {
             connection,
             received_pkts: self.received_pkts,
@@ -81,7 +83,7 @@ impl Receiver {
     }
 
     /// Gives `reply` the ACKs that a packet leads to: at most one for what was there before it, and one with it.
-    pub(crate) fn receive(&mut self, now_ns: u64, packet: &Packet, mut reply: impl FnMut(Packet, Option<Sack>)) {
+    pub(crate) fn receive(&mut self, now_ns: u64, packet: &Packet, mut reply: impl FnMut(Packet, AckOptions)) {
         if packet.connection() != self.connection {
             return;
         }
@@ -94,8 +96,8 @@ impl Receiver {
         }
         self.last_ns = now_ns;
         if self.marks_change(packet) && self.pending_pkts > 0 {
-            let (ack, sack) = self.ack(now_ns, None);
-            reply(ack, sack);
+            let (ack, options) = self.ack(now_ns, None);
+            reply(ack, options);
         }
         let mut at_once = self.note_mark(packet);
         let had_gap = !self.out_of_order.is_empty();
@@ -106,8 +108,8 @@ impl Receiver {
         at_once |= duplicate || had_gap || !self.out_of_order.is_empty();
         if at_once || self.quick_acks > 0 || self.pending_pkts >= self.ack_every_pkts {
             let reported = duplicate.then(|| Range::one(packet.number));
-            let (ack, sack) = self.ack(now_ns, reported);
-            reply(ack, sack);
+            let (ack, options) = self.ack(now_ns, reported);
+            reply(ack, options);
         } else if self.due_ns == u64::MAX {
             self.due_ns = now_ns + self.ack_delay_ns;
         }
@@ -150,17 +152,21 @@ impl Receiver {
 
     /// For algorithms that count marks every ACK tells of packets with one and the same mark (RFC 8257 section 3.2).
     fn marks_change(&self, packet: &Packet) -> bool {
-        self.accurate_echo && self.marks != packet.has(MARKED)
+        self.echo == Echo::EachMark && self.marks != packet.has(MARKED)
     }
 
     /// ECN (RFC 3168 section 6.1.3): echoes from a mark until the sender has reacted. True: to be acknowledged at once.
     fn note_mark(&mut self, packet: &Packet) -> bool {
         let is_marked = packet.has(MARKED);
-        if self.accurate_echo {
-            let changes = self.marks_change(packet);
-            self.marks = is_marked;
-            self.echoes = is_marked;
-            return changes;
+        match self.echo {
+            Echo::UntilReduced => {}
+            Echo::EachMark => {
+                let changes = self.marks_change(packet);
+                self.marks = is_marked;
+                self.echoes = is_marked;
+                return changes;
+            }
+            Echo::Count => return self.count_mark(is_marked),
         }
         let reduced = packet.has(REDUCED);
         if reduced {
@@ -173,13 +179,21 @@ impl Receiver {
         reduced
     }
 
+    /// Accurate ECN counts. The first mark after packets without one is told at once (RFC 9768 section 3.2.2.5.1).
+    fn count_mark(&mut self, is_marked: bool) -> bool {
+        let begins = is_marked && !self.marks;
+        self.marks = is_marked;
+        self.marked_pkts = self.marked_pkts.wrapping_add(u32::from(is_marked));
+        begins
+    }
+
     /// The delayed ACK is due.
-    pub(crate) fn delayed_ack(&mut self, now_ns: u64) -> Option<(Packet, Option<Sack>)> {
+    pub(crate) fn delayed_ack(&mut self, now_ns: u64) -> Option<(Packet, AckOptions)> {
         (self.due_ns <= now_ns).then(|| self.ack(now_ns, None))
     }
 
     #[inline]
-    fn ack(&mut self, now_ns: u64, duplicate: Option<Range>) -> (Packet, Option<Sack>) {
+    fn ack(&mut self, now_ns: u64, duplicate: Option<Range>) -> (Packet, AckOptions) {
         self.quick_acks = self.quick_acks.saturating_sub(1);
         self.pending_pkts = 0;
         self.due_ns = u64::MAX;
@@ -194,7 +208,7 @@ impl Receiver {
         };
         packet.set_connection(self.connection);
         let sack = self.sack_option(duplicate).filter(|_| self.sack);
-        (packet, sack)
+        (packet, AckOptions { sack, received_ce_pkts: (self.echo == Echo::Count).then_some(self.marked_pkts) })
     }
 
     /// RFC 2018, RFC 2883
@@ -224,8 +238,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn receiver(accurate_echo: bool) -> Receiver {
-        Receiver::new(&TcpSpec { quick_acks: 0, ..TcpSpec::default() }, accurate_echo)
+    fn receiver(echo: Echo) -> Receiver {
+        Receiver::new(&TcpSpec { quick_acks: 0, ..TcpSpec::default() }, echo)
     }
 
     fn data(number: u32, flags: u8) -> Packet {
@@ -233,9 +247,9 @@ mod tests {
     }
 
     /// The ACKs that one packet leads to.
-    fn replies(receiver: &mut Receiver, now_ns: u64, packet: &Packet) -> Vec<(Packet, Option<Sack>)> {
+    fn replies(receiver: &mut Receiver, now_ns: u64, packet: &Packet) -> Vec<(Packet, AckOptions)> {
         let mut replies = Vec::new();
-        receiver.receive(now_ns, packet, |ack, sack| replies.push((ack, sack)));
+        receiver.receive(now_ns, packet, |ack, options| replies.push((ack, options)));
         replies
     }
 
@@ -243,8 +257,8 @@ mod tests {
     fn acks(receiver: &mut Receiver, numbers: &[u32]) -> Vec<(u32, Vec<(u32, u32)>)> {
         let mut seen = Vec::new();
         for (time, number) in numbers.iter().enumerate() {
-            receiver.receive(time as u64 * MS, &data(*number, 0), |packet, sack| {
-                let blocks = sack.map(|sack| sack.blocks).unwrap_or_default();
+            receiver.receive(time as u64 * MS, &data(*number, 0), |packet, options| {
+                let blocks = options.sack.map(|sack| sack.blocks).unwrap_or_default();
                 let blocks = blocks.iter().filter(|block| !block.is_empty()).map(|block| (block.first, block.end));
                 seen.push((packet.number, blocks.collect()));
             });
@@ -255,7 +269,7 @@ mod tests {
     /// RFC 1122 section 4.2.3.2, RFC 5681 section 4.2: every second packet, and at once what is out of order or fills a gap.
     #[test]
     fn packets_in_order_are_acknowledged_in_pairs_and_others_at_once() {
-        let seen = acks(&mut receiver(false), &[0, 1, 2, 4, 3, 5, 6]);
+        let seen = acks(&mut receiver(Echo::UntilReduced), &[0, 1, 2, 4, 3, 5, 6]);
         let expected = [(2, vec![]), (3, vec![(4, 5)]), (5, vec![]), (7, vec![])];
         assert_eq!(seen, expected);
     }
@@ -263,7 +277,7 @@ mod tests {
     /// RFC 2018 section 4: the newest block first, then those reported before it.
     #[test]
     fn blocks_come_newest_first() {
-        let seen = acks(&mut receiver(false), &[2, 4, 8, 5, 10, 12]);
+        let seen = acks(&mut receiver(Echo::UntilReduced), &[2, 4, 8, 5, 10, 12]);
         assert_eq!(seen[3].1, [(4, 6), (8, 9), (2, 3)]);
         assert_eq!(seen[5].1, [(12, 13), (10, 11), (4, 6), (8, 9)]);
     }
@@ -271,11 +285,11 @@ mod tests {
     /// RFC 2883 section 4: what was there already goes first, below the acknowledgement or inside the next block.
     #[test]
     fn duplicates_are_reported() {
-        let mut receiver = receiver(false);
+        let mut receiver = receiver(Echo::UntilReduced);
         acks(&mut receiver, &[0, 1, 3]);
         let again = |receiver: &mut Receiver, number| {
-            let (packet, sack) = replies(receiver, 10 * MS, &data(number, 0)).pop().expect("at once");
-            let sack = sack.expect("it is reported");
+            let (packet, options) = replies(receiver, 10 * MS, &data(number, 0)).pop().expect("at once");
+            let sack = options.sack.expect("it is reported");
             assert!(sack.is_duplicate);
             (packet.number, sack.blocks[0], sack.blocks[1])
         };
@@ -286,7 +300,7 @@ mod tests {
     /// RFC 7323 section 4.3: the time stamp of the first packet that a delayed ACK is for, and of the one that fills a gap.
     #[test]
     fn the_echo_is_of_the_first_packet_not_acknowledged() {
-        let mut receiver = receiver(false);
+        let mut receiver = receiver(Echo::UntilReduced);
         let mut echo = |number| replies(&mut receiver, 0, &data(number, 0)).pop().map(|(packet, _)| packet.echo_us);
         assert_eq!([echo(0), echo(1), echo(2), echo(4), echo(3)], [None, Some(1000), None, Some(1002), Some(1003)]);
     }
@@ -294,7 +308,7 @@ mod tests {
     /// RFC 3168 section 6.1.3: from the mark until the sender says that it has reacted.
     #[test]
     fn a_mark_is_echoed_until_the_window_was_reduced() {
-        let mut receiver = receiver(false);
+        let mut receiver = receiver(Echo::UntilReduced);
         let flags = [0, MARKED, 0, 0, REDUCED, 0];
         let mut echoes = Vec::new();
         for (number, flags) in flags.into_iter().enumerate() {
@@ -307,12 +321,25 @@ mod tests {
     /// RFC 8257 section 3.2: each ACK is for packets with one and the same mark.
     #[test]
     fn where_the_mark_changes_the_packets_before_are_acknowledged_first() {
-        let mut receiver = receiver(true);
+        let mut receiver = receiver(Echo::EachMark);
         let mut told = Vec::new();
         for (number, flags) in [0, 0, 0, MARKED, MARKED, MARKED, 0].into_iter().enumerate() {
             let replies = replies(&mut receiver, 0, &data(number as u32, flags));
             told.extend(replies.iter().map(|(ack, _)| (ack.number, ack.has(ECHO))));
         }
         assert_eq!(told, [(2, false), (3, false), (4, true), (6, true), (7, false)]);
+    }
+
+    /// RFC 9768: every ACK carries the count; section 3.2.2.5.1: the first mark after packets without one is told at once.
+    #[test]
+    fn accurate_ecn_counts_every_mark() {
+        let mut receiver = receiver(Echo::Count);
+        let mut told = Vec::new();
+        for (number, flags) in [0, 0, MARKED, MARKED, MARKED, 0, 0, MARKED].into_iter().enumerate() {
+            let replies = replies(&mut receiver, 0, &data(number as u32, flags));
+            told.extend(replies.iter().map(|(ack, options)| (ack.number, options.received_ce_pkts)));
+            assert!(replies.iter().all(|(ack, _)| !ack.has(ECHO)));
+        }
+        assert_eq!(told, [(2, Some(0)), (3, Some(1)), (5, Some(3)), (7, Some(3)), (8, Some(4))]);
     }
 }

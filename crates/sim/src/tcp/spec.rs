@@ -23,6 +23,11 @@ pub struct TcpSpec {
     pub sack: bool,
     /// Explicit congestion notification; also negotiated where the algorithm needs it.
     pub ecn: bool,
+    /// Accurate ECN (RFC 9768) instead of RFC 3168's: each ACK tells how many marks there were. None: where the algorithm needs
+    /// it; false: the peer does not have it.
+    pub accurate_ecn: Option<bool>,
+    /// Data carries ECT(1) instead of ECT(0) where ECN was negotiated: the sender is scalable (RFC 9331).
+    pub ect_1: bool,
     /// Time stamps, by which unnecessary retransmissions are known.
     pub time_stamps: bool,
     /// A probe before the retransmission timeout (RFC 8985 section 7).
@@ -51,6 +56,8 @@ impl Default for TcpSpec {
             max_window_pkts: CC_CWND_MAX_PKTS,
             sack: true,
             ecn: false,
+            accurate_ecn: None,
+            ect_1: false,
             time_stamps: true,
             tail_loss_probe: true,
             slow_start_after_idle: true,

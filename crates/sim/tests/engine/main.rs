@@ -7,6 +7,7 @@ mod bbr;
 mod bbr3;
 mod closed_forms;
 mod determinism;
+mod ecn;
 mod fixed_rate;
 mod ledbatpp;
 mod low_priority;

@@ -36,10 +36,24 @@ fn a_mark_halves_the_window_and_loses_nothing() {
 /// that marks last for one round trip. Linux reduces over one more (PRR): twice the marks are sqrt 2 times the amplitude.
 #[test]
 fn dctcp_keeps_the_queue_at_the_threshold() {
+    dctcp_keeps_the_queue_at_forty(Queue::Threshold { mark_above_pkts: 40, limit: LIMIT }, |_| {});
+}
+
+/// The same threshold as a time: 40 packets take 480 us. The marks are counted by the receiver (RFC 9768).
+#[test]
+fn a_step_marker_is_a_threshold_in_time() {
+    let queue = Queue::Step { mark_above: Duration::from_micros(480), limit: LIMIT };
+    dctcp_keeps_the_queue_at_forty(queue, |flow| {
+        flow.tcp.accurate_ecn = Some(true);
+        flow.tcp.ect_1 = true;
+    });
+}
+
+fn dctcp_keeps_the_queue_at_forty(queue: Queue, change: impl Fn(&mut ccctl_sim::FlowSpec)) {
     let (flows, mark_above_pkts) = (2, 40);
-    let mut dumbbell = Dumbbell::new(&link(1000, Queue::Threshold { mark_above_pkts, limit: LIMIT }));
+    let mut dumbbell = Dumbbell::new(&link(1000, queue));
     for _ in 0..flows {
-        dumbbell = dumbbell.with("dctcp", ms(1), |_| {});
+        dumbbell = dumbbell.with("dctcp", ms(1), &change);
     }
     dumbbell.run_until(Duration::from_secs(1));
     let drops_at_start = dumbbell.link().dropped_pkts();

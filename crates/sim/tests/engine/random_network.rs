@@ -73,7 +73,7 @@ impl Input<'_> {
     }
 
     fn queue(&mut self) -> Queue {
-        match self.byte() % 5 {
+        match self.byte() % 6 {
             0 => Queue::Threshold { mark_above_pkts: self.magnitude(10) as u32 - 1, limit: self.limit() },
             1 => Queue::Codel(Codel {
                 target: self.time(26),
@@ -90,6 +90,7 @@ impl Input<'_> {
                 ecn: self.is(2),
                 limit_pkts: self.below(300) as u32,
             }),
+            3 => Queue::Step { mark_above: self.time(26), limit: self.limit() },
             _ => Queue::DropTail(self.limit()),
         }
     }
@@ -135,6 +136,8 @@ impl Input<'_> {
             max_window_pkts: self.magnitude(19) as u32,
             sack: self.is(2),
             ecn: self.is(2),
+            accurate_ecn: self.is(2).then(|| self.is(2)),
+            ect_1: self.is(2),
             time_stamps: self.is(2),
             tail_loss_probe: self.is(2),
             slow_start_after_idle: self.is(2),

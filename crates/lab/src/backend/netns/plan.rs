@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use ccctl_sim::{Application, BitRate, Limit, LinkSpec, Loss, Queue, TcpSpec};
+use ccctl_sim::{Application, BitRate, Limit, LinkSpec, Loss, TcpSpec};
 
 use super::super::BackendError;
 use super::NAME;
@@ -32,8 +32,8 @@ pub(super) fn check(setup: &PointSpec) -> Result<(), BackendError> {
     if !link.spec.tick.is_zero() {
         return refuse("ticks", of_link("tick"));
     }
-    if matches!(link.spec.queue, Queue::Codel(_)) {
-        return refuse("CoDel", of_link("queue.kind"));
+    if let Some(what) = link.spec.queue.only_simulated() {
+        return refuse(what, of_link("queue.kind"));
     }
     let Some(first) = groups(setup).next() else { return refuse("a run without flows", "flows.*.count".to_owned()) };
     if !PACKET_BYTES.contains(&first.packet_bytes()) {
@@ -43,6 +43,9 @@ pub(super) fn check(setup: &PointSpec) -> Result<(), BackendError> {
         let of_group = |key: &str| format!("flows.{}.{key}", group.name);
         if group.reverse && group.tcp.initial_ssthresh_pkts.is_some() {
             return refuse("an initial slow-start threshold for reverse flows", of_group("tcp.initial_ssthresh"));
+        }
+        if group.tcp.accurate_ecn.is_some() || group.tcp.ect_1 {
+            return refuse("Accurate ECN and ECT(1) as settings", of_group("tcp.accurate_ecn"));
         }
         if of_all(&group.tcp) != of_all(&first.tcp) {
             return refuse("TCP settings that differ between groups", of_group("tcp"));
@@ -203,6 +206,8 @@ duration = "10 s"
             ("delay = \"48 ms\"", "delay = \"48 ms\"\njitter = \"1 ms\"", "jitter"),
             ("delay = \"48 ms\"", "delay = \"48 ms\"\ntick = \"1 ms\"", "ticks"),
             ("\"droptail\"", "\"codel\"", "CoDel"),
+            ("\"droptail\"", "\"step\"", "step marker"),
+            ("[run]", "[flows.tcp]\nect_1 = true\n[run]", "Accurate ECN"),
             ("mss = \"960 bytes\"", "mss = \"100 bytes\"", "packets of 140 bytes"),
             ("[run]", "application = { kind = \"limited\", rate = \"1 Mbit/s\" }\n[run]", "application"),
             (

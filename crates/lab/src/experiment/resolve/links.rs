@@ -182,6 +182,7 @@ impl QueueReader<'_> {
         let (kind, what) = match queue.kind.get_ref() {
             QueueKind::Droptail => (QueueKind::Droptail, "a droptail queue"),
             QueueKind::Threshold => (QueueKind::Threshold, "a threshold queue"),
+            QueueKind::Step => (QueueKind::Step, "a step queue"),
             QueueKind::Red => (QueueKind::Red, "a red queue"),
             QueueKind::Codel => (QueueKind::Codel, "a codel queue"),
         };
@@ -194,6 +195,7 @@ impl QueueReader<'_> {
                 let mark_above_pkts = self.pkts(queue.mark_above.as_ref())?.unwrap_or_default();
                 Ok(Queue::Threshold { mark_above_pkts, limit: self.limit()? })
             }
+            QueueKind::Step => Ok(Queue::Step { mark_above: self.time(queue.step.as_ref(), 1)?, limit: self.limit()? }),
             QueueKind::Red => self.red(&keys),
             QueueKind::Codel => self.codel(),
         }
@@ -203,6 +205,9 @@ impl QueueReader<'_> {
         let queue = self.queue.get_ref();
         if kind != QueueKind::Threshold {
             keys.refuse(&[("mark_above", span_of(queue.mark_above.as_ref()))])?;
+        }
+        if kind != QueueKind::Step {
+            keys.refuse(&[("step", span_of(queue.step.as_ref()))])?;
         }
         if kind != QueueKind::Red {
             keys.refuse(&[
@@ -251,19 +256,23 @@ impl QueueReader<'_> {
 
     fn codel(&self) -> Result<Queue, ScenarioError> {
         let queue = self.queue.get_ref();
-        let time = |time: &Option<Spanned<Time>>, default_ms: u64| match time {
-            None => Ok(Duration::from_millis(default_ms)),
-            Some(time) if time.get_ref().0.is_zero() => {
-                Err(self.source.wrong(&time.span(), "a time of 0", "use more than 0; the defaults are 5 ms and 100 ms"))
-            }
-            Some(time) => Ok(time.get_ref().0),
-        };
         Ok(Queue::Codel(Codel {
-            target: time(&queue.target, 5)?,
-            interval: time(&queue.interval, 100)?,
+            target: self.time(queue.target.as_ref(), 5)?,
+            interval: self.time(queue.interval.as_ref(), 100)?,
             ecn: queue.ecn.as_ref().is_some_and(|ecn| *ecn.get_ref()),
             limit_pkts: self.limit_pkts()?,
         }))
+    }
+
+    fn time(&self, time: Option<&Spanned<Time>>, default_ms: u64) -> Result<Duration, ScenarioError> {
+        match time {
+            None => Ok(Duration::from_millis(default_ms)),
+            Some(time) if time.get_ref().0.is_zero() => {
+                let remedy = format!("use more than 0; the default is {default_ms} ms");
+                Err(self.source.wrong(&time.span(), "a time of 0", remedy))
+            }
+            Some(time) => Ok(time.get_ref().0),
+        }
     }
 
     fn limit_pkts(&self) -> Result<u32, ScenarioError> {

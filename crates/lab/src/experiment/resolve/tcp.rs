@@ -44,6 +44,8 @@ pub(super) fn tcp(source: &SourceText<'_>, own: &Tcp, all: &Tcp) -> Result<TcpSp
         header_bytes,
         sack: own.sack.or(all.sack).unwrap_or(default.sack),
         ecn: own.ecn.or(all.ecn).unwrap_or(default.ecn),
+        accurate_ecn: own.accurate_ecn.or(all.accurate_ecn).or(default.accurate_ecn),
+        ect_1: own.ect_1.or(all.ect_1).unwrap_or(default.ect_1),
         time_stamps: own.time_stamps.or(all.time_stamps).unwrap_or(default.time_stamps),
         tail_loss_probe: own.tail_loss_probe.or(all.tail_loss_probe).unwrap_or(default.tail_loss_probe),
         slow_start_after_idle: own
