@@ -197,6 +197,7 @@ impl PathSpec {
                 limit_bytes(*limit, self.mtu_bytes)
             }
             Queue::Red(red) => limit_bytes(Limit::Packets(red.limit_pkts), self.mtu_bytes),
+            Queue::DualPi2(dual) => limit_bytes(Limit::Packets(dual.limit_pkts), self.mtu_bytes),
             Queue::Codel(codel) => limit_bytes(Limit::Packets(codel.limit_pkts), self.mtu_bytes),
         }
     }

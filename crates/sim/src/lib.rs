@@ -27,6 +27,7 @@ pub use flow::{Ack, Flow};
 pub use native::{Arguments, Instance, InstanceError, ObjectError, Program, ProgramError};
 pub use network::clock::{BitRate, LinkRate, RateTrace, TraceError};
 pub use network::codel::Codel;
+pub use network::dualpi2::{DualPi2, DualPi2View};
 pub use network::link::{LinkCounters, LinkSpec, Reordering};
 pub use network::loss::Loss;
 pub use network::queue::{Limit, Queue};

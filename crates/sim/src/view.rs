@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::native::STATE_BYTES;
 use crate::network::clock::BitRate;
+use crate::network::dualpi2::DualPi2View;
 use crate::network::link::{Link, LinkCounters};
 use crate::tcp::{FlowCounters, Receiver, Sender};
 
@@ -158,6 +159,12 @@ impl LinkView<'_> {
     #[must_use]
     pub fn counters(&self) -> LinkCounters {
         self.link.counters
+    }
+
+    /// The two queues of `DualPI2`; none of another queue.
+    #[must_use]
+    pub fn dual_pi2(&self) -> Option<DualPi2View> {
+        self.link.dual_pi2()
     }
 
     /// Its rate, or the mean rate of its trace.

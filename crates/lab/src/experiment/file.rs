@@ -98,7 +98,7 @@ pub struct Queue {
     pub size: Spanned<Amount>,
     /// Threshold: marks above this.
     pub mark_above: Option<Spanned<Amount>>,
-    /// Step marker: marks packets of scalable senders that wait longer.
+    /// Step marker and `DualPI2`: marks packets of scalable senders that wait longer.
     pub step: Option<Spanned<Time>>,
     /// RED: lower threshold,
     pub min_threshold: Option<Spanned<Amount>>,
@@ -110,9 +110,11 @@ pub struct Queue {
     pub weight_shift: Option<Spanned<u32>>,
     /// rising to 1 beyond the upper threshold.
     pub gentle: Option<Spanned<bool>>,
-    /// `CoDel`: delay that may stand,
+    /// `DualPI2`: coupling factor.
+    pub coupling: Option<Spanned<u32>>,
+    /// `CoDel`: delay that may stand; `DualPI2`: delay that the classic queue is held at,
     pub target: Option<Spanned<Time>>,
-    /// and for how long.
+    /// and for how long; time between two updates.
     pub interval: Option<Spanned<Time>>,
     /// RED and `CoDel`: mark instead of dropping.
     pub ecn: Option<Spanned<bool>>,
@@ -132,6 +134,8 @@ pub enum QueueKind {
     Red,
     /// Controlled delay.
     Codel,
+    /// Dual queue for scalable and classic senders.
+    DualPi2,
 }
 
 /// `loss` of a link.

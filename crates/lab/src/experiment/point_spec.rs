@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use ccctl_catalog::ParameterSet;
-use ccctl_sim::{Application, Codel, Limit, LinkSpec, Loss, Queue, Red, TcpSpec};
+use ccctl_sim::{Application, Codel, DualPi2, Limit, LinkSpec, Loss, Queue, Red, TcpSpec};
 
 /// An experiment, one point of a sweep.
 #[derive(Debug, Clone)]
@@ -85,7 +85,9 @@ impl Link {
                 Limit::Bytes(bytes) => bytes as f64 / f64::from(self.packet_bytes.max(1)),
                 Limit::Packets(pkts) => pkts.into(),
             },
-            Queue::Red(Red { limit_pkts, .. }) | Queue::Codel(Codel { limit_pkts, .. }) => limit_pkts.into(),
+            Queue::Red(Red { limit_pkts, .. })
+            | Queue::Codel(Codel { limit_pkts, .. })
+            | Queue::DualPi2(DualPi2 { limit_pkts, .. }) => limit_pkts.into(),
         }
     }
 

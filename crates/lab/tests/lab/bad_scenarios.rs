@@ -78,6 +78,8 @@ const LINKS: &[Case] = &[
     ("kind = \"droptail\",", "kind = \"droptail\", ecn = true,", "6:36", &["a droptail queue has no ecn"]),
     ("kind = \"droptail\",", "kind = \"droptail\", step = \"1 ms\",", "6:37", &["a droptail queue has no step"]),
     ("kind = \"droptail\",", "kind = \"step\", step = \"0 ms\",", "6:33", &["a time of 0", "the default is 1 ms"]),
+    ("kind = \"droptail\",", "kind = \"dualpi2\", coupling = 17,", "6:40", &["coupling is 17", "the default is 2"]),
+    ("kind = \"droptail\",", "kind = \"codel\", coupling = 2,", "6:38", &["a codel queue has no coupling"]),
     ("kind = \"droptail\",", "kind = \"codel\", mark_above = \"1 packets\",", "6:40", &["a codel queue has no mark_above"]),
     ("values = [\"20 % BDP\", \"1 BDP\"]", "values = [\"100 bytes\", \"1 BDP\"]", "21:11", &["too small for a packet", "buffer = 100 bytes"]),
 ];

@@ -77,10 +77,6 @@ impl CodelQueue {
         self.waiting_bytes
     }
 
-    pub(crate) fn packets(&self) -> impl Iterator<Item = &Packet> {
-        self.waiting.iter()
-    }
-
     pub(crate) fn push(&mut self, now_ns: u64, mut packet: Packet) {
         packet.time_ns = now_ns;
         self.waiting_bytes += u64::from(packet.size_bytes);

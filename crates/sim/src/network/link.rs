@@ -3,12 +3,13 @@
 //!
 //! Packets leave a link in the order in which they came, so all that are on it lie in one ring, and only the first of them
 //! is an event. When a packet leaves its queue is known when it enters, except where the queue looks at packets as they leave
-//! (`CoDel`): that one is served packet by packet.
+//! (`CoDel`, `DualPI2`): that one is served packet by packet.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::clock::{Clock, LinkRate, Service};
+use super::dualpi2::DualPi2View;
 use super::loss::{Loss, LossProcess};
 use super::queue::{Admission, Backlog, Discipline, LinkState, Queue};
 use crate::events::Kind;
@@ -34,7 +35,7 @@ pub struct LinkSpec {
     /// Up to so much is added to the delay of each packet, without reordering them.
     pub jitter: Duration,
     /// Packets leave their queue at multiples of this time only, as those of an emulator that a timer drives; zero: at once.
-    /// One that is being sent is in the queue until then. `CoDel` knows no ticks.
+    /// One that is being sent is in the queue until then. `CoDel` and `DualPI2` know no ticks.
     pub tick: Duration,
     /// Where packets wait for the link.
     pub queue: Queue,
@@ -133,7 +134,7 @@ impl Link {
         mut dropped: impl FnMut(Packet),
     ) {
         self.counters.arrived_pkts += 1;
-        if let Discipline::Codel(_) = self.discipline {
+        if let Discipline::Served(_) = self.discipline {
             return self.arrive_to_be_served(now_ns, packet, push, dropped);
         }
         self.backlog.pass_to(now_ns);
@@ -239,8 +240,8 @@ impl Link {
         mut dropped: impl FnMut(Packet),
     ) {
         let busy_until_ns = self.clock.busy_until_ns();
-        let Discipline::Codel(queue) = &mut self.discipline else { return };
-        if queue.len() >= queue.limit_pkts as usize {
+        let Discipline::Served(queue) = &mut self.discipline else { return };
+        if queue.len() >= queue.limit_pkts() as usize {
             self.counters.dropped_full_pkts += 1;
             return dropped(packet);
         }
@@ -257,7 +258,7 @@ impl Link {
 
     /// The link is free: the queue gives it a packet.
     pub(crate) fn serve(&mut self, now_ns: u64, mut push: impl FnMut(Kind, u64), mut dropped: impl FnMut(Packet)) {
-        let Discipline::Codel(queue) = &mut self.discipline else { return };
+        let Discipline::Served(queue) = &mut self.discipline else { return };
         let (mut drops, mut waited_ns) = (0, 0);
         let leaving = queue.pop(now_ns, |packet| {
             drops += 1;
@@ -278,24 +279,31 @@ impl Link {
 
     pub(crate) fn queue_pkts(&self, now_ns: u64) -> usize {
         match &self.discipline {
-            Discipline::Codel(queue) => queue.len(),
+            Discipline::Served(queue) => queue.len(),
             _ => self.backlog.len_at(now_ns),
         }
     }
 
     pub(crate) fn queue_bytes(&self, now_ns: u64) -> u64 {
         match &self.discipline {
-            Discipline::Codel(queue) => queue.bytes(),
+            Discipline::Served(queue) => queue.bytes(),
             _ => self.backlog.bytes_at(now_ns),
         }
     }
 
     /// Packets that came and have neither left nor been dropped.
-    pub(crate) fn packets(&self) -> impl Iterator<Item = &Packet> {
-        let waiting = match &self.discipline {
-            Discipline::Codel(queue) => Some(queue.packets()),
-            _ => None,
+    pub(crate) fn inside_pkts(&self) -> usize {
+        let waiting_pkts = match &self.discipline {
+            Discipline::Served(queue) => queue.len(),
+            _ => 0, // those are on the link already
         };
-        self.crossing.iter().chain(&self.stragglers).chain(waiting.into_iter().flatten())
+        self.crossing.len() + self.stragglers.len() + waiting_pkts
+    }
+
+    pub(crate) fn dual_pi2(&self) -> Option<DualPi2View> {
+        match &self.discipline {
+            Discipline::Served(queue) => queue.dual_pi2(),
+            _ => None,
+        }
     }
 }

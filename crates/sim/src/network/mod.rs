@@ -3,11 +3,13 @@
 
 pub(crate) mod clock;
 pub(crate) mod codel;
+pub(crate) mod dualpi2;
 pub(crate) mod link;
 pub(crate) mod loss;
 pub(crate) mod queue;
 pub(crate) mod red;
 pub(crate) mod sending_end;
+pub(crate) mod served;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -230,7 +232,7 @@ impl Network {
 
     /// Counts what is inside now.
     pub(crate) fn balance(&self) -> PacketBalance {
-        let on_the_way: usize = self.links.iter().map(|link| link.packets().count()).sum();
+        let on_the_way: usize = self.links.iter().map(Link::inside_pkts).sum();
         let on_the_way_back: usize = self.lines.iter().map(|line| line.packets.len()).sum();
         PacketBalance { inside_pkts: (on_the_way + on_the_way_back) as u64, ..self.balance }
     }

@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::codel::{Codel, CodelQueue};
+use super::dualpi2::{DualPi2, DualPi2Queue};
 use super::red::{Red, RedState, Verdict};
+use super::served::Served;
 use crate::packet::{Packet, MARKABLE, MARKED};
 use crate::random::Random;
 
@@ -42,6 +44,8 @@ pub enum Queue {
     Red(Red),
     /// Controlled delay.
     Codel(Codel),
+    /// Dual queue for scalable and classic senders.
+    DualPi2(DualPi2),
 }
 
 impl Queue {
@@ -51,6 +55,7 @@ impl Queue {
         match self {
             Self::DropTail(_) | Self::Threshold { .. } | Self::Red(_) => None,
             Self::Codel(_) => Some("CoDel"),
+            Self::DualPi2(_) => Some("DualPI2"),
             Self::Step { .. } => Some("step marker"),
         }
     }
@@ -116,7 +121,7 @@ pub(crate) enum Discipline {
     Threshold { mark_above_pkts: u32, limit: Limit },
     Step { mark_above_ns: u64, limit: Limit },
     Red(RedState, Limit),
-    Codel(Box<CodelQueue>),
+    Served(Box<Served>),
 }
 
 /// The link as a queue sees it when a packet comes.
@@ -140,7 +145,8 @@ impl Discipline {
                 Self::Step { mark_above_ns: mark_above.as_nanos() as u64, limit: *limit }
             }
             Queue::Red(red) => Self::Red(RedState::new(*red, random), Limit::Packets(red.limit_pkts)),
-            Queue::Codel(codel) => Self::Codel(Box::new(CodelQueue::new(codel))),
+            Queue::Codel(codel) => Self::Served(Box::new(Served::Codel(CodelQueue::new(codel)))),
+            Queue::DualPi2(dual) => Self::Served(Box::new(Served::DualPi2(DualPi2Queue::new(dual)))),
         }
     }
 
@@ -173,7 +179,7 @@ impl Discipline {
                 }
                 *limit
             }
-            Self::Codel(queue) => Limit::Packets(queue.limit_pkts),
+            Self::Served(queue) => Limit::Packets(queue.limit_pkts()),
         };
         if is_idle || backlog.has_room(limit, packet.size_bytes) {
             Admission::Admitted

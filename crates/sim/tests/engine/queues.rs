@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use ccctl_sim::{Codel, Limit, Probability, Queue, Red};
+use ccctl_sim::{Codel, DualPi2, Limit, Probability, Queue, Red};
 
 use crate::{assert_near, link, ms, Dumbbell, PKT_BITS};
 
@@ -141,6 +141,28 @@ fn codel_keeps_the_delay_near_its_target() {
         assert!((2.0..12.0).contains(&mean_ms), "{mean_ms} ms");
         assert!(utilisation > 0.95, "{utilisation}");
         assert_eq!(after.dropped_full_pkts, before.dropped_full_pkts);
+    }
+}
+
+/// RFC 9332: the classic queue is held at the target of 15 ms, in full use. Its marks come evenly spaced, so that Reno's mean
+/// window is that of periodic losses, sqrt(3/2p) = 1.22 / sqrt(p) (Mathis et al., 1997); a mark costs a round trip without
+/// growth, one of sqrt(2/3p) or so.
+#[test]
+fn dualpi2_keeps_classic_flows_at_the_target() {
+    for ecn in [false, true] {
+        let mut dumbbell = many_flows(10, Queue::DualPi2(DualPi2::default()), |flow| flow.tcp.ecn = ecn);
+        let before = dumbbell.link();
+        let utilisation = dumbbell.utilisation_until(Duration::from_secs(120));
+        let after = dumbbell.link();
+        let pkts = (after.delivered_pkts - before.delivered_pkts) as f64;
+        let mean_ms = (after.waited_pkt_ns - before.waited_pkt_ns) as f64 / pkts / 1e6;
+        assert_near(mean_ms, 15.0, 0.1, "delay in ms");
+        assert!(utilisation > 0.95, "{utilisation}");
+        let signs = (after.dropped_early_pkts + after.marked_pkts) - (before.dropped_early_pkts + before.marked_pkts);
+        let share = signs as f64 / pkts;
+        let window = pkts / 100.0 / 10.0 * (0.0645 + mean_ms / 1000.0); // per flow and round trip
+        assert_near(window, (1.5 / share).sqrt(), 0.1, "mean window");
+        assert_eq!((after.dropped_early_pkts > before.dropped_early_pkts, after.marked_pkts > 0), (!ecn, ecn));
     }
 }
 

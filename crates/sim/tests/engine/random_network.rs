@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ccctl_sim::{
-    Application, BitRate, Codel, FlowSpec, Instance, Limit, LinkId, LinkRate, LinkSpec, Loss, Probability, Queue,
-    RateTrace, Red, Reordering, Simulation, SimulationError, TcpSpec, WebUser,
+    Application, BitRate, Codel, DualPi2, FlowSpec, Instance, Limit, LinkId, LinkRate, LinkSpec, Loss, Probability,
+    Queue, RateTrace, Red, Reordering, Simulation, SimulationError, TcpSpec, WebUser,
 };
 
 const EVENTS_MAX: u64 = 100_000;
@@ -73,7 +73,7 @@ impl Input<'_> {
     }
 
     fn queue(&mut self) -> Queue {
-        match self.byte() % 6 {
+        match self.byte() % 7 {
             0 => Queue::Threshold { mark_above_pkts: self.magnitude(10) as u32 - 1, limit: self.limit() },
             1 => Queue::Codel(Codel {
                 target: self.time(26),
@@ -91,6 +91,14 @@ impl Input<'_> {
                 limit_pkts: self.below(300) as u32,
             }),
             3 => Queue::Step { mark_above: self.time(26), limit: self.limit() },
+            4 => Queue::DualPi2(DualPi2 {
+                target: self.time(26),
+                interval: self.time(26),
+                coupling: self.below(5) as u32,
+                step: self.time(22),
+                limit_pkts: self.below(300) as u32,
+                ..DualPi2::default()
+            }),
             _ => Queue::DropTail(self.limit()),
         }
     }

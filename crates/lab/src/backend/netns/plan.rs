@@ -206,6 +206,7 @@ duration = "10 s"
             ("delay = \"48 ms\"", "delay = \"48 ms\"\njitter = \"1 ms\"", "jitter"),
             ("delay = \"48 ms\"", "delay = \"48 ms\"\ntick = \"1 ms\"", "ticks"),
             ("\"droptail\"", "\"codel\"", "CoDel"),
+            ("\"droptail\"", "\"dualpi2\"", "DualPI2"),
             ("\"droptail\"", "\"step\"", "step marker"),
             ("[run]", "[flows.tcp]\nect_1 = true\n[run]", "Accurate ECN"),
             ("mss = \"960 bytes\"", "mss = \"100 bytes\"", "packets of 140 bytes"),

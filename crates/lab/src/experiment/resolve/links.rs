@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ccctl_series::read_regular_text;
-use ccctl_sim::{BitRate, Codel, Limit, LinkRate, LinkSpec, Loss, Queue, RateTrace, Red};
+use ccctl_sim::{BitRate, Codel, DualPi2, Limit, LinkRate, LinkSpec, Loss, Queue, RateTrace, Red};
 use toml::Spanned;
 
 use super::super::file::{self, Back, File, LossKind, QueueKind};
@@ -135,8 +135,10 @@ pub(super) fn links(
 
 fn tick(source: &SourceText<'_>, link: &file::Link) -> Result<Duration, ScenarioError> {
     let Some(tick) = &link.tick else { return Ok(Duration::ZERO) };
-    if *link.queue.get_ref().kind.get_ref() == QueueKind::Codel {
-        let cause = format!("link {:?} has ticks and a codel queue", link.name.get_ref());
+    let kind = *link.queue.get_ref().kind.get_ref();
+    if matches!(kind, QueueKind::Codel | QueueKind::DualPi2) {
+        let what = if kind == QueueKind::Codel { "codel" } else { "dualpi2" };
+        let cause = format!("link {:?} has ticks and a {what} queue", link.name.get_ref());
         return Err(source.wrong(&tick.span(), cause, "remove tick, or use another kind of queue"));
     }
     if tick.get_ref().0 > LONGEST_TICK {
@@ -185,6 +187,7 @@ impl QueueReader<'_> {
             QueueKind::Step => (QueueKind::Step, "a step queue"),
             QueueKind::Red => (QueueKind::Red, "a red queue"),
             QueueKind::Codel => (QueueKind::Codel, "a codel queue"),
+            QueueKind::DualPi2 => (QueueKind::DualPi2, "a dualpi2 queue"),
         };
         let keys = Keys { source: self.source, what: what.to_owned(), span: self.queue.span() };
         self.refuse_others(&keys, kind)?;
@@ -198,6 +201,7 @@ impl QueueReader<'_> {
             QueueKind::Step => Ok(Queue::Step { mark_above: self.time(queue.step.as_ref(), 1)?, limit: self.limit()? }),
             QueueKind::Red => self.red(&keys),
             QueueKind::Codel => self.codel(),
+            QueueKind::DualPi2 => self.dual_pi2(),
         }
     }
 
@@ -206,7 +210,10 @@ impl QueueReader<'_> {
         if kind != QueueKind::Threshold {
             keys.refuse(&[("mark_above", span_of(queue.mark_above.as_ref()))])?;
         }
-        if kind != QueueKind::Step {
+        if kind != QueueKind::DualPi2 {
+            keys.refuse(&[("coupling", span_of(queue.coupling.as_ref()))])?;
+        }
+        if !matches!(kind, QueueKind::Step | QueueKind::DualPi2) {
             keys.refuse(&[("step", span_of(queue.step.as_ref()))])?;
         }
         if kind != QueueKind::Red {
@@ -218,7 +225,7 @@ impl QueueReader<'_> {
                 ("gentle", span_of(queue.gentle.as_ref())),
             ])?;
         }
-        if kind != QueueKind::Codel {
+        if !matches!(kind, QueueKind::Codel | QueueKind::DualPi2) {
             keys.refuse(&[("target", span_of(queue.target.as_ref())), ("interval", span_of(queue.interval.as_ref()))])?;
         }
         if !matches!(kind, QueueKind::Red | QueueKind::Codel) {
@@ -261,6 +268,24 @@ impl QueueReader<'_> {
             interval: self.time(queue.interval.as_ref(), 100)?,
             ecn: queue.ecn.as_ref().is_some_and(|ecn| *ecn.get_ref()),
             limit_pkts: self.limit_pkts()?,
+        }))
+    }
+
+    fn dual_pi2(&self) -> Result<Queue, ScenarioError> {
+        let queue = self.queue.get_ref();
+        let default = DualPi2::default();
+        let coupling = queue.coupling.as_ref().map_or(default.coupling, |coupling| *coupling.get_ref());
+        if !(1..=16).contains(&coupling) {
+            let span = span_of(queue.coupling.as_ref()).unwrap_or_default();
+            return Err(self.source.wrong(&span, format!("coupling is {coupling}"), "1 to 16; the default is 2"));
+        }
+        Ok(Queue::DualPi2(DualPi2 {
+            target: self.time(queue.target.as_ref(), 15)?,
+            interval: self.time(queue.interval.as_ref(), 16)?,
+            coupling,
+            step: self.time(queue.step.as_ref(), 1)?,
+            limit_pkts: self.limit_pkts()?,
+            ..default
         }))
     }
 
