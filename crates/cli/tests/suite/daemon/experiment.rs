@@ -349,16 +349,18 @@ impl Clock {
 #[test]
 fn a_clock_that_is_set_costs_its_pairs_and_not_the_coins() {
     support::test("clock", 120, || {
-        let (own, cgroup) = (Namespace::new("clock").unwrap(), Cgroup::new("clock").unwrap());
+        let (path, cgroup) = (lossy_path(), Cgroup::new("clock").unwrap());
         let (clock, daemon) = Clock::of_daemon("clock");
         support::claim_rules();
-        let traffic = Verified::start(&cgroup, &own, (&own, "127.0.0.1"), 1);
-        let words = ["--pairs", "6", "--spread", "50%", "--seed", "7", "--guard-rail", "timeouts=10000%"];
+        let (ends, to) = (path.endpoints(), RECEIVER_V4.to_string());
+        let traffic = Verified::start(&cgroup, ends.sender(0), (ends.receiver(), &to), 2);
+        let words = ["--pairs", "6", "--spread", "50%", "--seed", "7"];
         plan(&daemon, "stepped", &cgroup, [A, B], ["2500ms", "800ms"], &words);
         daemon.json(&["experiment", "start", "stepped", "--json"]);
         let until = |what: &str, holds: &dyn Fn(&Value) -> bool| {
             let seen = || Some(info_soon(&daemon, "stepped")).filter(holds).ok_or(what);
-            eventually(Duration::from_secs(90), seen).unwrap_or_else(|error| panic!("{error}\n{}", daemon.log()))
+            eventually(Duration::from_secs(90), seen)
+                .unwrap_or_else(|error| panic!("{error}\n{}\n{}", info(&daemon, "stepped"), daemon.log()))
         };
         let pairs = |info: &Value| info["analysis"]["pairs"].as_array().map_or(0, Vec::len);
         let is_dropped = |info: &Value, why| info["analysis"]["dropped_pairs"].to_string().contains(why);
