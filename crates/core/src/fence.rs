@@ -69,16 +69,24 @@ impl Fence {
         Err(Fault::new(Exit::Refused, cause, by_rule(name)).into())
     }
 
+    /// Refuses one whose connections would have no destination named, or all of them.
+    ///
+    /// # Errors
+    /// Where it is fenced.
+    pub fn require_narrow(&self, name: &str, dst: Option<Prefix>, place: &str) -> anyhow::Result<()> {
+        if is_narrow(dst) {
+            return Ok(());
+        }
+        self.require_open(name, place)
+    }
+
     /// Refuses a rule that has no destination, or all of them, for one of these.
     ///
     /// # Errors
     /// Where a choice is fenced.
     pub fn require_destination(&self, choices: &[Choice], dst: Option<Prefix>) -> anyhow::Result<()> {
-        if is_narrow(dst) {
-            return Ok(());
-        }
         let mut names = choices.iter().flat_map(|choice| &choice.names);
-        names.try_for_each(|name| self.require_open(name, "the algorithm of a rule for all destinations"))
+        names.try_for_each(|name| self.require_narrow(name, dst, "the algorithm of a rule for all destinations"))
     }
 
     /// Refuses an experiment for all destinations with one of these.
@@ -86,11 +94,9 @@ impl Fence {
     /// # Errors
     /// Where an arm is fenced.
     pub fn require_arms(&self, design: &Design) -> anyhow::Result<()> {
-        if is_narrow(design.dst.as_deref().and_then(|dst| dst.parse().ok())) {
-            return Ok(());
-        }
+        let dst = design.dst.as_deref().and_then(|dst| dst.parse().ok());
         let mut arms = design.a.iter().chain([&design.b]);
-        arms.try_for_each(|name| self.require_open(name, "an arm of an experiment for all destinations"))
+        arms.try_for_each(|name| self.require_narrow(name, dst, "an arm of an experiment for all destinations"))
     }
 
     /// Refuses where the guard would not watch one of those of a file, or one that nobody else takes out of the kernel.
@@ -126,9 +132,7 @@ pub fn of_program(program: &Program) -> Option<String> {
 pub fn require_load(program: &Program, name: &str) -> anyhow::Result<()> {
     let Some(reason) = of_program(program) else { return Ok(()) };
     let guard = daemon::here().and_then(RunningDaemon::guard);
-    let is_watched = guard
-        .is_some_and(|guard| name != guard.limits.fallback && guard.left_out.iter().all(|left_out| left_out != name));
-    if !is_watched {
+    if !guard.is_some_and(|guard| guard.watches(name)) {
         return Err(unwatched(name, &reason).into());
     }
     require_no_wide_rule(program, name)

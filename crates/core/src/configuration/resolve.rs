@@ -14,6 +14,7 @@ use toml::Spanned;
 use super::file::{self, wrong, File, Place};
 use super::limits::Limits;
 use super::metrics_port::{self, MetricsPort};
+use crate::daemon;
 use crate::error::remedy;
 use crate::experiment::Design;
 use crate::fence::Fence;
@@ -118,7 +119,7 @@ impl Guard {
     /// Is an instance of this name watched?
     #[must_use]
     pub fn watches(&self, name: &str) -> bool {
-        name != self.limits.fallback && self.left_out.iter().all(|known| known != name)
+        daemon::watches(&self.limits, &self.left_out, name)
     }
 }
 

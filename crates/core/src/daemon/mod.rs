@@ -18,7 +18,7 @@ use crate::plan::Step;
 pub use crate::configuration::SOCKET;
 
 pub use event::{Event, EventKind, News, Snapshot};
-pub use report::{DaemonStatus, GuardEvent, GuardReport, GuardedInstance};
+pub use report::{watches, DaemonStatus, GuardEvent, GuardReport, GuardedInstance};
 
 /// The version by which daemon and command know that they understand each other.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -69,6 +69,20 @@ pub struct GuardedInstance {
     pub window: IntervalStats,
 }
 
+impl GuardReport {
+    /// Is an instance of this name watched?
+    #[must_use]
+    pub fn watches(&self, name: &str) -> bool {
+        watches(&self.limits, &self.left_out, name)
+    }
+}
+
+/// Does a guard with these limits watch an instance of this name? The fallback is what it compares with.
+#[must_use]
+pub fn watches(limits: &Limits, left_out: &[String], name: &str) -> bool {
+    name != limits.fallback && left_out.iter().all(|known| known != name)
+}
+
 /// An event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GuardEvent {

@@ -97,10 +97,11 @@ impl Operation for Migrate {
 
     fn run(&self) -> anyhow::Result<Migrated> {
         self.require_a_choice()?;
-        if self.filter.dst.is_none() && self.filter.instance.as_ref() != Some(&self.to) {
-            Fence::of_named([&self.to])?.require_open(&self.to, "the target of sockets to all destinations")?;
-        }
         let filter = self.filter.resolve()?;
+        if self.filter.instance.as_ref() != Some(&self.to) {
+            let fence = Fence::of_named([&self.to])?;
+            fence.require_narrow(&self.to, filter.destination, "the target of sockets to all destinations")?;
+        }
         let lock = request::lock()?;
         let migration = ccctl_loader::migrate(&lock, &filter, &self.to, self.dry_run, |_, _| {});
         let migration = if self.dry_run { migration } else { COUNTERS.migration(migration) }?;

@@ -79,6 +79,8 @@ fn under_the_guard_it_is_for_named_destinations_only() {
             &["assign", "--cgroup", &path, "--port", "443", "reno=9,bpf_fixed=1"],
             &["assign", "--cgroup", &path, "--dst", "0.0.0.0/0", "bpf_fixed", "--dry-run"],
             &["migrate", "--all", "--to", "bpf_fixed"],
+            &["migrate", "--dst", "0.0.0.0/0", "--to", "bpf_fixed"],
+            &["migrate", "--dst", ":443", "--to", "bpf_fixed"],
             &["migrate", "--instance", "reno", "--to", "bpf_fixed", "--dry-run"],
             &["unload", "bpf_fixed", "--migrate-to", "bpf_fixed"],
         ] {
