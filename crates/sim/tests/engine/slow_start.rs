@@ -60,6 +60,11 @@ fn path(queue_bdp: u32) -> LinkSpec {
     link(MEGABITS, Queue::DropTail(Limit::Packets(queue_bdp * bdp_pkts() as u32)))
 }
 
+/// RTTs vary by 40 ms.
+fn radio() -> LinkSpec {
+    LinkSpec { jitter: ms(40), ..path(8) }
+}
+
 fn bdp_pkts() -> f64 {
     (MEGABITS * 1000 * RTT_MS) as f64 / PKT_BITS
 }
@@ -92,7 +97,18 @@ fn search_does_not_come_before_the_loss_where_the_queue_is_short() {
 /// that and before the queue is.
 #[test]
 fn search_is_not_deceived_by_rtts_that_vary() {
-    let radio = LinkSpec { jitter: ms(40), ..path(8) };
-    let (hystart, search) = (left_with("hystart", &radio), left_with("search", &radio));
+    let (hystart, search) = (left_with("hystart", &radio()), left_with("search", &radio()));
     assert!(hystart < 1.0 && (1.0..9.0).contains(&search), "HyStart at {hystart} BDP, SEARCH at {search}");
+}
+
+/// No expectation of the simulator, but of the page: readers are told what the simulator gives.
+#[test]
+fn the_page_of_cubic_tells_what_comes_of_each_way_out() {
+    let page = include_str!("../../../../docs/reference/algorithms/cubic.md");
+    for exit in ["loss", "hystart", "hystart++", "search"] {
+        let [short, long, varying] = [path(1), path(8), radio()].map(|path| left_with(exit, &path));
+        let figures = format!("| {short:.1} | {long:.1} | {varying:.1} |");
+        let row = page.lines().find(|line| line.starts_with(&format!("| `{exit}` |"))).expect("a row");
+        assert!(row.ends_with(&figures), "{row}: {figures}");
+    }
 }
