@@ -303,10 +303,8 @@ fn a_namespace_whose_name_was_deleted_still_counts() {
         succeeds(&["load", "cubic"]);
         let namespace = Namespace::new("deleted").unwrap();
         let script = "iperf3 -s -1 >/dev/null & until ss -Hltn | grep -q :5201; do sleep 0.05; done; \
-                      exec iperf3 -c 127.0.0.1 -C bpf_cubic -t 6 -b 20M";
-        let mut command = Command::new("setpriv");
-        let command = command.args(["--pdeathsig", "KILL", "sh", "-c", script]);
-        let mut inside = namespace.start(command).unwrap();
+                      exec iperf3 -c 127.0.0.1 -C bpf_cubic -t 30 -b 20M";
+        let mut inside = namespace.start(Command::new("sh").args(["-c", script])).unwrap();
         eventually(Duration::from_secs(5), || match established(&namespace, "bpf_cubic") {
             0 => Err("no connection"),
             _ => Ok(()),
