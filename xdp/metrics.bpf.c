@@ -681,6 +681,24 @@ int packet_dropped(u64 *ctx)
 	return 0;
 }
 
+/* See METRIC_ECN_MODES. */
+static __always_inline u32 ecn_mode_of(const struct tcp_sock *tp)
+{
+	return !!(tp->ecn_flags & TCP_ECN_OK) + 2 * !!(tp->ecn_flags & TCP_ECN_MODE_ACCECN);
+}
+
+static void add_present(struct series_present *sum, const struct tcp_sock *tp)
+{
+	u32 mode = ecn_mode_of(tp);
+
+	sum->connections++;
+	barrier_var(mode);
+	if (mode < METRIC_ECN_MODES)
+		sum->ecn_modes[mode]++;
+	if (tp->rate_interval_us)
+		sum->delivery_bytes_per_s += (u64)tp->rate_delivered * tp->mss_cache * 1000000 / tp->rate_interval_us;
+}
+
 /* One look at all sockets of a network namespace: what they have counted since, and how many there are. */
 SEC("iter/tcp")
 int look(struct bpf_iter__tcp *ctx)
@@ -716,8 +734,6 @@ int look(struct bpf_iter__tcp *ctx)
 		if (bucket < METRIC_BUCKETS)
 			sum->ages_ms[bucket]++;
 	}
-	sum->connections++;
-	if (tp->rate_interval_us)
-		sum->delivery_bytes_per_s += (u64)tp->rate_delivered * tp->mss_cache * 1000000 / tp->rate_interval_us;
+	add_present(sum, tp);
 	return 0;
 }

@@ -31,6 +31,9 @@
 #define METRIC_CLUSTERS 64
 #define METRIC_CLUSTER_COUNTS 8192
 
+/* What both ends agreed to on congestion marks: 1, if TCP_ECN_OK is set, and 2, if TCP_ECN_MODE_ACCECN is, added up */
+#define METRIC_ECN_MODES 4
+
 /* Number 0 is every cgroup that no rule names; number 0 of the series is what found no room. */
 struct series_key {
 	char instance[TCP_CA_NAME_MAX]; /* kernel name of the algorithm */
@@ -66,6 +69,7 @@ struct series_counts {
 /* Of the connections of one algorithm and cgroup that a look has met. */
 struct series_present {
 	unsigned long long connections;
+	unsigned long long ecn_modes[METRIC_ECN_MODES]; /* of them: see METRIC_ECN_MODES */
 	unsigned long long delivery_bytes_per_s;
 	unsigned long long ages_ms[METRIC_BUCKETS]; /* of those opened since the counting began */
 };

@@ -148,6 +148,8 @@ struct rule_report {
 	unsigned char passive; /* of a socket that met no rule: its port has a listener */
 	unsigned int has_assignment;
 	unsigned int is_full; /* asked for by its cookie: it has none, and no room for one */
+	unsigned int ecn_flags; /* TCP_ECN_OK, TCP_ECN_MODE_ACCECN: what both sides agreed to */
+	unsigned int needs_ecn; /* its algorithm does: TCP_CONG_NEEDS_ECN */
 	struct rule_assignment assignment;
 };
 

@@ -70,6 +70,7 @@ static __always_inline u64 inode_of(const void *tp)
 
 static __always_inline void describe(const struct tcp_sock *tp)
 {
+	const struct tcp_congestion_ops *ops = read_algorithm(tp, report.algorithm);
 	const struct sock_common *skc = (const void *)tp;
 
 	report.family = BPF_CORE_READ(skc, skc_family);
@@ -83,7 +84,9 @@ static __always_inline void describe(const struct tcp_sock *tp)
 		bpf_probe_read_kernel(report.source, 16, &skc->skc_v6_rcv_saddr);
 		bpf_probe_read_kernel(report.destination, 16, &skc->skc_v6_daddr);
 	}
-	report.map_id = map_id_of(read_algorithm(tp, report.algorithm));
+	report.map_id = map_id_of(ops);
+	report.ecn_flags = BPF_CORE_READ(tp, ecn_flags);
+	report.needs_ecn = !!(BPF_CORE_READ(ops, flags) & TCP_CONG_NEEDS_ECN);
 	report.cgroup_id = BPF_CORE_READ(cgroup_of(skc), kn, id);
 	report.inode = inode_of(skc);
 }

@@ -17,7 +17,7 @@ mod metrics {
 pub use metrics::{cluster_counts, completion_counts, metric_histogram, series_counts, METRIC_SIZES};
 pub(crate) use metrics::{
     cluster_key, metric_control, metric_experiment, metric_scope, series_key, series_present, METRIC_BUCKETS,
-    METRIC_CGROUPS, METRIC_SCOPES,
+    METRIC_CGROUPS, METRIC_ECN_MODES, METRIC_SCOPES,
 };
 
 #[allow(clippy::all, clippy::pedantic, missing_docs, non_camel_case_types, non_upper_case_globals, dead_code)]

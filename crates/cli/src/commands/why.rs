@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use ccctl_console::{output, Exit};
-use ccctl_loader::{Event, Finding, Verdict};
+use ccctl_loader::{EcnMode, Event, Finding, Verdict};
 
 use crate::arguments::Asked;
 use ccctl_core::operations::{ExplainedSocket, MetRule, Why};
@@ -39,6 +39,9 @@ fn print(socket: &ExplainedSocket) -> anyhow::Result<()> {
     };
     row("cgroup", &format!("{}, {direction}", socket.cgroup))?;
     row("uses", &used(socket))?;
+    if let Some(mode) = socket.ecn_mode {
+        row("ecn", ecn(mode))?;
+    }
     for finding in &socket.findings {
         row("because", &because(*finding, socket))?;
     }
@@ -68,6 +71,15 @@ fn used(socket: &ExplainedSocket) -> String {
         }
         (Some(map), Some(_)) => format!("{}, map {map}, the current one", now.congestion_control),
         (Some(map), None) => format!("{}, map {map}, of no instance that is loaded", now.congestion_control),
+    }
+}
+
+fn ecn(mode: EcnMode) -> &'static str {
+    match mode {
+        EcnMode::Disabled => "none",
+        EcnMode::Rfc3168 => "ECN (RFC 3168)",
+        EcnMode::Accecn => "AccECN (RFC 9768)",
+        EcnMode::Pending => "pending: the handshake has not ended",
     }
 }
 
@@ -117,6 +129,10 @@ fn because(finding: Finding, socket: &ExplainedSocket) -> String {
         Finding::OldProgram => {
             format!("its program is from before a swap or unload: ccctl migrate --instance {now} --to {now}")
         }
+        Finding::NoEcn => format!(
+            "{now} needs ECN, and behaves as Reno without it: the peer did not agree to ECN, or the handshake was before \
+             the connection had {now}"
+        ),
     }
 }
 

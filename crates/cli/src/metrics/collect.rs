@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::time::{Instant, UNIX_EPOCH};
 
 use ccctl_console::cause;
-use ccctl_telemetry::{lost_events, Counts, Histogram, Softnet, Times, OTHER};
+use ccctl_loader::EcnMode;
+use ccctl_telemetry::{lost_events, Counts, Gauges, Histogram, Softnet, Times, OTHER};
 
 use super::exporter::{lock, Exporter, Shared, Snapshot};
 use super::exposition::{Format, Labels, Samples, Text};
@@ -118,22 +119,25 @@ fn by_powers(histogram: &Histogram, shown: std::ops::Range<usize>, unit: f64) ->
 #[allow(clippy::unnecessary_wraps)] // a Collector
 fn look(_: &Shared, snapshot: &Snapshot, samples: &mut Samples) -> anyhow::Result<()> {
     samples.touch("connections");
+    samples.touch("ecn_connections");
     samples.touch("delivery_rate");
     // what a rule for a part of a cgroup counts is the cgroup's, too
-    let mut merged: BTreeMap<(&str, &str), (u64, u64)> = BTreeMap::new();
+    let mut merged: BTreeMap<(&str, &str), Gauges> = BTreeMap::new();
     for (series, present) in &snapshot.present {
         let Some(cgroup) = snapshot.cgroup(series.cgroup) else { continue };
-        let (connections, bytes_per_s) = merged.entry((&series.instance, cgroup)).or_default();
-        *connections += present.connections;
-        *bytes_per_s += present.delivery_bytes_per_s;
+        merged.entry((&series.instance, cgroup)).or_default().add(present);
     }
-    for ((instance, cgroup), (connections, bytes_per_s)) in merged {
-        if connections == 0 && instance == OTHER {
+    for ((instance, cgroup), present) in merged {
+        if present.connections == 0 && instance == OTHER {
             continue;
         }
         let labels = labels_of(instance, cgroup);
-        samples.add("connections", labels.clone(), Value::Count(connections));
-        samples.add("delivery_rate", labels, Value::Count(bytes_per_s));
+        samples.add("connections", labels.clone(), Value::Count(present.connections));
+        samples.add("delivery_rate", labels, Value::Count(present.delivery_bytes_per_s));
+        for (mode, connections) in EcnMode::ALL.into_iter().zip(present.ecn_modes) {
+            let labels = Labels::of(&[("name", instance), ("cgroup", cgroup), ("ecn_mode", mode.name())]);
+            samples.add("ecn_connections", labels, Value::Count(connections));
+        }
     }
     if let Some((at, took)) = snapshot.looked {
         samples.add("look_age", Labels::of(&[]), Value::Number(at.elapsed().as_secs_f64()));

@@ -8,8 +8,19 @@ use super::{Family, Kind, Read};
 
 /// Labels that there may be: never an address, a port or a process.
 #[cfg(test)]
-pub const LABELS: [&str; 10] =
-    ["algorithm", "name", "cgroup", "reason", "cpu", "program", "version", "collector", "experiment", "metric"];
+pub const LABELS: [&str; 11] = [
+    "algorithm",
+    "name",
+    "cgroup",
+    "ecn_mode",
+    "reason",
+    "cpu",
+    "program",
+    "version",
+    "collector",
+    "experiment",
+    "metric",
+];
 
 const EACH: &[&str] = &["name", "cgroup"];
 const NAME: &[&str] = &["name"];
@@ -53,6 +64,7 @@ const fn histogram(
 /// All of them. A help says what is counted, and after "Source:" where the kernel has it.
 pub const FAMILIES: &[Family] = &[
     gauge("connections", "", EACH, "TCP connections in all network namespaces, listeners and TIME_WAIT left out, at the last scan of the sockets. Source: iter/tcp, the socket's icsk_ca_ops and sk_cgrp_data"),
+    gauge("ecn_connections", "", &["name", "cgroup", "ecn_mode"], "Of these, those whose ends agreed to this on congestion marks: disabled, rfc3168, accecn, or pending in the handshake. Source: iter/tcp, tcp_sock.ecn_flags"),
     counted("connections_opened", "", |counts| counts.opened, "Connections that became established, by the algorithm at that moment. Source: tp_btf/inet_sock_set_state to ESTABLISHED"),
     counted("connections_closed", "", |counts| counts.closed, "Connections that were closed. Source: tp_btf/inet_sock_set_state to CLOSE"),
     counted("acked", "bytes", |counts| counts.bytes_acked, "Bytes that the peers have acknowledged, SYN and FIN included; the last ACK of a connection that falls silent counts with the next scan. Source: tcp_sock.bytes_acked"),

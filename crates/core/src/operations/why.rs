@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 
 use ccctl_console::UsageError;
-use ccctl_loader::{why, Event, Explanation, Finding, Selector, SocketQuery, Verdict};
+use ccctl_loader::{why, EcnMode, Event, Explanation, Finding, Selector, SocketQuery, Verdict};
 use clap::{ArgGroup, Args};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -63,6 +63,8 @@ pub struct ExplainedSocket {
     pub met: Option<MetRule>,
     /// What the kernel says that it uses.
     pub now: UsedNow,
+    /// What both sides agreed to on congestion marks; none for a listener.
+    pub ecn_mode: Option<EcnMode>,
 }
 
 /// A rule, and what became of it.
@@ -166,6 +168,7 @@ impl From<Explanation> for ExplainedSocket {
                 map_id: found.now.map_id,
                 current_map_id: found.now.current_map_id,
             },
+            ecn_mode: found.ecn_mode,
         }
     }
 }

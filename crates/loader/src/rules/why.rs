@@ -18,7 +18,7 @@ use super::table::{Rule, RuleTable};
 use super::{assignment, now_ns, read_rules, Assignment as _};
 use crate::error::{Error, Result};
 use crate::instance::Instance;
-use crate::sockets::reason;
+use crate::sockets::{reason, EcnMode};
 
 const LISTENING: u8 = 10; // TCP_LISTEN
 
@@ -116,6 +116,8 @@ pub enum Finding {
     ChangedSince,
     /// It uses a program from before a swap or unload.
     OldProgram,
+    /// Its algorithm needs ECN, and both ends did not agree on it.
+    NoEcn,
 }
 
 /// All about one socket.
@@ -141,6 +143,8 @@ pub struct Explanation {
     pub met: Option<Met>,
     /// What it uses.
     pub now: Now,
+    /// What both ends agreed to on congestion marks; None for a listener.
+    pub ecn_mode: Option<EcnMode>,
     /// What there is to say, the most important first.
     pub findings: Vec<Finding>,
 }
@@ -213,6 +217,9 @@ fn explain(table: &RuleTable, socket: &RuleSocket, current: &dyn Fn(&str) -> Opt
     let now = Now { map_id: Some(report.map_id).filter(|id| *id != 0), current_map_id: current(&algorithm), algorithm };
     let met = (report.has_assignment != 0).then(|| met(&report.assignment));
     let rule = table.rule(report.matching);
+    let ecn_mode = (!listens).then(|| EcnMode::of_kernel(report.ecn_flags as u8));
+    let mut findings = findings(table, rule, met.as_ref(), report.is_full != 0, &now);
+    findings.extend((report.needs_ecn != 0 && ecn_mode == Some(EcnMode::Disabled)).then_some(Finding::NoEcn));
     Explanation {
         cookie: report.cookie,
         source,
@@ -222,7 +229,8 @@ fn explain(table: &RuleTable, socket: &RuleSocket, current: &dyn Fn(&str) -> Opt
         passive,
         rule: rule.map(|rule| rule.id),
         considered: consider(table, &flow).into_iter().map(|(rule, verdict)| (rule.clone(), verdict)).collect(),
-        findings: findings(table, rule, met.as_ref(), report.is_full != 0, &now),
+        findings,
+        ecn_mode,
         met,
         now,
     }

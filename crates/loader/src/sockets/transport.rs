@@ -182,6 +182,9 @@ fn delivery_rate(packets: u32, interval_us: u32, mss_bytes: u32) -> Option<u64> 
 }
 
 impl EcnMode {
+    /// Each of them, in the order of the numbers of `METRIC_ECN_MODES` (xdp/metrics.h).
+    pub const ALL: [Self; 4] = [Self::Disabled, Self::Rfc3168, Self::Accecn, Self::Pending];
+
     /// Of `tcp_sock.ecn_flags`.
     #[must_use]
     pub fn of_kernel(flags: u8) -> Self {
@@ -194,7 +197,7 @@ impl EcnMode {
         }
     }
 
-    /// In one word.
+    /// In one word, as in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -14,7 +14,7 @@ use ccctl_catalog::kernel::c_text;
 
 use crate::bindings::{
     cluster_counts, cluster_key, completion_counts, metric_experiment, series_counts as Counts, series_key,
-    series_present, METRIC_BUCKETS,
+    series_present, METRIC_BUCKETS, METRIC_ECN_MODES,
 };
 use crate::error::{Error, Result};
 use crate::kernel_types::KernelTypes;
@@ -36,6 +36,9 @@ pub struct MetricKey {
 pub struct Gauges {
     /// Sockets that are no listeners, and not in the states of requests and of waiting after the end.
     pub connections: u64,
+    /// Of these, by what both ends agreed to on congestion marks: nothing, RFC 3168, Accurate ECN, and those in whose handshake
+    /// both are still possible.
+    pub ecn_modes: [u64; METRIC_ECN_MODES as usize],
     /// Sum of their last delivery rates.
     pub delivery_bytes_per_s: u64,
     /// Ages in ms of those that were opened since the counting began, by powers of two.
@@ -43,9 +46,16 @@ pub struct Gauges {
 }
 
 impl Gauges {
+    /// Adds connections and their rates, not their ages.
+    pub fn add(&mut self, more: &Self) {
+        self.connections += more.connections;
+        self.delivery_bytes_per_s += more.delivery_bytes_per_s;
+        self.ecn_modes.iter_mut().zip(more.ecn_modes).for_each(|(sum, count)| *sum += count);
+    }
+
     pub(super) fn of(present: &series_present) -> Self {
-        let series_present { connections, delivery_bytes_per_s, ages_ms } = *present;
-        Self { connections, delivery_bytes_per_s, ages_ms }
+        let series_present { connections, ecn_modes, delivery_bytes_per_s, ages_ms } = *present;
+        Self { connections, ecn_modes, delivery_bytes_per_s, ages_ms }
     }
 }
 

@@ -162,6 +162,40 @@ fn marks_are_those_that_the_namespace_was_told_of() {
     });
 }
 
+/// Two connections without ECN and one with it, which `ss` tells as well.
+#[test]
+fn connections_are_counted_by_what_they_agreed_to_on_marks() {
+    support::test("metrics of ECN", 120, || {
+        let daemon = Daemon::start("metrics-modes", CONFIG);
+        let network = Network::new().unwrap();
+        network.client.set_sysctl("net/ipv4/tcp_congestion_control", "metr").unwrap();
+        let cgroup = Cgroup::new("modes").unwrap();
+        let listener = listen(&cgroup, &network.server, SERVER_V4);
+        let open = |ecn: &str| {
+            for end in [&network.client, &network.server] {
+                end.set_sysctl("net/ipv4/tcp_ecn", ecn).unwrap();
+            }
+            pair(&cgroup, &network, &listener, SERVER_V4)
+        };
+        let pairs = ["0", "1", "0"].map(open);
+        let has_ecn = |line: &SsLine| line.value("ecn").is_some();
+        let established = ss(&network.client);
+        let marked = established.values().filter(|line| line.state == "ESTAB" && has_ecn(line)).count();
+        let modes = [("disabled", 2), ("rfc3168", marked as u64), ("accecn", 0), ("pending", 0)];
+        assert_eq!(marked, 1, "{established:?}");
+        let is_so = |scrape: &Scrape| {
+            modes.iter().all(|(mode, count)| {
+                let labels = [OWN[0], OWN[1], ("ecn_mode", mode)];
+                let lines = scrape.lines("ccctl_ecn_connections", &labels);
+                lines.len() == 1 && lines[0].value as u64 == *count
+            })
+        };
+        until(&daemon, "two without and one with ECN", is_so);
+        drop(pairs);
+        down(daemon);
+    });
+}
+
 /// Only cgroups of rules have a label; it follows the rules.
 #[test]
 fn cgroups_that_rules_name_have_a_label_and_no_other_label_is_there() {

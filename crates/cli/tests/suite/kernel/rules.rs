@@ -250,6 +250,7 @@ fn an_algorithm_that_needs_ecn_gets_it_at_both_ends() {
             let modes: Vec<_> =
                 sockets["sockets"].as_array().unwrap().iter().map(|it| &it["transport"]["ecn_mode"]).collect();
             assert_eq!(modes, [expected], "{shown}");
+            assert_eq!(why(&pair.client)["ecn_mode"], expected, "{shown}");
             if has_ecn {
                 let state = &sockets["sockets"][0]["algorithm_state"];
                 assert_eq!(state["ecn_is_on"], 1, "init comes before the SYN: {state}");

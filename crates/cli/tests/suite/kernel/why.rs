@@ -162,3 +162,40 @@ fn a_route_that_names_an_algorithm_is_told_as_the_reason() {
         succeeds(&["unassign", "--all"]);
     });
 }
+
+/// The server agrees only where its algorithm needs ECN, too: the SYN of such an algorithm is ECN-capable itself (RFC 8257).
+#[test]
+fn an_algorithm_without_the_ecn_that_it_needs_says_so() {
+    support::test("no ECN", 60, || {
+        succeeds(&["load", "dctcp"]);
+        let network = Network::new().unwrap();
+        let (front, back) = (Cgroup::new("front").unwrap(), Cgroup::new("back").unwrap());
+        let listener = listen(&back, &network.server, SERVER_V4);
+        assign(&["--cgroup", front.path(), "dctcp"]);
+        let without = pair(&front, &network, &listener, SERVER_V4);
+        let told = why(&without.client);
+        assert_eq!(told["findings"], json!(["as_the_rule_says", "no_ecn"]), "{told}");
+        assert_eq!(told["ecn_mode"], "disabled");
+        let text = succeeds(&["why", "--cookie", &cookie(&without.client)]);
+        for part in ["ecn      none", "bpf_dctcp needs ECN", "behaves as Reno", "the peer"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let told = why(&without.server);
+        assert_eq!((&told["findings"], &told["ecn_mode"]), (&json!(["no_rule"]), &json!("disabled")), "{told}");
+
+        drop((without, listener));
+        assign(&["--cgroup", back.path(), "dctcp"]);
+        let listener = listen(&back, &network.server, SERVER_V4);
+        let with = pair(&front, &network, &listener, SERVER_V4);
+        let told = why(&with.client);
+        assert_eq!(told["findings"], json!(["as_the_rule_says"]), "{told}");
+        assert_eq!(told["ecn_mode"], "rfc3168");
+        let text = succeeds(&["why", "--cookie", &cookie(&with.client)]);
+        assert!(text.contains("ecn      ECN (RFC 3168)"), "{text}");
+        assert_eq!(why(&listener)["ecn_mode"], json!(null), "a listener has agreed to nothing");
+        drop((with, listener));
+        succeeds(&["unassign", "--all"]);
+        drop(network);
+        succeeds(&["unload", "bpf_dctcp"]);
+    });
+}

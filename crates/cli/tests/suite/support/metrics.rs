@@ -16,7 +16,8 @@ pub const LIMIT: Duration = Duration::from_secs(30);
 pub const LOOKS: Duration = Duration::from_secs(20);
 
 /// The labels that there may be, as the manual has them.
-pub const LABELS: [&str; 8] = ["algorithm", "name", "cgroup", "reason", "cpu", "program", "version", "collector"];
+pub const LABELS: [&str; 9] =
+    ["algorithm", "name", "cgroup", "ecn_mode", "reason", "cpu", "program", "version", "collector"];
 
 /// One line.
 #[derive(Debug, Clone)]
