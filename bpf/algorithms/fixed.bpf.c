@@ -8,20 +8,25 @@
  * Not      when anything else shares the bottleneck: it does not slow down for anybody, and what it takes the others lose.
  *          ccctl therefore gives it to connections with named destinations only, and only while the guard watches it.
  * Source   TCP Brutal 1.0 (github.com/apernet/tcp-brutal), the law and its constants.
- * Law      pacing rate = rate / A; W = 2 RTT rate / A, in packets, and at least 4
+ * Law      pacing rate = min(rate / A, max_sum_rate / N); W = 2 RTT pacing rate, in packets, and at least 4
  *          A = acked / (acked + lost) of the packets of 5 seconds, at least 0.8; 1 where those are fewer than 50
+ *          N = sockets that have the instance, idle ones too; without max_sum_rate there is no cap
  * Why      Where losses are random a sender that slows down for them wastes the path. Sending 1 / A as much delivers the rate.
  *          The bound of 0.8 limits what it adds where the losses are its own: without it, the more it loses the more it sends.
+ *          The cap is for whoever shares the bottleneck: connections have the rate each, and nobody knows how many there will be.
  * Differs  From Brutal: RTTs count in us and not in whole ms, A is a fraction and not rounded down to percents, ACKs without a
- *          rate sample count too, the first window is paced, and a socket that is moved to it has its window at once.
+ *          rate sample count too, the first window is paced, a socket that is moved to it has its window at once, and there is
+ *          a cap.
  * Needs    pacing: sk_pacing_rate and TCP's own timer, or the fq queue discipline.
- * State    60 bytes of 104.
+ * State    64 bytes of 104, and 4 that the sockets of an instance share.
  * Range    rates up to 32 Gbit/s, RTTs up to 67 s, windows up to 2^20 packets.
  */
 #include "cc.h"
 
 #define FIXED_PARAMS(P)                                                                                                \
 	P(CC_PARAM(rate_bytes_per_s, 125000, 62500, 4000000000, "bytes/s", "what each connection sends"))              \
+	P(CC_PARAM(max_sum_rate_bytes_per_s, 0, 0, 4000000000, "bytes/s",                                              \
+		   "what all connections of the instance send together, at most; 0: no cap"))                          \
 	P(CC_SWITCH(compensates_loss, 1, "send more by what is lost, so that the rate arrives"))                       \
 	P(CC_PARAM(ack_rate_min_pct, 80, 50, 100, "%", "least share of acknowledged packets that is compensated"))     \
 	P(CC_PARAM(cwnd_gain_pct, 200, 50, 800, "%", "window, of rate times RTT"))                                     \
@@ -44,8 +49,34 @@ struct fixed_slot {
 
 struct fixed_state {
 	struct fixed_slot slots[FIXED_SLOTS];
+	bool is_counted; /* among fixed_shared.sockets */
 };
 CC_STATE_STRUCT(fixed);
+
+struct fixed_shared {
+	u32 sockets; /* that have the algorithm: N */
+};
+CC_SHARED_STRUCT(fixed);
+
+/* Once, in the first hook that is called: init is called again where a rule came before the SYN, and may have been left out. */
+CC_INLINE void fixed_join(struct fixed_state *ca)
+{
+	if (ca->is_counted)
+		return;
+	ca->is_counted = true;
+	cc_add_shared(&CC_SHARED(fixed)->sockets, 1);
+}
+
+/* The kernel also calls it for a socket whose init was never called. */
+void CC_HOOK(fixed_release, struct sock *sk)
+{
+	struct fixed_state *ca = CC_STATE(fixed, sk);
+
+	if (!ca->is_counted)
+		return;
+	ca->is_counted = false;
+	cc_add_shared(&CC_SHARED(fixed)->sockets, ~0U);
+}
 
 CC_INLINE void fixed_count(struct fixed_state *ca, u32 second, const struct rate_sample *sample)
 {
@@ -89,17 +120,39 @@ CC_INLINE u64 fixed_cwnd_pkts(const struct fixed_params *p, const struct sock *s
 	return cc_clamp(cc_div(bytes, tcp_sk(sk)->mss_cache), p->min_cwnd_pkts, CC_CWND_MAX_PKTS);
 }
 
+/*
+ * No more than this socket's part of the cap; without the cap, and below it, nothing is divided. A rate of 0 would be no limit to
+ * the kernel. Bound: rate < 2^33, sockets < 2^31
+ */
+CC_INLINE u64 fixed_capped(const struct fixed_params *p, u64 rate_bytes_per_s)
+{
+	u64 most_bytes_per_s = p->max_sum_rate_bytes_per_s;
+	u32 sockets;
+
+	if (!most_bytes_per_s)
+		return rate_bytes_per_s;
+	sockets = cc_read_shared(&CC_SHARED(fixed)->sockets);
+	if (rate_bytes_per_s * sockets <= most_bytes_per_s)
+		return rate_bytes_per_s;
+	return cc_max(cc_div(most_bytes_per_s, sockets), 1);
+}
+
 CC_INLINE void fixed_set_rate(struct sock *sk, const struct fixed_params *p, u32 ack_rate_q16)
 {
 	u64 rate_bytes_per_s = ((u64)p->rate_bytes_per_s << 16) / cc_max(ack_rate_q16, FIXED_ONE_Q16 / 2);
 
+	rate_bytes_per_s = fixed_capped(p, rate_bytes_per_s);
 	cc_set_cwnd(tcp_sk(sk), fixed_cwnd_pkts(p, sk, rate_bytes_per_s));
 	sk->sk_pacing_rate = cc_min(rate_bytes_per_s, sk->sk_max_pacing_rate);
 }
 
 void CC_HOOK(fixed_init, struct sock *sk)
 {
-	CC_NEW_STATE(fixed, sk);
+	bool is_counted = CC_STATE(fixed, sk)->is_counted;
+	struct fixed_state *ca = CC_NEW_STATE(fixed, sk);
+
+	ca->is_counted = is_counted;
+	fixed_join(ca);
 	tcp_sk(sk)->snd_ssthresh = TCP_INFINITE_SSTHRESH;
 	fixed_set_rate(sk, fixed_params(), FIXED_ONE_Q16);
 	if (sk->sk_pacing_status == SK_PACING_NONE)
@@ -112,6 +165,7 @@ CC_CONG_CONTROL(fixed_cong_control, sk, sample)
 	struct fixed_state *ca = CC_STATE(fixed, sk);
 	u32 second = cc_now_us(sk) / FIXED_SECOND_US;
 
+	fixed_join(ca);
 	fixed_count(ca, second, sample);
 	fixed_set_rate(sk, p, fixed_ack_rate_q16(ca, p, second));
 }
@@ -124,6 +178,7 @@ u32 CC_HOOK(fixed_ssthresh, struct sock *sk)
 
 CC_FENCED_ALGORITHM(fixed, "it keeps its rate, whatever other traffic loses",
 	.init = CC_FN(fixed_init),
+	.release = CC_FN(fixed_release),
 	.cong_control = CC_FN(fixed_cong_control),
 	.pkts_acked = CC_NO_HOOK, /* cong_control is called for each ACK */
 	.ssthresh = CC_FN(fixed_ssthresh),

@@ -10,6 +10,8 @@
  *   CC_NEW_STATE(name, sk)                the same for init: all zero
  *   CC_STORE_STRUCT(name)                 declares struct name_store, socket storage for what does not fit there
  *   CC_STORE(name, sk)                    a socket's; NULL where there is no memory for it
+ *   CC_SHARED_STRUCT(name)                declares struct name_shared, one for all sockets of an instance, zero when it is loaded
+ *   CC_SHARED(name)                       that struct; written with cc_add_shared() only, since other processors do so, too
  *   CC_ALGORITHM(name, .hook = ...)       registration as bpf_name, or with CC_REGISTER under another name and with flags
  *   CC_FENCED_ALGORITHM(name, "why", ...)  the same of one that harms others: ccctl gives it to named destinations only, and
  *                                         only while the guard watches it
@@ -56,6 +58,18 @@
 #define CC_NONE_TAG(value, meaning) CC_TAG("cc_none|" #value "|" meaning)
 
 #define CC_STATE(algorithm, sk) ((struct algorithm##_state *)inet_csk(sk)->icsk_ca_priv)
+
+/* Adds to a number that an instance's sockets share, modulo 2^32. The result is not asked for: kernels before 5.12 could not. */
+CC_INLINE void cc_add_shared(u32 *number, u32 more)
+{
+	__sync_fetch_and_add(number, more);
+}
+
+/* Such a number now; the next moment it may be another one. */
+CC_INLINE u32 cc_read_shared(const u32 *number)
+{
+	return *(const volatile u32 *)number;
+}
 
 /*
  * For active opens, pkts_acked for the SYN comes before init. The SYN is a small packet: over a slow link its RTT is shorter

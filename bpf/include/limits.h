@@ -12,6 +12,9 @@
 /* Socket storage of an algorithm whose state does not fit the socket's room, in the simulator: no kernel has this limit */
 #define CC_STORE_BYTES 1152
 
+/* What the sockets of an instance share, in the simulator: no kernel has this limit */
+#define CC_SHARED_BYTES 64
+
 /* Name of an algorithm, with the closing zero: longer than a kernel name */
 #define CC_ALGORITHM_NAME_MAX 32
 

@@ -45,6 +45,11 @@
 	} cc_store CC_SECTION(".maps")
 #define CC_STORE(algorithm, sk)                                                                                        \
 	((struct algorithm##_store *)bpf_sk_storage_get(&cc_store, sk, 0, BPF_SK_STORAGE_GET_F_CREATE))
+
+/* What the sockets of an instance share: a map of its own, ".data.shared". Each load makes a new one, and so does each swap. */
+#define CC_SHARED_STRUCT(algorithm) struct algorithm##_shared cc_shared CC_SECTION(".data.shared")
+#define CC_SHARED(algorithm) (&cc_shared)
+
 #define CC_SEND_ACK(sk, rcv_nxt) bpf_tcp_send_ack(sk, rcv_nxt)
 
 /* Long work: a function that the verifier checks once; step(i, context) for i = 0 ... count-1, or until it returns 1 */

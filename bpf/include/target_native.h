@@ -10,6 +10,10 @@
 #define CC_STORE_STRUCT(algorithm)                                                                                     \
 	_Static_assert(sizeof(struct algorithm##_store) <= CC_STORE_BYTES, "the simulated socket has too little room")
 #define CC_STORE(algorithm, sk) ((struct algorithm##_store *)tcp_sk(sk)->store)
+#define CC_SHARED_STRUCT(algorithm)                                                                                    \
+	_Static_assert(sizeof(struct algorithm##_shared) <= CC_SHARED_BYTES,                                           \
+		       "the simulated instance has too little room")
+#define CC_SHARED(algorithm) ((struct algorithm##_shared *)cc_shared_in_force)
 #define CC_SEND_ACK(sk, rcv_nxt) ((void)(sk), (void)(rcv_nxt)) /* the flow has no receiver */
 
 /* splitmix64 (G. Steele et al., OOPSLA 2014) over a state that the flow's owner seeds */
@@ -43,10 +47,14 @@ CC_WRAPS CC_INLINE u32 cc_random_u32(struct tcp_sock *tp)
 	CC_INLINE void name##_step(struct sock *sk, const struct rate_sample *sample)
 #define CC_MAY_WRITE_APP_LIMITED 1
 
-/* The caller owns the parameters of each flow, and points its thread at them before it calls a hook. */
+/*
+ * The caller owns the parameters of each flow and what the flows of an instance share, CC_SHARED_BYTES, and points its thread at
+ * them before it calls a hook.
+ */
 #define CC_PARAMS_STORE(algorithm, ...)                                                                                \
 	static const struct algorithm##_params cc_default_params = __VA_ARGS__;                                        \
 	static _Thread_local const struct algorithm##_params *cc_params_in_force = &cc_default_params;                 \
+	static _Thread_local __attribute__((unused)) void *cc_shared_in_force;                                         \
 	CC_INLINE const struct algorithm##_params *algorithm##_params(void)                                            \
 	{                                                                                                              \
 		return cc_params_in_force;                                                                             \
@@ -61,16 +69,17 @@ struct cc_native_algorithm {
 	const struct tcp_congestion_ops *ops;
 	const void *default_params;
 	u32 params_bytes;
-	void (*use)(const void *params); /* the set that the following hook calls read */
+	void (*use)(const void *params, void *shared); /* what the following hook calls read, and write */
 };
 
 #define CC_REGISTER_WITH(algorithm, kernel_name, all_flags, ...)                                                       \
 	static const struct tcp_congestion_ops algorithm##_ops = { .name = kernel_name,                                \
 								   .flags = (all_flags),                               \
 								   __VA_ARGS__ };                                      \
-	static void algorithm##_use(const void *params)                                                                \
+	static void algorithm##_use(const void *params, void *shared)                                                  \
 	{                                                                                                              \
 		cc_params_in_force = params;                                                                           \
+		cc_shared_in_force = shared;                                                                           \
 	}                                                                                                              \
 	const struct cc_native_algorithm *cc_native_##algorithm(void)                                                  \
 	{                                                                                                              \

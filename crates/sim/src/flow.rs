@@ -242,6 +242,7 @@ impl Flow {
 
     /// The algorithm begins anew, as on a socket that changes to it.
     pub fn restart(&mut self) {
+        self.release();
         self.socket.inet_conn.icsk_ca_priv = Default::default();
         self.established();
     }
@@ -249,6 +250,11 @@ impl Flow {
     /// `init` at the end of a handshake: whatever the ACK of the SYN has told the algorithm is still in its state.
     pub fn established(&mut self) {
         self.tell(Hook::Init, Instance::init);
+    }
+
+    /// The connection is over, or has not begun: what its instance's flows share is without it until its next ACK.
+    pub(crate) fn release(&mut self) {
+        self.instance.release(&mut self.socket);
     }
 
     /// Time stamps of the last segment: the peer's, and our own that it echoes, both in ms, as Linux has them.
@@ -530,6 +536,12 @@ impl Flow {
     pub(crate) fn smooth_rtt(&mut self, rtt_us: u32) {
         let srtt_us = self.socket.srtt_us;
         self.socket.srtt_us = if srtt_us == 0 { rtt_us << 3 } else { srtt_us - (srtt_us >> 3) + rtt_us }.max(1);
+    }
+}
+
+impl Drop for Flow {
+    fn drop(&mut self) {
+        self.release();
     }
 }
 

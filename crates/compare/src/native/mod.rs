@@ -9,9 +9,10 @@ mod bindings;
 use std::ffi::c_void;
 use std::mem::offset_of;
 use std::path::Path;
+use std::sync::atomic::AtomicU64;
 
 use anyhow::{Context as _, Result};
-use ccctl_catalog::kernel;
+use ccctl_catalog::kernel::{self, CC_SHARED_BYTES};
 use ccctl_sim::{Arguments, Instance};
 use libloading::{Library, Symbol};
 
@@ -173,8 +174,9 @@ pub fn interpret(instance: &Instance, call: &call, tp: &mut tcp_sock) -> Option<
 /// An algorithm out of a library.
 pub struct Algorithm {
     ops: tcp_congestion_ops,
-    put_in_force: unsafe extern "C" fn(*const c_void),
+    put_in_force: unsafe extern "C" fn(*const c_void, *mut c_void),
     parameters: Vec<u32>,
+    shared: [AtomicU64; CC_SHARED_BYTES as usize / 8],
     library: Library, // after all that points into it
 }
 
@@ -195,6 +197,7 @@ impl Algorithm {
             ops: unsafe { *native.ops },
             put_in_force: native.use_.context("CC_REGISTER sets it")?,
             parameters: parameters.to_vec(),
+            shared: Default::default(),
             library,
         })
     }
@@ -227,10 +230,10 @@ impl Algorithm {
         let sample =
             ack_sample { pkts_acked: call.sample_pkts, rtt_us: call.sample_rtt_us, in_flight: call.sample_in_flight };
         let rates = rate_sample_of(&call.extra);
-        // SAFETY: the hooks are the library's, which is loaded; they read the parameters put in force, which are this
-        // struct's own, and touch a whole struct tcp_sock; the samples outlive the call.
+        // SAFETY: the hooks are the library's, which is loaded; they read the parameters put in force and what sockets share,
+        // which are this struct's own, and touch a whole struct tcp_sock; the samples outlive the call.
         unsafe {
-            (self.put_in_force)(self.parameters.as_ptr().cast());
+            (self.put_in_force)(self.parameters.as_ptr().cast(), self.shared.as_ptr().cast_mut().cast());
             match call.hook {
                 CALL_INIT => ops.init.map(|hook| hook(sk)).map(|()| 0),
                 CALL_RELEASE => ops.release.map(|hook| hook(sk)).map(|()| 0),

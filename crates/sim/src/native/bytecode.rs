@@ -11,17 +11,21 @@ use object::{
 
 use super::bindings::CC_STORE_BYTES;
 use super::core_fields::{FieldError, Fields};
-use super::instructions::{immediate, patch, vet, with_dispatcher, with_wide_comparisons, INSTRUCTION_BYTES};
+use super::instructions::{
+    immediate, patch, vet, with_dispatcher, with_plain_additions, with_wide_comparisons, INSTRUCTION_BYTES,
+};
 use super::object_error::ObjectError;
 
 /// All that the kernel takes of one program is a million; the interpreter jumps by at most 32,767.
 const MOST_INSTRUCTIONS: usize = 16_384;
-/// Read-only data and parameters together.
+/// Read-only data, parameters, and what flows share, together.
 const MOST_DATA_BYTES: usize = 1 << 20;
 
 /// The map of `CC_STORE_STRUCT`. A simulated socket has its storage inside.
 const STORE: &str = "cc_store";
 const PARAMETERS: &str = ".data.params";
+/// Of `CC_SHARED_STRUCT`: each instance has its own, as each load in the kernel has.
+const SHARED: &str = ".data.shared";
 const OPS: &str = ".struct_ops.link";
 
 // `enum` of the relocations of BPF, in LLVM's BPF.def
@@ -33,6 +37,7 @@ const R_BPF_64_32: u32 = 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hook {
     Init,
+    Release,
     Ssthresh,
     CongAvoid,
     SetState,
@@ -46,8 +51,9 @@ pub(super) enum Hook {
 }
 
 impl Hook {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Init,
+        Self::Release,
         Self::Ssthresh,
         Self::CongAvoid,
         Self::SetState,
@@ -69,6 +75,7 @@ impl Hook {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Init => "init",
+            Self::Release => "release",
             Self::Ssthresh => "ssthresh",
             Self::CongAvoid => "cong_avoid",
             Self::SetState => "set_state",
@@ -106,7 +113,7 @@ impl Bytecode {
         parts.relocate(&file, has_store)?;
         let (entries, flags) = parts.hooks(&file, &fields)?;
         vet(&parts.code)?;
-        let wide = with_wide_comparisons(&parts.code)?;
+        let wide = with_plain_additions(&with_wide_comparisons(&parts.code)?)?;
         let code = with_dispatcher(&wide, &entries)?;
         let before = (code.len() - wide.len()) / INSTRUCTION_BYTES;
         Ok(Self {
@@ -151,7 +158,7 @@ impl Parts {
             if section.kind() == SectionKind::Text {
                 parts.code_at.insert(index, parts.code.len() / INSTRUCTION_BYTES);
                 parts.code.extend(data);
-            } else if name == PARAMETERS || name.starts_with(".rodata") {
+            } else if name == PARAMETERS || name == SHARED || name.starts_with(".rodata") {
                 parts.data.resize(parts.data.len().next_multiple_of(8), 0);
                 if name == PARAMETERS {
                     parts.parameters_at = Some(parts.data.len());

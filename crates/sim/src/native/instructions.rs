@@ -7,6 +7,9 @@ use super::object_error::ObjectError;
 
 pub(super) const INSTRUCTION_BYTES: usize = 8;
 
+/// The kernel's limit for all functions of a call together, and the interpreter's.
+const STACK_BYTES: u16 = 512;
+
 /// `bpf_get_prandom_u32`, `bpf_sk_storage_get`, `bpf_tcp_send_ack`
 const HELPERS: [u32; 3] = [RANDOM_HELPER, STORE_HELPER, SEND_ACK_HELPER];
 pub(super) const RANDOM_HELPER: u32 = 7;
@@ -14,7 +17,17 @@ pub(super) const STORE_HELPER: u32 = 107;
 pub(super) const SEND_ACK_HELPER: u32 = 116;
 
 // opcodes of include/uapi/linux/bpf.h
+const LOAD_32: u8 = 0x61;
 const LOAD_64: u8 = 0x79;
+const STORE_32: u8 = 0x63;
+const STORE_64: u8 = 0x7b;
+const ATOMIC_32: u8 = 0xc3;
+const ATOMIC_64: u8 = 0xdb;
+const ADD_REGISTER_64: u8 = 0x0f;
+/// The operation of an atomic instruction that returns nothing.
+const ATOMIC_ADD: i32 = 0;
+/// The register of the stack.
+const FRAME: u8 = 10;
 const ADD_64: u8 = 0x07;
 const MOVE_64: u8 = 0xb7;
 const JUMP_EQUAL: u8 = 0x15;
@@ -62,6 +75,9 @@ pub(super) fn vet(code: &[u8]) -> Result<(), ObjectError> {
             (ALU_32 | ALU_64, 0xb) if has_offset => return refuse("a sign-extending move (-mcpu=v4)"),
             _ => {}
         }
+        if matches!(opcode, ATOMIC_32 | ATOMIC_64) && immediate(*instruction) != ATOMIC_ADD {
+            return refuse("an atomic operation other than an addition without a result");
+        }
         let source = registers >> 4;
         let helper = immediate(*instruction) as u32;
         if opcode == CALL && source == 0 && !HELPERS.contains(&helper) {
@@ -92,17 +108,14 @@ pub(super) fn with_wide_comparisons(code: &[u8]) -> Result<Vec<u8>, ObjectError>
         let [opcode, registers, low, high, ..] = *instruction;
         let is_candidate = opcode & (CLASS | OF_REGISTER) == JUMP_64 && immediate(*instruction) < 0;
         let Some((first, second, is_met)) = is_candidate.then(|| signed_pair(opcode)).flatten() else { continue };
-        let (next, there) = (at as i64 + 1, at as i64 + 1 + i64::from(i16::from_le_bytes([low, high])));
-        let stub = (all.len() / INSTRUCTION_BYTES) as i64;
-        let jump = |from: i64, to: i64| {
-            let distance = i16::try_from(to - from - 1).map_err(|_| ObjectError::Missing("jump within reach"))?;
-            Ok::<_, ObjectError>(encoded(JUMP, 0, distance, 0))
-        };
+        let next = at + 1;
+        let there = next.wrapping_add_signed(i16::from_le_bytes([low, high]).into());
+        let stub = all.len() / INSTRUCTION_BYTES;
         let compare = |(opcode, constant): (u8, Option<i32>), skip: i16| {
             encoded(opcode, registers, skip, constant.unwrap_or(immediate(*instruction)))
         };
         let (else_to, then_to) = if is_met { (next, there) } else { (there, next) };
-        all[at * INSTRUCTION_BYTES..][..INSTRUCTION_BYTES].copy_from_slice(&jump(at as i64, stub)?);
+        all[at * INSTRUCTION_BYTES..][..INSTRUCTION_BYTES].copy_from_slice(&jump(at, stub)?);
         all.extend(compare(first, 2));
         all.extend(compare(second, 1));
         all.extend(jump(stub + 2, else_to)?);
@@ -127,6 +140,65 @@ fn signed_pair(opcode: u8) -> Option<(Comparison, Comparison, bool)> {
         0xb => Some((not_negative, less_equal, true)), // <=
         _ => None,
     }
+}
+
+/// rbpf 0.4 has no atomic instructions, and the interpreter runs one hook of an instance at a time: an atomic addition becomes a
+/// jump to a load, an addition and a store behind the program.
+pub(super) fn with_plain_additions(code: &[u8]) -> Result<Vec<u8>, ObjectError> {
+    let mut all = code.to_vec();
+    let slot = stack_bytes(code) + 8;
+    for (at, instruction) in instructions(code).filter(|(_, it)| matches!(it[0], ATOMIC_32 | ATOMIC_64)) {
+        if slot > STACK_BYTES {
+            return Err(ObjectError::Instruction { at, what: "an atomic addition with a full stack" });
+        }
+        let stub = all.len() / INSTRUCTION_BYTES;
+        all[at * INSTRUCTION_BYTES..][..INSTRUCTION_BYTES].copy_from_slice(&jump(at, stub)?);
+        all.extend(plain_addition(*instruction, slot as i16).concat());
+        all.extend(jump(all.len() / INSTRUCTION_BYTES, at + 1)?);
+    }
+    Ok(all)
+}
+
+/// An atomic addition in steps; the register in between is kept at `slot` of the stack meanwhile.
+fn plain_addition([opcode, registers, low, high, ..]: Instruction, slot: i16) -> [Instruction; 5] {
+    let offset = i16::from_le_bytes([low, high]);
+    let (to, source) = (registers & 0xf, registers >> 4);
+    let between = (0..FRAME).find(|register| ![to, source].contains(register)).unwrap_or_default(); // of ten
+    let (load, store) = if opcode == ATOMIC_64 { (LOAD_64, STORE_64) } else { (LOAD_32, STORE_32) };
+    let pair = |to: u8, source: u8| to | source << 4;
+    [
+        encoded(STORE_64, pair(FRAME, between), -slot, 0),
+        encoded(load, pair(between, to), offset, 0),
+        encoded(ADD_REGISTER_64, pair(between, source), 0, 0),
+        encoded(store, pair(to, between), offset, 0),
+        encoded(LOAD_64, pair(between, FRAME), -slot, 0),
+    ]
+}
+
+fn jump(from: usize, to: usize) -> Result<Instruction, ObjectError> {
+    let distance = i16::try_from(to as i64 - from as i64 - 1).map_err(|_| ObjectError::Missing("jump within reach"))?;
+    Ok(encoded(JUMP, 0, distance, 0))
+}
+
+/// What each function of the program may take of the stack, so that none of them takes what belongs to its caller: the largest
+/// distance from r10 that any instruction has, or may have.
+pub(super) fn stack_bytes(program: &[u8]) -> u16 {
+    let depth = |instruction: &Instruction| {
+        let [opcode, registers, low, high, ..] = *instruction;
+        let is_of_frame = match opcode & CLASS {
+            1 => registers >> 4 == FRAME,
+            2 | 3 => registers & 0xf == FRAME,
+            _ => false,
+        };
+        let added = (opcode == ADD_64).then(|| immediate(*instruction));
+        let offset = is_of_frame.then(|| i16::from_le_bytes([low, high]).into()).or(added).unwrap_or(0);
+        if (-i32::from(STACK_BYTES)..0).contains(&offset) {
+            (-offset) as u16
+        } else {
+            0
+        }
+    };
+    program.as_chunks().0.iter().map(depth).max().unwrap_or(0).next_multiple_of(8)
 }
 
 fn encoded(opcode: u8, registers: u8, offset: i16, constant: i32) -> Instruction {

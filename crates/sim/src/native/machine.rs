@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The interpreter with one instance's program: a hook is called on a copy of the socket, and what it has changed is copied back.
 
-use std::any::Any;
 use std::cell::Cell;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -9,7 +8,7 @@ use rbpf::EbpfVmMbuff;
 
 use super::bindings::{ack_sample, rate_sample, tcp_sock};
 use super::bytecode::{Bytecode, Hook};
-use super::instructions::{immediate, INSTRUCTION_BYTES, RANDOM_HELPER, SEND_ACK_HELPER, STORE_HELPER};
+use super::instructions::{stack_bytes, INSTRUCTION_BYTES, RANDOM_HELPER, SEND_ACK_HELPER, STORE_HELPER};
 use super::object_error::ObjectError;
 use crate::random::splitmix64;
 
@@ -21,9 +20,6 @@ const SAMPLE_BYTES: usize = if size_of::<rate_sample>() > size_of::<ack_sample>(
     size_of::<ack_sample>().next_multiple_of(8)
 };
 const DATA_AT: usize = SOCKET_BYTES + SAMPLE_BYTES;
-
-/// The kernel's limit for all functions of a call together, and the interpreter's.
-const STACK_BYTES: i32 = 512;
 
 thread_local! {
     /// The random numbers of the flow whose hook is running.
@@ -137,35 +133,12 @@ impl Machine {
 
 fn interpreter(program: &'static [u8]) -> Result<EbpfVmMbuff<'static>, std::io::Error> {
     let mut vm = EbpfVmMbuff::new(None)?;
-    vm.set_stack_usage_calculator(stack_bytes, Box::new(()))?;
+    vm.set_stack_usage_calculator(|program, _, _| stack_bytes(program), Box::new(()))?;
     vm.set_program(program)?;
     vm.register_helper(RANDOM_HELPER, random_number)?;
     vm.register_helper(STORE_HELPER, socket_store)?;
     vm.register_helper(SEND_ACK_HELPER, send_ack)?;
     Ok(vm)
-}
-
-/// What each function of the program may take of the stack, so that none of them takes what belongs to its caller: the largest
-/// distance from r10 that any instruction has, or may have.
-fn stack_bytes(program: &[u8], _function: usize, _: &mut dyn Any) -> u16 {
-    const ADD_64: u8 = 0x07;
-    const FRAME: u8 = 10;
-    let depth = |instruction: &[u8; INSTRUCTION_BYTES]| {
-        let [opcode, registers, low, high, ..] = *instruction;
-        let is_of_frame = match opcode & 7 {
-            1 => registers >> 4 == FRAME,
-            2 | 3 => registers & 0xf == FRAME,
-            _ => false,
-        };
-        let added = (opcode == ADD_64).then(|| immediate(*instruction));
-        let offset = is_of_frame.then(|| i16::from_le_bytes([low, high]).into()).or(added).unwrap_or(0);
-        if (-STACK_BYTES..0).contains(&offset) {
-            (-offset) as u16
-        } else {
-            0
-        }
-    };
-    program.as_chunks().0.iter().map(depth).max().unwrap_or(0).next_multiple_of(8)
 }
 
 /// Both sets have the values, and the first is in force.

@@ -19,7 +19,9 @@ mod program;
 mod recorded;
 mod repair;
 
-use ccctl_catalog::kernel::ICSK_CA_PRIV_SIZE;
+use std::sync::atomic::AtomicU64;
+
+use ccctl_catalog::kernel::{CC_SHARED_BYTES, ICSK_CA_PRIV_SIZE};
 use ccctl_catalog::{Layout, ParameterSet};
 
 pub(crate) use prefetch::prefetch;
@@ -72,7 +74,8 @@ pub enum InstanceError {
 pub struct Instance {
     program: &'static Program,
     parameters: Vec<u32>,
-    machine: Option<Machine>, // of a program that is interpreted
+    shared: [AtomicU64; CC_SHARED_BYTES as usize / 8], // what its flows share; of an interpreted program the machine has it
+    machine: Option<Machine>,                          // of a program that is interpreted
 }
 
 impl Instance {
@@ -92,7 +95,7 @@ impl Instance {
         }
         let machine = program.bytecode().map(|bytecode| Machine::new(bytecode, &values));
         let machine = machine.transpose().map_err(|error| InstanceError::Interpreter(error.to_string()))?;
-        Ok(Self { program, parameters: values, machine })
+        Ok(Self { program, parameters: values, shared: Default::default(), machine })
     }
 
     /// An instance with the parameters' defaults.
@@ -126,9 +129,10 @@ impl Instance {
         self.machine.as_ref().and_then(Machine::fault)
     }
 
-    /// Lets the C file's hooks read this instance's parameters until another instance of it is put in force.
+    /// Lets the C file's hooks read this instance's parameters, and what its flows share, until another instance of it is put in
+    /// force.
     fn put_in_force(&self) -> &tcp_congestion_ops {
-        self.program.put_in_force(&self.parameters)
+        self.program.put_in_force(&self.parameters, &self.shared)
     }
 
     pub(crate) fn init(&self, tp: &mut tcp_sock) {
@@ -139,6 +143,18 @@ impl Instance {
         if let Some(init) = self.put_in_force().init {
             // SAFETY: `as_sock` gives a pointer to a whole struct tcp_sock, which bpf/include/kernel limits the hook to.
             unsafe { init(as_sock(tp)) }
+        }
+    }
+
+    /// The flow's end, or that of the algorithm on it.
+    pub(crate) fn release(&self, tp: &mut tcp_sock) {
+        if let Some(machine) = &self.machine {
+            machine.tell(Hook::Release, tp, [0; 2]);
+            return;
+        }
+        if let Some(release) = self.put_in_force().release {
+            // SAFETY: as in `init`.
+            unsafe { release(as_sock(tp)) }
         }
     }
 

@@ -4,6 +4,7 @@
 use std::any::Any;
 use std::ffi::{c_void, CStr};
 use std::path::Path;
+use std::sync::atomic::AtomicU64;
 use std::sync::{LazyLock, Mutex, OnceLock, PoisonError, RwLock};
 
 use ccctl_catalog::{Algorithm, Layout};
@@ -50,7 +51,7 @@ pub enum ProgramError {
 
 /// What runs the hooks.
 enum Engine {
-    Native { ops: tcp_congestion_ops, put_in_force: unsafe extern "C" fn(*const c_void) },
+    Native { ops: tcp_congestion_ops, put_in_force: unsafe extern "C" fn(*const c_void, *mut c_void) },
     Interpreter(Bytecode),
 }
 
@@ -179,15 +180,16 @@ impl Program {
         }
     }
 
-    /// Points the C file of this thread at these parameters, and gives its hooks.
+    /// Points the C file of this thread at these parameters and at what the flows share, and gives its hooks.
     ///
     /// # Panics
     /// Where it is interpreted: its instances have a machine, which is asked first.
-    pub(super) fn put_in_force(&self, parameters: &[u32]) -> &tcp_congestion_ops {
+    pub(super) fn put_in_force(&self, parameters: &[u32], shared: &[AtomicU64]) -> &tcp_congestion_ops {
         let Engine::Native { ops, put_in_force } = &self.engine else { panic!("{} is interpreted", self.name) };
         // SAFETY: only the pointers are kept, for this thread, and only hooks read them. Hooks are called by instances alone,
-        // each time after this call, and an instance owns its parameters for as long as the hook runs.
-        unsafe { put_in_force(parameters.as_ptr().cast()) };
+        // each time after this call, and an instance owns both for as long as the hook runs. What is shared may be written by
+        // several threads, each of which does so atomically.
+        unsafe { put_in_force(parameters.as_ptr().cast(), shared.as_ptr().cast_mut().cast()) };
         ops
     }
 

@@ -70,7 +70,10 @@ impl Simulation {
         let (delay_ns, jitter_ns) = (ns(spec.access_delay), ns(spec.access_jitter));
         self.network.add_route(&links(&spec.path), &links(&spec.ack_path), delay_ns, jitter_ns, self.seed);
         let start_ns = ns(spec.start).max(self.network.now_ns);
-        let sender = Sender::new(Arc::clone(&spec.instance), spec.tcp, flow, self.seed, spec.start);
+        let mut sender = Sender::new(Arc::clone(&spec.instance), spec.tcp, flow, self.seed, spec.start);
+        if start_ns > self.network.now_ns {
+            sender.flow.release(); // the kernel would not have this socket yet
+        }
         self.receivers.push(Receiver::new(&spec.tcp, sender.echo()));
         self.senders.push(sender);
         let stop_ns = spec.stop.map_or(u64::MAX, ns);

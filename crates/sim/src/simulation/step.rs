@@ -137,6 +137,7 @@ impl Simulation {
         sender.set_clock(self.network.now_ns);
         sender.acked(packet, options, &mut self.network);
         if sender.is_idle() {
+            sender.leave_when_over();
             self.delivered(flow);
             return self.schedule_sender(flow);
         }

@@ -80,6 +80,7 @@ pub(crate) struct Sender {
     una: u32,
     next: u32,
     limit: u32, // what the application has written
+    is_closed: bool,
     high_seq: u32,
     undo_marker: Option<u32>,
     undo_retrans: Option<u32>,
@@ -138,6 +139,7 @@ impl Sender {
             una: 0,
             next: 0,
             limit: 0,
+            is_closed: false,
             high_seq: 0,
             undo_marker: None,
             undo_retrans: None,

@@ -22,6 +22,15 @@ impl Sender {
     /// The application has no more; what was not sent yet is forgotten.
     pub(crate) fn close(&mut self) {
         self.limit = self.next;
+        self.is_closed = true;
+        self.leave_when_over();
+    }
+
+    /// The kernel destroys a socket that is closed once all is acknowledged.
+    pub(crate) fn leave_when_over(&mut self) {
+        if self.is_closed && self.is_idle() {
+            self.flow.release();
+        }
     }
 
     /// `tcp_slow_start_after_idle_check`

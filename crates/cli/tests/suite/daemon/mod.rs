@@ -19,6 +19,7 @@ mod metrics_port;
 mod metrics_prometheus;
 mod metrics_tls;
 mod pages;
+mod rate_cap;
 mod readme;
 mod survive;
 mod top_rearm;
