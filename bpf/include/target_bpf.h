@@ -50,6 +50,13 @@
 #define CC_SHARED_STRUCT(algorithm) struct algorithm##_shared cc_shared CC_SECTION(".data.shared")
 #define CC_SHARED(algorithm) (&cc_shared)
 
+/* Leaves the connection to another algorithm, whose init the kernel calls at once; false in an init that BPF itself caused */
+#define CC_CHANGE_TO(sk, name)                                                                                         \
+	({                                                                                                             \
+		char cc_name[] = name;                                                                                 \
+                                                                                                                       \
+		!bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, cc_name, sizeof(cc_name));                                \
+	})
 #define CC_SEND_ACK(sk, rcv_nxt) bpf_tcp_send_ack(sk, rcv_nxt)
 
 /* Long work: a function that the verifier checks once; step(i, context) for i = 0 ... count-1, or until it returns 1 */

@@ -14,6 +14,7 @@
 	_Static_assert(sizeof(struct algorithm##_shared) <= CC_SHARED_BYTES,                                           \
 		       "the simulated instance has too little room")
 #define CC_SHARED(algorithm) ((struct algorithm##_shared *)cc_shared_in_force)
+#define CC_CHANGE_TO(sk, name) (tcp_sk(sk)->changes_to_reno = true, false) /* the flow's owner does it after init */
 #define CC_SEND_ACK(sk, rcv_nxt) ((void)(sk), (void)(rcv_nxt)) /* the flow has no receiver */
 
 /* splitmix64 (G. Steele et al., OOPSLA 2014) over a state that the flow's owner seeds */

@@ -102,6 +102,7 @@ struct tcp_sock {
 	u64 bytes_retrans;
 #else
 	u64 random_state; /* CC_RANDOM_U32 natively: a generator for each flow */
+	bool changes_to_reno; /* CC_CHANGE_TO natively */
 	u64 store[CC_STORE_BYTES / 8]; /* CC_STORE natively: socket storage */
 #endif
 };

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::kernel::{available_algorithms, check_name};
 use crate::kernel_ops::KernelOps;
-use crate::load_object::load_object;
+use crate::load_object::{load_object, load_to_register};
 use crate::lock::Lock;
 use crate::object::{LoadedObject, Program};
 use crate::{kept_types, kernel_ops, sockets, sys};
@@ -68,7 +68,7 @@ pub fn preview_load(request: &LoadRequest<'_>) -> Result<Option<Instance>> {
         return Ok(Some(already_loaded(request)?.instance));
     }
     require_free(request.name)?;
-    load_object(request.program, request.name, request.profile, request.parameters)?.verified_instructions()?;
+    load_to_register(request.program, request.name, request.profile, request.parameters)?.verified_instructions()?;
     Ok(None)
 }
 
@@ -78,7 +78,7 @@ fn load_checked(request: &LoadRequest<'_>) -> Result<Loaded> {
         return already_loaded(request);
     }
     require_free(name)?;
-    let object = load_object(request.program, name, request.profile, request.parameters)?;
+    let object = load_to_register(request.program, name, request.profile, request.parameters)?;
     register(name, &object)?;
     Ok(Loaded { instance: Instance::named(name)?, changed: true })
 }

@@ -7,6 +7,7 @@ use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::Path;
 
+use ccctl_catalog::kernel::CC_ECT_1_ESTABLISHED;
 use ccctl_catalog::ParameterSet;
 use object::{Object as _, ObjectSection as _};
 
@@ -28,6 +29,32 @@ pub(crate) fn load_object(program: &Program, name: &str, profile: &str, set: &Pa
     };
     loaded.set_parameters(set)?;
     Ok(loaded)
+}
+
+/// The same for a program that is to be registered: its flags have to be those of a kernel.
+pub(crate) fn load_to_register(
+    program: &Program,
+    name: &str,
+    profile: &str,
+    set: &ParameterSet,
+) -> Result<LoadedObject> {
+    let loaded = load_object(program, name, profile, set)?;
+    if flags(&loaded)? & CC_ECT_1_ESTABLISHED == 0 {
+        return Ok(loaded);
+    }
+    Err(Error::Host {
+        cause: format!(
+            "{} needs ECT(1) on all packets, and kernels send ECT(0) once a connection is established",
+            program.label
+        ),
+        remedy: "simulate it with ccctl-lab; dctcp answers marks alike, in networks whose hosts and switches are yours"
+            .to_owned(),
+    })
+}
+
+fn flags(loaded: &LoadedObject) -> Result<u32> {
+    let place = KernelOps::get()?.members.get("flags").map_or(0, |member| member.offset);
+    Ok(loaded.value.get(place..).and_then(|rest| rest.first_chunk()).map_or(0, |bytes| u32::from_ne_bytes(*bytes)))
 }
 
 /// None where it needs other types than those that are kept, and where anything fails: libbpf then does all of it, and its

@@ -7,7 +7,7 @@ use ccctl_catalog::ParameterSet;
 
 use crate::error::{Error, Result};
 use crate::instance::{open_anchor, Anchor, Instance};
-use crate::load_object::load_object;
+use crate::load_object::load_to_register;
 use crate::lock::Lock;
 use crate::object::Program;
 use crate::{recover, sys};
@@ -41,7 +41,7 @@ pub struct Swapped {
 /// Namespaces whose default is this name follow at once.
 pub fn swap(lock: &Lock, request: &SwapRequest<'_>) -> Result<Swapped> {
     let (link, map_id_before) = link_of(request)?;
-    let object = load_object(request.program, request.name, request.profile, request.parameters)?;
+    let object = load_to_register(request.program, request.name, request.profile, request.parameters)?;
     let map = object.ops_map()?;
     let failed = |error| Error::kernel(format!("swap {}", request.name), error);
     sys::write_value(map.as_fd(), &object.value).map_err(failed)?;
@@ -53,7 +53,7 @@ pub fn swap(lock: &Lock, request: &SwapRequest<'_>) -> Result<Swapped> {
 /// Makes the checks of [`swap`], the verifier's among them, and changes nothing; returns the id of the map in force.
 pub fn preview_swap(request: &SwapRequest<'_>) -> Result<u32> {
     let (_, map_id) = link_of(request)?;
-    load_object(request.program, request.name, request.profile, request.parameters)?.verified_instructions()?;
+    load_to_register(request.program, request.name, request.profile, request.parameters)?.verified_instructions()?;
     Ok(map_id)
 }
 

@@ -249,7 +249,17 @@ impl Flow {
 
     /// `init` at the end of a handshake: whatever the ACK of the SYN has told the algorithm is still in its state.
     pub fn established(&mut self) {
+        self.socket.changes_to_reno = false;
         self.tell(Hook::Init, Instance::init);
+        if self.socket.changes_to_reno {
+            self.change_to_reno();
+        }
+    }
+
+    /// `tcp_reinit_congestion_control`: the algorithm leaves a connection that is not for it (`CC_CHANGE_TO`).
+    fn change_to_reno(&mut self) {
+        self.instance = Arc::new(Instance::with_defaults("reno").expect("the catalogue has it"));
+        self.restart();
     }
 
     /// The connection is over, or has not begun: what its instance's flows share is without it until its next ACK.

@@ -33,6 +33,9 @@ struct Initial {
     ssthresh: u32,
     #[serde(default)]
     now_us: u64,
+    /// RFC 9768 was negotiated instead of RFC 3168.
+    #[serde(default)]
+    accurate_ecn: bool,
     #[serde(default)]
     state: BTreeMap<String, Value>,
 }
@@ -96,6 +99,9 @@ struct Acks {
     n: u32,
     #[serde(default = "one")]
     acked: u32,
+    /// Of `acked`, with a congestion mark.
+    #[serde(default)]
+    marked: u32,
     rtt_us: Option<u64>,
     #[serde(default = "yes")]
     limited: bool,
@@ -197,6 +203,9 @@ impl Trace {
             Instance::new(algorithm, &self.parameter_set(algorithm, names)?).map_err(|error| error.to_string())?;
         let now = Duration::from_micros(self.initial.now_us);
         let mut flow = Flow::new(Arc::new(instance), self.initial.cwnd, self.initial.ssthresh, now);
+        if self.initial.accurate_ecn {
+            flow.restart_with_accurate_ecn();
+        }
         for (name, value) in &self.initial.state {
             let field = names.state(name);
             if !flow.set_state(field, number(*value)) {
@@ -277,7 +286,8 @@ impl Acks {
                 RoundEnd::Each(each) => each,
                 RoundEnd::Word(Word::Last) => index == self.n,
             };
-            ack(flow, self.acked, rtt, self.limited, ends_round);
+            let ack = Ack { marked_pkts: self.marked, cwnd_limited: self.limited, ..Ack::of(self.acked, rtt) };
+            acked(flow, &ack, ends_round);
         }
     }
 }
@@ -303,18 +313,19 @@ impl Rounds {
             for index in 1..=acks {
                 let elapsed_us = u64::from(index) * self.rtt_us / u64::from(acks);
                 flow.set_clock(start + Duration::from_micros(elapsed_us));
-                ack(flow, self.acked, Some(rtt), self.limited, index == acks);
+                let ack = Ack { cwnd_limited: self.limited, ..Ack::of(self.acked, Some(rtt)) };
+                acked(flow, &ack, index == acks);
             }
         }
     }
 }
 
-fn ack(flow: &mut Flow, pkts: u32, rtt: Option<Duration>, cwnd_limited: bool, ends_round: bool) {
-    if let Some(rtt) = rtt {
+fn acked(flow: &mut Flow, ack: &Ack, ends_round: bool) {
+    if let Some(rtt) = ack.rtt {
         flow.set_srtt(rtt);
     }
     if ends_round {
         flow.end_round();
     }
-    flow.acked(&Ack { cwnd_limited, ..Ack::of(pkts, rtt) });
+    flow.acked(ack);
 }

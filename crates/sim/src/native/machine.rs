@@ -8,7 +8,9 @@ use rbpf::EbpfVmMbuff;
 
 use super::bindings::{ack_sample, rate_sample, tcp_sock};
 use super::bytecode::{Bytecode, Hook};
-use super::instructions::{stack_bytes, INSTRUCTION_BYTES, RANDOM_HELPER, SEND_ACK_HELPER, STORE_HELPER};
+use super::instructions::{
+    stack_bytes, INSTRUCTION_BYTES, RANDOM_HELPER, SEND_ACK_HELPER, SET_OPTION_HELPER, STORE_HELPER,
+};
 use super::object_error::ObjectError;
 use crate::random::splitmix64;
 
@@ -24,6 +26,8 @@ const DATA_AT: usize = SOCKET_BYTES + SAMPLE_BYTES;
 thread_local! {
     /// The random numbers of the flow whose hook is running.
     static RANDOM: Cell<u64> = const { Cell::new(0) };
+    /// Its algorithm leaves it to Reno.
+    static CHANGES_TO_RENO: Cell<bool> = const { Cell::new(false) };
 }
 
 /// An instance's program, ready to be called.
@@ -112,6 +116,7 @@ impl Machine {
         context.extend(arguments(room));
         let context: Vec<u8> = context.into_iter().flat_map(u64::to_ne_bytes).collect();
         RANDOM.set(tp.random_state);
+        CHANGES_TO_RENO.set(tp.changes_to_reno);
         // SAFETY: all of the memory, whose words are bytes as well; nobody else has it while the lock is held.
         let all = unsafe { std::slice::from_raw_parts(memory.cast::<u8>(), bytes) };
         match running.vm.execute_program(all, &context) {
@@ -119,6 +124,7 @@ impl Machine {
                 // SAFETY: a struct of integers only, of which any bytes are a value.
                 *tp = unsafe { std::ptr::read(memory.cast()) };
                 tp.random_state = RANDOM.get();
+                tp.changes_to_reno = CHANGES_TO_RENO.get();
                 Some(value as u32)
             }
             Err(error) => {
@@ -136,6 +142,7 @@ fn interpreter(program: &'static [u8]) -> Result<EbpfVmMbuff<'static>, std::io::
     vm.set_stack_usage_calculator(|program, _, _| stack_bytes(program), Box::new(()))?;
     vm.set_program(program)?;
     vm.register_helper(RANDOM_HELPER, random_number)?;
+    vm.register_helper(SET_OPTION_HELPER, set_option)?;
     vm.register_helper(STORE_HELPER, socket_store)?;
     vm.register_helper(SEND_ACK_HELPER, send_ack)?;
     Ok(vm)
@@ -171,6 +178,12 @@ fn random_number(_: u64, _: u64, _: u64, _: u64, _: u64) -> u64 {
 /// `CC_STORE` of the native target: a part of the socket.
 fn socket_store(_: u64, socket: u64, _: u64, _: u64, _: u64) -> u64 {
     socket.wrapping_add(std::mem::offset_of!(tcp_sock, store) as u64)
+}
+
+/// `CC_CHANGE_TO` of the native target, the only use of it: noted, and done after the hook.
+fn set_option(_: u64, _: u64, _: u64, _: u64, _: u64) -> u64 {
+    CHANGES_TO_RENO.set(true);
+    u64::MAX
 }
 
 /// The flow has no receiver.

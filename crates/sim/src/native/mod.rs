@@ -203,6 +203,16 @@ impl Instance {
         self.program.flags() & bindings::TCP_CONG_NEEDS_ECN != 0
     }
 
+    /// The algorithm asks for Accurate ECN (RFC 9768).
+    pub(crate) fn needs_accurate_ecn(&self) -> bool {
+        self.program.flags() & bindings::TCP_CONG_NEEDS_ACCECN != 0
+    }
+
+    /// All its packets carry ECT(1) (RFC 9331).
+    pub(crate) fn wants_ect_1(&self) -> bool {
+        self.program.flags() & bindings::CC_ECT_1_ESTABLISHED != 0
+    }
+
     pub(crate) fn cong_control(&self, tp: &mut tcp_sock, sample: &rate_sample) {
         if let Some(machine) = &self.machine {
             machine.tell_rate(tp, sample);

@@ -26,14 +26,14 @@ pub(super) struct Negotiated {
 
 impl Negotiated {
     pub(super) fn of(instance: &Instance, spec: &TcpSpec) -> Self {
-        let is_accurate = spec.accurate_ecn.unwrap_or(false);
+        let is_accurate = spec.accurate_ecn.unwrap_or(instance.needs_accurate_ecn());
         let ecn = spec.ecn || is_accurate || instance.needs_ecn();
         let echo = match () {
             () if is_accurate => Echo::Count,
-            () if instance.needs_ecn() => Echo::EachMark,
+            () if instance.needs_ecn() && !instance.needs_accurate_ecn() => Echo::EachMark,
             () => Echo::UntilReduced,
         };
-        Self { ecn, echo, ect_1: ecn && spec.ect_1 }
+        Self { ecn, echo, ect_1: ecn && (spec.ect_1 || (is_accurate && instance.wants_ect_1())) }
     }
 
     /// `tcp_sock.ecn_flags`

@@ -12,6 +12,7 @@ mod fixed_rate;
 mod ledbatpp;
 mod low_priority;
 mod path;
+mod prague;
 mod queues;
 mod random;
 mod random_network;
@@ -23,8 +24,8 @@ use std::time::Duration;
 
 use ccctl_catalog::ParameterSet;
 use ccctl_sim::{
-    BitRate, FlowId, FlowSpec, FlowView, Instance, Limit, LinkCounters, LinkId, LinkRate, LinkSpec, Loss, Queue,
-    Simulation,
+    BitRate, DualPi2View, FlowId, FlowSpec, FlowView, Instance, Limit, LinkCounters, LinkId, LinkRate, LinkSpec, Loss,
+    Queue, Simulation,
 };
 
 /// Of every packet on the wire, here and in the default of [`TcpSpec`](ccctl_sim::TcpSpec).
@@ -89,6 +90,10 @@ impl Dumbbell {
 
     fn queue_pkts(&self) -> usize {
         self.simulation.link(self.link).queue_pkts()
+    }
+
+    fn dual_pi2(&self) -> DualPi2View {
+        self.simulation.link(self.link).dual_pi2().expect("the link has this queue")
     }
 
     /// Steps of this length, until then; what was seen after each.

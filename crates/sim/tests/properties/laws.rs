@@ -186,6 +186,43 @@ fn dctcp_follows_marks_with_accurate_ecn() {
     assert_eq!(field(&flow, "alpha_q10"), 1024, "Reno's half of the window without ECN");
 }
 
+/// Mean window of Prague over 500 s, of an RTT in which every `spacing`-th packet is marked.
+fn prague_window(rtt: Duration, spacing: u64) -> f64 {
+    let mut flow = flow("prague", &[], 100);
+    flow.restart_with_accurate_ecn();
+    let (mut pkts, mut pkts_from_100_s) = (0_u64, 0);
+    while flow.now() < Duration::from_secs(600) {
+        if flow.now() < Duration::from_secs(100) {
+            pkts_from_100_s = pkts;
+        }
+        let window = field(&flow, "cwnd_q20") as f64 / f64::from(1 << 20);
+        flow.advance(rtt.div_f64(window));
+        pkts += 1;
+        let marked_pkts = u32::from(pkts.is_multiple_of(spacing));
+        flow.acked(&Ack { marked_pkts, ..Ack::of(1, Some(rtt)) });
+    }
+    (pkts - pkts_from_100_s) as f64 * rtt.as_secs_f64() / 500.0
+}
+
+/// The draft's law at a steady share p of marks: growth of 1 - p a virtual RTT meets a cut of p W / 2, so W = 2 (1 - p) / p, two
+/// marks a virtual RTT. A cut waits for a mark, at most half a virtual RTT: then W is that much more. Below T the window is in
+/// proportion to the RTT, so that the rate is that of an RTT of T.
+#[test]
+fn prague_has_two_marks_in_a_virtual_rtt_at_any_rate() {
+    for spacing in [10, 50, 500] {
+        let p = 1.0 / spacing as f64;
+        for (rtt_ms, share) in [(5, 0.2), (20, 0.8), (25, 1.0), (100, 1.0)] {
+            let expected = 2.0 * (1.0 - p) / p * share;
+            let window = prague_window(Duration::from_millis(rtt_ms), spacing);
+            println!("1 of {spacing}, {rtt_ms} ms: {window:.1} packets, {expected:.1} by the law");
+            assert!(
+                (0.95..1.5).contains(&(window / expected)),
+                "1 of {spacing}, {rtt_ms} ms: {window}, not {expected}"
+            );
+        }
+    }
+}
+
 /// prop-25: alpha stays a share, and follows windows that are all marked, or not at all, to the end
 #[test]
 fn dctcp_alpha_follows_the_marked_share() {

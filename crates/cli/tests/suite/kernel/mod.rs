@@ -29,6 +29,7 @@ mod object;
 mod object_attacks;
 mod object_messages;
 mod object_trust;
+mod prague;
 mod refuse;
 mod rules;
 mod rules_live;

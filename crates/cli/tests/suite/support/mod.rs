@@ -235,13 +235,14 @@ fn of_parameter(name: &str, key: &str, what: &str) -> Value {
     found.unwrap_or_else(|| panic!("{name} has no {key}: {shown}"))[what].clone()
 }
 
-/// Names of all algorithms of the catalogue that anybody may have: `daemon/fence.rs` loads the others.
+/// Names of all algorithms of the catalogue that kernels run and anybody may have: `kernel/prague.rs` and `daemon/fence.rs` are about
+/// the others.
 #[track_caller]
 pub fn catalogue() -> Vec<String> {
     let all = json(&["algorithms", "--json"]);
     let names = all["algorithms"].as_array().unwrap().iter().map(|algorithm| algorithm["name"].as_str().unwrap());
     let is_open = |name: &&str| ccctl_catalog::algorithm(name).is_some_and(|known| known.layout().fence.is_none());
-    names.filter(is_open).map(str::to_owned).collect()
+    names.filter(|name| *name != "prague").filter(is_open).map(str::to_owned).collect()
 }
 
 /// A connection to `receiver` that sends until stopped, at no more than about 30 Mbit/s.
