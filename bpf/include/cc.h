@@ -12,6 +12,7 @@
  *   CC_STORE(name, sk)                    a socket's; NULL where there is no memory for it
  *   CC_SHARED_STRUCT(name)                declares struct name_shared, one for all sockets of an instance, zero when it is loaded
  *   CC_SHARED(name)                       that struct; written with cc_add_shared() only, since other processors do so, too
+ *   CC_CHANGE_TO(sk, "reno")              in init or at an ACK: leaves the connection to another algorithm of the kernel
  *   CC_ALGORITHM(name, .hook = ...)       registration as bpf_name, or with CC_REGISTER under another name and with flags
  *   CC_FENCED_ALGORITHM(name, "why", ...)  the same of one that harms others: ccctl gives it to named destinations only, and
  *                                         only while the guard watches it
