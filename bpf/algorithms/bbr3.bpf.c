@@ -368,9 +368,11 @@ CC_INLINE void bbr3_start_round(struct bbr3_state *ca, const struct tcp_sock *tp
 /* For what the host remembers of the path, as in Linux: ssthresh */
 CC_INLINE void bbr3_enter_drain(struct bbr3_state *ca, const struct bbr3_params *p, struct sock *sk)
 {
+	u32 inflight_pkts = bbr3_inflight_pkts(ca, p, sk, bbr3_max_bw_q24(ca));
+
 	ca->mode = BBR3_DRAIN;
 	ca->drain_rounds = 0;
-	tcp_sk(sk)->snd_ssthresh = cc_ssthresh_floor(bbr3_inflight_pkts(ca, p, sk, bbr3_max_bw_q24(ca)));
+	tcp_sk(sk)->snd_ssthresh = cc_ssthresh_floor(cc_min(inflight_pkts, CC_CWND_MAX_PKTS));
 }
 
 CC_INLINE void bbr3_enter_down(struct bbr3_state *ca, const struct bbr3_params *p, const struct sock *sk)
