@@ -14,9 +14,9 @@
 #define TCP_INFINITE_SSTHRESH 0x7fffffff /* no threshold is set yet */
 #define TCP_CONG_NON_RESTRICTED 0x1 /* every user may choose it, and every network namespace may default to it */
 #define TCP_CONG_NEEDS_ECN 0x2 /* the core negotiates ECN and sends with ECT */
-#define TCP_CONG_NEEDS_ACCECN 0x4 /* and Accurate ECN, whatever tcp_ecn is; since 7.0 and in later 6.18.y, refused before */
+#define TCP_CONG_NEEDS_ACCECN 0x4 /* and Accurate ECN, whatever tcp_ecn is; refused before 7.0, and early 6.18.y */
 #define TCP_CONG_ECT_1_NEGOTIATION 0x8 /* and sends the SYN and its answer with ECT(1); likewise */
-#define CC_ECT_1_ESTABLISHED 0x80000000U /* and all after them: in the simulator only. Kernels to 7.3 send ECT(0) and refuse it */
+#define CC_ECT_1_ESTABLISHED 0x80000000U /* and all after them: the simulator's own, which kernels refuse */
 
 #define TCP_ECN_OK 1 /* both sides agreed to RFC 3168 */
 #define TCP_ECN_DEMAND_CWR 4 /* our ACKs carry ECE */
