@@ -46,7 +46,7 @@ fn of_loader(error: &Error) -> Exit {
         | Error::Gone { .. } => Exit::Usage,
         Error::Taken { .. } | Error::InUse { .. } => Exit::Refused,
         Error::Host { .. } | Error::Unwritable { since: Some(_), .. } => Exit::Host,
-        Error::Refused { .. } | Error::MissingHook { .. } | Error::Unwritable { since: None, .. } => Exit::Program,
+        Error::Refused { .. } | Error::Table { .. } | Error::Unwritable { since: None, .. } => Exit::Program,
         Error::Locked { .. } => Exit::Locked,
         Error::Partly { .. } => Exit::Partial,
         Error::Kernel { answer, .. } if is_wrong_path(answer.kind()) => Exit::Usage,

@@ -90,12 +90,12 @@ pub enum Error {
         /// The whole log.
         log: LogFile,
     },
-    /// The kernel would not register it: its table of hooks lacks one that is required.
+    /// The kernel would not register it: its table lacks a hook that is required, or has a flag that the kernel does not know.
     #[error("the kernel refuses {object}: {cause}")]
-    MissingHook {
+    Table {
         /// File or algorithm.
         object: String,
-        /// Which hook.
+        /// Which hook, or the flags.
         cause: String,
         /// What to change.
         remedy: String,
@@ -211,7 +211,7 @@ impl Error {
                 str::to_owned,
             )),
             Self::Object { error, .. } => Some(error.remedy()),
-            Self::Refused { remedy, .. } | Self::MissingHook { remedy, .. } => Some(remedy.clone()),
+            Self::Refused { remedy, .. } | Self::Table { remedy, .. } => Some(remedy.clone()),
             Self::BadName { name } => Some(format!("use another name, such as {}", possible_name(name))),
             Self::Profile(error) => Some(error.remedy()),
             Self::Kernel { answer, .. } => ccctl_runfiles::remedy_of(answer),

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::kernel::{available_algorithms, check_name};
 use crate::kernel_ops::KernelOps;
-use crate::load_object::{load_object, load_to_register};
+use crate::load_object::{fill, load_object, load_to_register};
 use crate::lock::Lock;
 use crate::object::{LoadedObject, Program};
 use crate::{kept_types, kernel_ops, sockets, sys};
@@ -121,13 +121,10 @@ fn register(name: &str, object: &LoadedObject) -> Result<()> {
         move |error| Error::kernel(step, error)
     };
     if KernelOps::get()?.has_links {
-        sys::write_value(map.as_fd(), &object.value).map_err(failed("fill"))?;
+        fill(name, object)?;
         let link = sys::create_link(map.as_fd()).map_err(failed("register"))?;
         return sys::pin(link.as_fd(), &path).map_err(failed("pin"));
     }
     sys::pin(map.as_fd(), &path).map_err(failed("pin"))?;
-    sys::write_value(map.as_fd(), &object.value).map_err(|error| {
-        let _ = std::fs::remove_file(&path);
-        Error::kernel(format!("register {name}"), error)
-    })
+    fill(name, object).inspect_err(|_| drop(std::fs::remove_file(&path)))
 }

@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::Path;
 
-use ccctl_catalog::kernel::CC_ECT_1_ESTABLISHED;
+use ccctl_catalog::kernel::{CC_ECT_1_ESTABLISHED, TCP_CONG_NEEDS_ECN, TCP_CONG_NON_RESTRICTED};
 use ccctl_catalog::ParameterSet;
 use object::{Object as _, ObjectSection as _};
 
@@ -49,6 +49,21 @@ pub(crate) fn load_to_register(
         ),
         remedy: "simulate it with ccctl-lab; dctcp answers marks alike, in networks whose hosts and switches are yours"
             .to_owned(),
+    })
+}
+
+/// Fills the table that the kernel registers. It answers to a flag that it does not know with EINVAL, and says no more.
+pub(crate) fn fill(name: &str, loaded: &LoadedObject) -> Result<()> {
+    const OF_ALL_KERNELS: u32 = TCP_CONG_NON_RESTRICTED | TCP_CONG_NEEDS_ECN;
+
+    sys::write_value(loaded.ops_map()?.as_fd(), &loaded.value).map_err(|error| match flags(loaded) {
+        Ok(flags) if error.kind() == io::ErrorKind::InvalidInput && flags & !OF_ALL_KERNELS != 0 => Error::Table {
+            object: name.to_owned(),
+            cause: format!("it does not know all flags of its table ({flags:#x})"),
+            remedy: "look at .flags in its C file: Accurate ECN and ECT(1) need Linux 7.0, or 6.18 since February 2026"
+                .to_owned(),
+        },
+        _ => Error::kernel(format!("fill {name}"), error),
     })
 }
 

@@ -256,7 +256,7 @@ fn require_hooks(program: &Program, open: &OpenObject, ops: &[u8], own: &[(Strin
     let names: Vec<String> = open.progs().map(|program| program.name().to_string_lossy().into_owned()).collect();
     let object = || program.label.clone();
     missing_hook(ops, own, &names)
-        .map_or(Ok(()), |Refusal { cause, remedy }| Err(Error::MissingHook { object: object(), cause, remedy }))
+        .map_or(Ok(()), |Refusal { cause, remedy }| Err(Error::Table { object: object(), cause, remedy }))
 }
 
 /// Where the object's struct has the kernel name.

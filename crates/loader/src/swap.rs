@@ -7,7 +7,7 @@ use ccctl_catalog::ParameterSet;
 
 use crate::error::{Error, Result};
 use crate::instance::{open_anchor, Anchor, Instance};
-use crate::load_object::load_to_register;
+use crate::load_object::{fill, load_to_register};
 use crate::lock::Lock;
 use crate::object::Program;
 use crate::{recover, sys};
@@ -44,7 +44,7 @@ pub fn swap(lock: &Lock, request: &SwapRequest<'_>) -> Result<Swapped> {
     let object = load_to_register(request.program, request.name, request.profile, request.parameters)?;
     let map = object.ops_map()?;
     let failed = |error| Error::kernel(format!("swap {}", request.name), error);
-    sys::write_value(map.as_fd(), &object.value).map_err(failed)?;
+    fill(request.name, &object)?;
     let not_followed = recover::settle_after(lock, || sys::update_link(link.as_fd(), map.as_fd()).map_err(failed))?;
     let map_id = sys::map_info(map.as_fd()).map_err(failed)?.id;
     Ok(Swapped { map_id, map_id_before, not_followed })

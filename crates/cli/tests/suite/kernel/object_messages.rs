@@ -75,6 +75,21 @@ fn check_and_load_name_the_hook_that_is_missing() {
     });
 }
 
+/// Only the kernel can tell, and only when the table is registered.
+#[test]
+fn a_flag_that_the_kernel_does_not_know_is_named() {
+    support::test("unknown flag", 60, || {
+        let folder = Folder::new("flag");
+        let source = with("CC_ALGORITHM(aimd,", "CC_REGISTER(aimd, \"bpf_aimd\", 0x100,");
+        let object = compile(&folder, &source, "flag");
+        let words = ["the kernel refuses", "does not know all flags", "(0x101)", ".flags"];
+        refuses(&["load", &object], code::PROGRAM, &words);
+        assert!(ccctl(&["load", "reno", "--as", "working"]).success());
+        refuses(&["swap", "working", "--with", &object], code::PROGRAM, &words);
+        assert!(ccctl(&["unload", "working"]).success());
+    });
+}
+
 #[test]
 fn a_program_that_no_table_names_and_a_hook_that_is_no_program_are_named() {
     support::test("stray programs", 60, || {
