@@ -47,7 +47,7 @@ pub(crate) fn load_to_register(
             "{} needs ECT(1) on all packets, and kernels send ECT(0) once a connection is established",
             program.label
         ),
-        remedy: "simulate it with ccctl-lab; dctcp answers marks alike, in networks whose hosts and switches are yours"
+        remedy: "simulate it with ccctl-lab; in a network of your own, dctcp reacts to marks in the same way"
             .to_owned(),
     })
 }
