@@ -545,7 +545,7 @@ CC_INLINE void bbr_check_drain(struct bbr_state *ca, const struct bbr_params *p,
 
 	if (ca->mode == BBR_STARTUP && ca->full_bw_reached) {
 		ca->mode = BBR_DRAIN;
-		tp->snd_ssthresh = cc_ssthresh_floor(cc_min(bbr_inflight_pkts(ca, sk, BBR_ONE_Q8), CC_CWND_MAX_PKTS));
+		tp->snd_ssthresh = cc_ssthresh_of_path(bbr_inflight_pkts(ca, sk, BBR_ONE_Q8));
 	}
 	if (ca->mode == BBR_DRAIN && bbr_inflight_at_departure_pkts(ca, p, sk, tcp_packets_in_flight(tp)) <=
 					     bbr_inflight_pkts(ca, sk, BBR_ONE_Q8))

@@ -372,7 +372,7 @@ CC_INLINE void bbr3_enter_drain(struct bbr3_state *ca, const struct bbr3_params 
 
 	ca->mode = BBR3_DRAIN;
 	ca->drain_rounds = 0;
-	tcp_sk(sk)->snd_ssthresh = cc_ssthresh_floor(cc_min(inflight_pkts, CC_CWND_MAX_PKTS));
+	tcp_sk(sk)->snd_ssthresh = cc_ssthresh_of_path(inflight_pkts);
 }
 
 CC_INLINE void bbr3_enter_down(struct bbr3_state *ca, const struct bbr3_params *p, const struct sock *sk)

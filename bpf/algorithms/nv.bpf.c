@@ -183,7 +183,7 @@ CC_INLINE void nv_reduce(struct nv_state *ca, const struct nv_params *p, struct 
 	ca->may_grow = false;
 	ca->fast_shift = 0;
 	ca->quiet_rounds = 0;
-	tp->snd_ssthresh = cc_ssthresh_floor(cc_min((u64)p->ssthresh_q3 * ideal_pkts >> 3, CC_CWND_MAX_PKTS));
+	tp->snd_ssthresh = cc_ssthresh_of_path((u64)p->ssthresh_q3 * ideal_pkts >> 3);
 	if (excess_pkts > 2)
 		cc_set_cwnd(tp, tp->snd_cwnd - cc_max(2, (u64)excess_pkts * cc_min(p->decrease_q7, 128) >> 7));
 	else if (p->decrease_q7)

@@ -110,7 +110,7 @@ CC_INLINE u32 westwood_pipe_pkts(const struct westwood_state *ca, const struct t
 {
 	if (!ca->bandwidth_q24 && westwood_params()->half_without_estimate)
 		return cc_ssthresh_floor(tp->snd_ssthresh);
-	return cc_ssthresh_floor(cc_min(((u64)ca->bandwidth_q24 * ca->min_rtt_us) >> 24, CC_CWND_MAX_PKTS));
+	return cc_ssthresh_of_path(((u64)ca->bandwidth_q24 * ca->min_rtt_us) >> 24);
 }
 
 CC_INLINE void westwood_handle(struct sock *sk, enum tcp_ca_event event)

@@ -229,6 +229,12 @@ CC_INLINE u32 cc_ssthresh_floor(u64 pkts)
 	return cc_max(pkts, 2);
 }
 
+/* One that comes from a rate and a time, not from the window: long paths would take it above all that a window can be. */
+CC_INLINE u32 cc_ssthresh_of_path(u64 pkts)
+{
+	return cc_ssthresh_floor(cc_min(pkts, CC_CWND_MAX_PKTS));
+}
+
 CC_INLINE u32 cc_half_cwnd_pkts(const struct tcp_sock *tp)
 {
 	return cc_ssthresh_floor(tp->snd_cwnd >> 1);
