@@ -4,6 +4,7 @@
 
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -122,12 +123,12 @@ fn sealed(object: &[u8]) -> anyhow::Result<File> {
     Ok(file)
 }
 
-/// None where it has not ended in time; it is ended then.
+/// None where it has not ended in time, of the clock or of a processor; it is ended then.
 fn ended(mut child: Child, longest: Duration) -> anyhow::Result<Option<ExitStatus>> {
     let started = Instant::now();
     while started.elapsed() < longest {
         if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
+            return Ok((status.signal() != Some(Signal::SIGXCPU as i32)).then_some(status));
         }
         std::thread::sleep(POLL);
     }

@@ -55,19 +55,37 @@ pub fn share_heap() {
 
 /// Most memory that this process may map from now on.
 pub fn limit_address_space(bytes: u64) -> io::Result<()> {
-    limit(libc::RLIMIT_AS, bytes)
+    limit(libc::RLIMIT_AS, bytes, bytes)
 }
 
-/// Most time that this process may have of a processor; the kernel ends it then.
+/// Most time that this process may have of a processor, in whole seconds. Then the kernel sends SIGXCPU, which says why, and a
+/// second later SIGKILL; with one bound for both it would send SIGKILL alone.
 pub fn limit_processor_time(time: Duration) -> io::Result<()> {
-    limit(libc::RLIMIT_CPU, time.as_secs())
+    limit(libc::RLIMIT_CPU, time.as_secs(), time.as_secs() + 1)
 }
 
-fn limit(resource: libc::__rlimit_resource_t, most: u64) -> io::Result<()> {
-    let limit = libc::rlimit64 { rlim_cur: most, rlim_max: most };
+fn limit(resource: libc::__rlimit_resource_t, soft: u64, hard: u64) -> io::Result<()> {
+    let limit = libc::rlimit64 { rlim_cur: soft, rlim_max: hard };
     // SAFETY: a resource of this process, and a struct that outlives the call and that the kernel only reads.
     match unsafe { libc::setrlimit64(resource, &raw const limit) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn who_takes_too_long_is_told_from_who_was_killed() {
+        let mut endless = Command::new("sh");
+        endless.args(["-c", "while :; do :; done"]);
+        // SAFETY: between fork and exec it makes one system call.
+        unsafe { endless.pre_exec(|| limit_processor_time(Duration::from_secs(1))) };
+        assert_eq!(endless.status().unwrap().signal(), Some(libc::SIGXCPU));
     }
 }
