@@ -16,7 +16,7 @@ pub struct Advise {
     /// How long to look at them
     #[arg(long = "for", value_name = "TIME", value_parser = measuring, default_value = "30s")]
     pub time: Duration,
-    /// Algorithms to compare with the present one, by commas
+    /// Algorithms to compare with the present one, by commas: names, and files of objects (./NAME.o)
     #[arg(
         long,
         value_name = "ALGORITHM,...",
@@ -24,6 +24,9 @@ pub struct Advise {
         default_value = "bbr,cubic,htcp,illinois,reno,vegas,westwood"
     )]
     pub candidates: Vec<String>,
+    /// Accept objects that other users than root can write
+    #[arg(long)]
+    pub trust_writable: bool,
     /// Do not keep the advice
     #[arg(long)]
     pub no_keep: bool,

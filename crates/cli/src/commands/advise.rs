@@ -5,16 +5,17 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context as _;
-use ccctl_catalog::did_you_mean;
 use ccctl_catalog::kernel::TCP_CA_NAME_MAX;
 use ccctl_console::output;
-use ccctl_console::{Exit, Stop, UsageError};
+use ccctl_console::{Exit, Stop};
+use ccctl_core::advise::candidates::Candidates;
 use ccctl_core::advise::fit::{choose, connections, guesses, require, Fit, PathModel, Performance};
 use ccctl_core::advise::judge::{judge, to_try, Candidate, PathRange};
 use ccctl_core::advise::measure::{Measured, Watch};
 use ccctl_core::advise::scenario::{Request, Simulated};
 use ccctl_core::advise::{no_help, store, Advice, Verdict};
 use ccctl_core::operations::{List, Listing, SocketFilter, Sockets};
+use ccctl_core::trust::Trust;
 
 use super::lab;
 use crate::arguments::Advise;
@@ -30,12 +31,12 @@ const CANDIDATE_REPEATS: u32 = 3;
 const MOST_LETTERS: usize = TCP_CA_NAME_MAX as usize - 1;
 
 pub fn run(arguments: &Advise) -> anyhow::Result<Exit> {
-    require_candidates(&arguments.candidates)?;
+    let candidates = Candidates::of_words(&arguments.candidates, Trust::of_option(arguments.trust_writable))?;
     lab::require("to simulate", "")?;
     if !arguments.no_keep {
         store::require()?;
     }
-    let mut advice = advise(arguments)?;
+    let mut advice = advise(arguments, &candidates)?;
     if !arguments.no_keep {
         store::keep(&mut advice)?;
     }
@@ -47,23 +48,7 @@ pub fn run(arguments: &Advise) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The simulator has those that come with ccctl.
-fn is_simulated(name: &str) -> bool {
-    ccctl_catalog::algorithms().iter().any(|algorithm| algorithm.name() == name)
-}
-
-fn require_candidates(candidates: &[String]) -> anyhow::Result<()> {
-    for name in candidates {
-        if !is_simulated(name) {
-            let names = ccctl_catalog::algorithms().iter().map(ccctl_catalog::Algorithm::name);
-            let remedy = did_you_mean(name, names, || "ccctl algorithms lists them".to_owned());
-            return Err(UsageError::new(format!("--candidates: there is no algorithm {name:?}"), remedy).into());
-        }
-    }
-    Ok(())
-}
-
-fn advise(arguments: &Advise) -> anyhow::Result<Advice> {
+fn advise(arguments: &Advise, known: &Candidates) -> anyhow::Result<Advice> {
     let watch = watch(&arguments.filter, arguments.time)?;
     let mut advice = Advice::abstained(output::time(SystemTime::now()), scope(&arguments.filter), "");
     let measured = match watch.measured() {
@@ -75,7 +60,7 @@ fn advise(arguments: &Advise) -> anyhow::Result<Advice> {
         return Ok(Advice { verdict: Verdict::NoHelp, why, ..advice });
     }
     let listing = client::ask(&List {})?;
-    let present = match require(&measured).and_then(|()| present(&measured, &listing)) {
+    let present = match require(&measured).and_then(|()| present(&measured, &listing, known)) {
         Ok(present) => present,
         Err(why) => return Ok(Advice { why, ..advice }),
     };
@@ -83,9 +68,9 @@ fn advise(arguments: &Advise) -> anyhow::Result<Advice> {
         Ok(fit) => advice.fit = Some(fit),
         Err(why) => return Ok(Advice { why, ..advice }),
     }
-    let candidates = candidates(&advice, &measured, &present, &arguments.candidates, &listing)?;
+    let candidates = candidates(&advice, &measured, &present, known, &listing)?;
     advice.conclude(candidates);
-    advice.next_commands = next_commands(&advice.candidates, &measured, &listing, &arguments.filter);
+    advice.next_commands = next_commands(&advice.candidates, &measured, &listing, arguments, known);
     Ok(advice)
 }
 
@@ -130,19 +115,23 @@ fn scope(filter: &SocketFilter) -> String {
 }
 
 /// What runs now, for the simulator.
-fn present(measured: &Measured, listing: &Listing) -> Result<Simulated, String> {
+fn present(measured: &Measured, listing: &Listing, known: &Candidates) -> Result<Simulated, String> {
     let name = &measured.congestion_control;
     let instance = listing.instances.iter().find(|instance| instance.name == *name);
     let algorithm = measured.algorithm.as_ref().unwrap_or(name).clone();
-    if !is_simulated(&algorithm) {
-        return Err(format!("the simulator does not have {name}, which is in use"));
+    if !known.has(&algorithm) {
+        return Err(format!(
+            "the simulator does not have {name}, which is in use: if its algorithm {algorithm} is one of yours, add its object to \
+            --candidates"
+        ));
     }
     let set = |parameter: &ccctl_core::settings::ShownParameter| {
         let value = parameter.value_text.clone().filter(|value| *value != parameter.default_text)?;
         Some((parameter.name.clone(), value))
     };
     let parameters = instance.iter().flat_map(|instance| &instance.parameters).filter_map(set).collect();
-    Ok(Simulated { algorithm, is_built_in: instance.is_none(), parameters })
+    let file = known.file(&algorithm);
+    Ok(Simulated { algorithm, file, is_built_in: instance.is_none(), parameters })
 }
 
 fn is_built_in(listing: &Listing, algorithm: &str) -> bool {
@@ -153,7 +142,12 @@ fn simulate(request: &Request<'_>) -> anyhow::Result<Vec<Vec<Performance>>> {
     let folder = tempfile::tempdir().context("make a folder for the simulations")?;
     let (file, out) = (folder.path().join("advice.toml"), folder.path().join("out"));
     std::fs::write(&file, request.text()).context("write the scenario")?;
-    let words = ["run", &file.display().to_string(), "--out", &out.display().to_string(), "--series", "none", "--json"];
+    let (file, out_word) = (file.display().to_string(), out.display().to_string());
+    let mut words = vec!["run", &file, "--out", &out_word, "--series", "none", "--json"];
+    for object in request.files() {
+        // Whether others may write it has been asked.
+        words.extend(["--algorithm", object, "--trust-writable"]);
+    }
     lab::run_quietly(&words, "to simulate")?;
     let summary = out.join("advice").join("summary.json");
     request.read(&std::fs::read_to_string(&summary).with_context(|| format!("read {}", summary.display()))?)
@@ -184,13 +178,14 @@ fn candidates(
     advice: &Advice,
     measured: &Measured,
     present: &Simulated,
-    names: &[String],
+    known: &Candidates,
     listing: &Listing,
 ) -> anyhow::Result<Vec<Candidate>> {
     let Some(fit) = &advice.fit else { return Ok(Vec::new()) };
-    let others = names.iter().filter(|name| **name != present.algorithm);
+    let others = known.names.iter().filter(|name| **name != present.algorithm);
     let others = others.map(|name| Simulated {
         algorithm: name.clone(),
+        file: known.file(name),
         is_built_in: is_built_in(listing, name),
         parameters: Vec::new(),
     });
@@ -213,8 +208,10 @@ fn next_commands(
     candidates: &[Candidate],
     measured: &Measured,
     listing: &Listing,
-    filter: &SocketFilter,
+    arguments: &Advise,
+    known: &Candidates,
 ) -> Vec<String> {
+    let filter = &arguments.filter;
     let scope = match (&filter.unit, &filter.cgroup) {
         (Some(unit), _) => format!("--unit {unit}"),
         (None, Some(cgroup)) => format!("--cgroup {cgroup}"),
@@ -231,7 +228,9 @@ fn next_commands(
             Some(name) => (*name).to_owned(),
             None => {
                 let name = name("bpf", algorithm);
-                commands.push(format!("ccctl load {algorithm} --as {name}"));
+                let word = known.word(algorithm);
+                let trust = if arguments.trust_writable { " --trust-writable" } else { "" };
+                commands.push(format!("ccctl load {word} --as {name}{trust}"));
                 name
             }
         };

@@ -5,6 +5,7 @@
 //! [simulated](scenario) in all plausible paths and [judged](judge). The simulator is another program, which the caller runs.
 //! The advice is a hypothesis: an experiment decides.
 
+pub mod candidates;
 pub mod fit;
 pub mod judge;
 pub mod measure;

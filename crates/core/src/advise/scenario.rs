@@ -2,7 +2,7 @@
 //! Paths as a scenario of the laboratory, and what its summary says. The laboratory is another program: this is the text that
 //! goes to it and the JSON that comes back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use anyhow::Context as _;
@@ -13,8 +13,10 @@ use super::fit::{run_time, PathModel, Performance, HEADER_BYTES};
 /// An algorithm for the simulator.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Simulated {
-    /// Its name in the catalogue.
+    /// Its name.
     pub algorithm: String,
+    /// Its object, if it does not come with the simulator.
+    pub file: Option<String>,
     /// Is it the kernel's own, whose constants are not always our defaults?
     pub is_built_in: bool,
     /// Parameters that differ from their defaults, as text.
@@ -67,7 +69,7 @@ impl Request<'_> {
             queue = {{ kind = \"droptail\", size = \"10 packets\" }}\n\
             loss = {{ kind = \"bernoulli\", probability = 0.0 }}\n"
         );
-        let others = Simulated { algorithm: OTHERS.to_owned(), is_built_in: true, parameters: Vec::new() };
+        let others = Simulated { algorithm: OTHERS.to_owned(), is_built_in: true, ..Simulated::default() };
         let groups = [("own", self.connections, self.present), ("other", 0, &others), ("neighbour", 0, self.present)];
         for (name, count, simulated) in groups {
             let (algorithm, profile, set) = (&simulated.algorithm, simulated.profile(), set(simulated));
@@ -87,6 +89,12 @@ impl Request<'_> {
         );
         text += &self.axes();
         text
+    }
+
+    /// Objects that the laboratory must be given, each once.
+    #[must_use]
+    pub fn files(&self) -> BTreeSet<&str> {
+        self.algorithms.iter().chain([self.present]).filter_map(|simulated| simulated.file.as_deref()).collect()
     }
 
     fn axes(&self) -> String {
@@ -193,10 +201,10 @@ mod tests {
     fn every_algorithm_is_simulated_in_every_path_and_found_again() {
         let cubic = Simulated {
             algorithm: "cubic".to_owned(),
-            is_built_in: false,
             parameters: vec![("beta".to_owned(), "0.8".to_owned())],
+            ..Simulated::default()
         };
-        let bbr = Simulated { algorithm: "bbr".to_owned(), is_built_in: true, parameters: Vec::new() };
+        let bbr = Simulated { algorithm: "bbr".to_owned(), is_built_in: true, ..Simulated::default() };
         let paths = [path(), PathModel { random_loss_pct: 0.2, other_flow_count: 2, ..path() }];
         let algorithms = [cubic.clone(), bbr];
         let request = Request {

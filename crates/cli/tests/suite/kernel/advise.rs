@@ -10,7 +10,8 @@ use ccctl_sim::{BitRate, Limit, Loss, Probability};
 use ccctl_testbed::{run, Amount, Flows, Receiver, Sending};
 use serde_json::Value;
 
-use crate::support::{self, code, refuses, CCCTL};
+use crate::support::compile::compile;
+use crate::support::{self, code, refuses, Folder, CCCTL};
 
 /// Of a measurement of 20 s, and simulations.
 const PATIENCE: Duration = Duration::from_secs(100);
@@ -23,16 +24,16 @@ fn lossy_path() -> Path {
     Path::start(&spec).unwrap()
 }
 
-/// What is said of one connection of Reno that pauses so long after each 32 KiB.
-fn advice(path: &Path, pause: Duration) -> Value {
+/// What is said of one connection of Reno that pauses so long after each 32 KiB, and of these candidates.
+fn advice(path: &Path, pause: Duration, candidates: &str) -> Value {
     let receiver = Receiver::start(path.endpoints().receiver(), "::").unwrap();
     let to = receiver.at(&RECEIVER_V4.to_string());
     let sending = Sending { to, algorithm: Some("reno".to_owned()), amount: Amount::UntilStopped, pause };
     let sender = path.endpoints().sender(0);
     let flows = Flows::start(sender, &sending, 1).unwrap();
     std::thread::sleep(Duration::from_secs(2));
-    let how = ["advise", "--netns", sender.name(), "--for", "20s", "--candidates", "bbr,cubic", "--no-keep"];
-    let output = run(Command::new(CCCTL).args(how).arg("--json"), PATIENCE).unwrap();
+    let how = ["advise", "--netns", sender.name(), "--for", "20s", "--candidates", candidates, "--no-keep"];
+    let output = run(Command::new(CCCTL).args(how).args(["--trust-writable", "--json"]), PATIENCE).unwrap();
     flows.stop().unwrap();
     assert!(output.success(), "{}", output.stderr);
     serde_json::from_str(&output.stdout).unwrap()
@@ -41,7 +42,10 @@ fn advice(path: &Path, pause: Duration) -> Value {
 #[test]
 fn random_losses_are_found_and_bbr_is_worth_an_experiment() {
     support::test("advise", 60, || {
-        let advice = advice(&lossy_path(), Duration::ZERO);
+        let folder = Folder::new("advise");
+        let mirror = include_str!("../../../../../bpf/algorithms/veno.bpf.c").replace("veno", "mirror");
+        let mirror = compile(&folder, &mirror, "mirror");
+        let advice = advice(&lossy_path(), Duration::ZERO, &format!("bbr,veno,{mirror}"));
         assert_eq!(advice["verdict"], "try", "{advice}");
         let best = &advice["candidates"][0];
         assert_eq!((&best["algorithm"], &best["compared"]), (&Value::from("bbr"), &Value::from("ahead")), "{advice}");
@@ -50,6 +54,13 @@ fn random_losses_are_found_and_bbr_is_worth_an_experiment() {
         assert!((0.4..2.0).contains(&loss_pct), "{advice}");
         let commands = advice["next_commands"].to_string();
         assert!(commands.contains("ccctl experiment plan try_bbr --a reno --b "), "{commands}");
+        let found = |algorithm: &str| {
+            let mut candidates = advice["candidates"].as_array().unwrap().iter();
+            let mut found = candidates.find(|candidate| candidate["algorithm"] == algorithm).unwrap().clone();
+            found["algorithm"].take();
+            found
+        };
+        assert_eq!(found("mirror"), found("veno"), "an object does what the algorithm does that it is a copy of");
     });
 }
 
@@ -59,7 +70,7 @@ fn a_sender_with_nothing_to_send_is_told_that_no_algorithm_helps() {
         let mut spec = PathSpec::new(BitRate::mbit_per_s(20), Duration::from_millis(40), Limit::Packets(67));
         spec.waiting = Waiting::Sleep;
         let path = Path::start(&spec).unwrap();
-        let advice = advice(&path, Duration::from_millis(400));
+        let advice = advice(&path, Duration::from_millis(400), "cubic");
         assert_eq!(advice["verdict"], "no-help", "{advice}");
         assert!(advice["why"].as_str().unwrap().contains("the application, which has nothing to send"), "{advice}");
         assert!(advice["measured"]["limited_by"]["application_pct"].as_f64() > Some(80.0), "{advice}");
@@ -70,6 +81,7 @@ fn a_sender_with_nothing_to_send_is_told_that_no_algorithm_helps() {
 fn candidates_and_times_that_cannot_be_are_refused() {
     support::test("advise-refused", 20, || {
         refuses(&["advise", "--candidates", "cubci"], code::USAGE, &["no algorithm \"cubci\"", "did you mean cubic?"]);
+        refuses(&["advise", "--candidates", "./none.o"], code::USAGE, &["none.o"]);
         refuses(&["advise", "--for", "1s"], code::USAGE, &["from 5s to 1h"]);
     });
 }
