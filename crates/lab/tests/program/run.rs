@@ -133,6 +133,9 @@ fn every_experiment_of_the_papers_has_its_scenario() {
         ("S3", "figure 9"),
         ("S4", "figures 2 to 4"),
         ("S4", "section 4"),
+        ("S5", "figure 5"),
+        ("S5", "figure 7"),
+        ("S5", "figure 8"),
     ];
     for (paper, experiment) in experiments {
         let is_there = |source: &&str| source.starts_with(paper) && source.contains(experiment);
