@@ -138,6 +138,8 @@ fn every_experiment_of_the_papers_has_its_scenario() {
         ("S5", "figure 8"),
         ("S6", "figure 1"),
         ("S6", "figure 8"),
+        ("S7", "figures 7 and 8"),
+        ("S7", "figure 9"),
     ];
     for (paper, experiment) in experiments {
         let is_there = |source: &&str| source.starts_with(paper) && source.contains(experiment);
