@@ -83,7 +83,7 @@ impl Candidates {
         }
         let mut names: Vec<&str> = ccctl_catalog::algorithms().iter().map(Algorithm::name).collect();
         names.extend(self.of_folder.keys().map(String::as_str));
-        let remedy = did_you_mean(name, names.into_iter(), || "ccctl algorithms lists them".to_owned());
+        let remedy = did_you_mean(name, names, || "ccctl algorithms lists them".to_owned());
         Err(UsageError::new(format!("--candidates: there is no algorithm {name:?}"), remedy).into())
     }
 }
