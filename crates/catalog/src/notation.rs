@@ -16,6 +16,20 @@ const RATES: &[Name] = &[("bit", 1), ("kbit", 1000), ("mbit", 1_000_000), ("gbit
 /// megabytes.
 const SHORT_RATES: &[Name] = &[("k", 1000), ("K", 1000), ("M", 1_000_000), ("G", 1_000_000_000)];
 const LINE_RATES: &[Name] = &[("kbps", 1000), ("Kbps", 1000), ("Mbps", 1_000_000), ("Gbps", 1_000_000_000)];
+/// As nginx and tc(8) have them; a number alone is bytes, as sysctl has it. The short names are printed.
+const SIZES: &[Name] = &[
+    ("", 1),
+    ("k", 1 << 10),
+    ("m", 1 << 20),
+    ("g", 1 << 30),
+    ("b", 1),
+    ("kb", 1 << 10),
+    ("kib", 1 << 10),
+    ("mb", 1 << 20),
+    ("mib", 1 << 20),
+    ("gb", 1 << 30),
+    ("gib", 1 << 30),
+];
 const PERCENT: &[Name] = &[("%", 1)];
 const PPM: &[Name] = &[("ppm", 1)];
 /// Behind a number that needs no unit.
@@ -35,17 +49,19 @@ struct Family {
 
 static TIME: Family = Family { what: "a time", names: TIMES, printed: 3, base: ("s", 1_000_000) };
 static RATE: Family = Family { what: "a rate", names: RATES, printed: 4, base: ("bit/s", 1) };
+static SIZE: Family = Family { what: "a size", names: SIZES, printed: 4, base: ("bytes", 1) };
 static SHARE: Family = Family { what: "a percentage", names: PERCENT, printed: 1, base: ("%", 1) };
 static MILLIONTHS: Family = Family { what: "a share in ppm", names: PPM, printed: 1, base: ("ppm", 1) };
 
 /// Units that C files declare and values carry: the member's suffix, the family, and how many of its smallest it is.
-static DECLARED: [(&str, &str, &Family, u64); 8] = [
+static DECLARED: [(&str, &str, &Family, u64); 9] = [
     ("us", "_us", &TIME, 1),
     ("ms", "_ms", &TIME, 1000),
     ("s", "_s", &TIME, 1_000_000),
     ("bytes/s", "_bytes_per_s", &RATE, 8),
     ("kB/s", "_kbytes_per_s", &RATE, 8000),
     ("Mbit/s", "_mbps", &RATE, 1_000_000),
+    ("size", "_bytes", &SIZE, 1),
     ("%", "_pct", &SHARE, 1),
     ("ppm", "_ppm", &MILLIONTHS, 1),
 ];
@@ -200,11 +216,14 @@ impl Notation {
         }
     }
 
-    /// The largest unit that the value is at least one of.
+    /// The largest unit that the value is at least one of; of a size, a whole number of.
     fn printed_with(&self, value: u32) -> usize {
         let Some(family) = self.family else { return 0 };
         let smallest = u128::from(value) * u128::from(self.step);
-        let fits = |(_, factor): &Name| smallest >= u128::from(*factor) * u128::from(self.parts);
+        let fits = |(_, factor): &Name| {
+            smallest >= u128::from(*factor) * u128::from(self.parts)
+                && (*family != SIZE || smallest.is_multiple_of(u128::from(*factor)))
+        };
         family.names[..family.printed].iter().rposition(fits).unwrap_or(0)
     }
 
@@ -236,7 +255,7 @@ impl Notation {
                 _ => Err(Unreadable::Malformed),
             };
         };
-        if unit.is_empty() {
+        if unit.is_empty() && *family != SIZE {
             return if number.mantissa == 0 { Ok(0) } else { Err(Unreadable::NoUnit) };
         }
         let factor =
@@ -298,6 +317,23 @@ mod tests {
 
     fn text(declared: &str, value: u32) -> String {
         Notation::of_declared(declared).text(value)
+    }
+
+    #[test]
+    fn sizes_are_bytes_and_their_multiples_by_1024() {
+        for (typed, bytes, printed) in [
+            ("131072", 131_072, "128k"),
+            ("128k", 131_072, "128k"),
+            ("128KiB", 131_072, "128k"),
+            ("1.5M", 1_572_864, "1536k"),
+            ("100000", 100_000, "100000"),
+            ("1 gb", 1_073_741_824, "1g"),
+        ] {
+            assert_eq!((read("size", typed), text("size", bytes)), (Ok(bytes), printed.to_owned()));
+        }
+        assert_eq!(read("size", "128mbit"), Err(Unreadable::Malformed));
+        assert_eq!(read("size", "0.3k"), Err(Unreadable::TooFine { below: 307 }));
+        assert_eq!(Notation::of_declared("size").name_of("notsent_lowat_bytes"), "notsent_lowat");
     }
 
     /// 0.7 times 1024 is 716.8, 0.8 times 1024 is 819.2, 0.4 times 1024 is 409.6: the integers of `tcp_cubic.c` and `tcp_bic.c`.

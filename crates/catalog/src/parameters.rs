@@ -95,6 +95,24 @@ impl ParameterError {
 }
 
 impl Parameter {
+    /// A number that no algorithm declares, such as a setting of a socket: from `minimum` to `maximum` of what a C file would
+    /// declare as `unit`. `default` is what messages give as an example.
+    #[must_use]
+    pub fn of_range(member: &str, unit: &str, (minimum, maximum): (u32, u32), default: u32) -> Self {
+        let notation = Notation::of_declared(unit);
+        Self {
+            name: notation.name_of(member),
+            member: member.to_owned(),
+            default,
+            minimum,
+            maximum,
+            words: Vec::new(),
+            text: String::new(),
+            is_variant: false,
+            notation,
+        }
+    }
+
     /// Is this a tag that `params.h` writes?
     pub(crate) fn has_tag(tag: &str) -> bool {
         tag.starts_with("cc_param|") || tag.starts_with("cc_variant|")
