@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
-use super::TestbedError;
+use super::{disconnect, TestbedError};
 
 /// A socket that has an algorithm and no connection: no table of the kernel shows it.
 #[derive(Debug)]
@@ -42,6 +42,15 @@ impl Unconnected {
 /// Connects to `to` (`ADDRESS:PORT`) from the namespace of this thread.
 pub fn connect(to: &str, algorithm: Option<&str>, limit: Duration) -> Result<TcpStream, TestbedError> {
     Unconnected::new(to, algorithm)?.connect(limit)
+}
+
+/// Ends a connection and makes another one with the same socket.
+pub fn connect_again(stream: &TcpStream, to: &str, limit: Duration) -> Result<(), TestbedError> {
+    let step = |what: &str| TestbedError::io(format!("{what} {to}"));
+    let address: SocketAddr =
+        to.parse().map_err(|_| TestbedError::Unexpected(format!("{to} is no address with a port")))?;
+    disconnect(stream).map_err(step("leave"))?;
+    SockRef::from(stream).connect_timeout(&address.into(), limit).map_err(step("connect again to"))
 }
 
 /// Name of the algorithm of a socket, from the kernel.
