@@ -51,8 +51,26 @@ static __always_inline void give(void *setter, const struct rule_choice *choice,
 	}
 }
 
+/* A rule that leaves the algorithm alone: what an earlier one had given is taken back. */
+static __always_inline int leave(void *setter, struct rule_assignment *assignment)
+{
+	char name[TCP_CA_NAME_MAX];
+	int error = 0;
+
+	if (assignment->given[0]) {
+		__builtin_memcpy(name, assignment->before, TCP_CA_NAME_MAX);
+		error = bpf_setsockopt(setter, SOL_TCP, TCP_CONGESTION, name, sizeof(name));
+	}
+	assignment->error = error;
+	__builtin_memset(assignment->wanted, 0, TCP_CA_NAME_MAX);
+	__builtin_memset(assignment->given, 0, TCP_CA_NAME_MAX);
+	if (!error)
+		__builtin_memset(assignment->before, 0, TCP_CA_NAME_MAX);
+	return error;
+}
+
 /*
- * Gives a socket what `rule` says, also where there is no room to remember it. Gives the kernel's error where no name could
+ * Gives a socket the algorithm that `rule` says, also where there is no room to remember it. Gives the kernel's error where no name could
  * be set. A new connection draws anew: what it may remember is its listener's, or that of an earlier connection of the same
  * socket.
  */
@@ -65,8 +83,6 @@ static __always_inline int assign(void *setter, void *sk, const struct rule *rul
 	if (!assignment)
 		assignment = &forgotten;
 	barrier_var(assignment); /* one pointer: the verifier does not take loads that clang merges from several */
-	if (!assignment->before[0])
-		read_algorithm(sk, assignment->before);
 	if (anew)
 		assignment->rule_id = 0;
 	choice = choose(rule, assignment);
@@ -77,6 +93,10 @@ static __always_inline int assign(void *setter, void *sk, const struct rule *rul
 	assignment->passive = passive;
 	/* for a new connection that of the last tick, which is cheap: people read seconds; iterators do not have it */
 	assignment->at_ns = anew ? bpf_ktime_get_coarse_ns() : bpf_ktime_get_ns();
+	if (!rule->choices)
+		return leave(setter, assignment);
+	if (!assignment->before[0])
+		read_algorithm(sk, assignment->before);
 	give(setter, &rule->choice[choice], assignment);
 	return assignment->given[0] ? 0 : assignment->error;
 }
@@ -85,10 +105,11 @@ static __always_inline int assign(void *setter, void *sk, const struct rule *rul
 static __always_inline int restore(void *setter, void *sk, const struct rule_assignment *assignment)
 {
 	char name[TCP_CA_NAME_MAX];
-	int error;
+	int error = 0;
 
 	__builtin_memcpy(name, assignment->before, TCP_CA_NAME_MAX);
-	error = bpf_setsockopt(setter, SOL_TCP, TCP_CONGESTION, name, sizeof(name));
+	if (name[0])
+		error = bpf_setsockopt(setter, SOL_TCP, TCP_CONGESTION, name, sizeof(name));
 	if (!error)
 		forget(sk);
 	return error;

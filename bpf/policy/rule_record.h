@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What the rules' programs and the loader tell each other. This header is the only source; the loader's types are made
- * of it. A ccctl that finds maps of another RULES_FORMAT in the kernel leaves them alone and says so.
+ * of it. A ccctl that finds maps of a format that it does not know in the kernel leaves them alone and says so.
  */
 #ifndef CCCTL_RULE_RECORD_H
 #define CCCTL_RULE_RECORD_H
 
 #include "kernel/constants.h"
 
-#define RULES_FORMAT 2
+#define RULES_FORMAT 3
+#define RULES_FORMAT_OF_ALGORITHMS                                                                                     \
+	2 /* that of rules which set nothing but an algorithm: readers before settings know it */
 #define RULE_CHOICES 8
 #define RULE_FALLBACKS 4 /* names in a choice, tried in order */
 #define RULE_CGROUP_DEPTH 32 /* components of a cgroup's path that rules may name */
@@ -23,6 +25,19 @@ enum rule_event {
 	RULE_LISTEN,
 	RULE_EXISTING, /* found alive by an iterator */
 };
+
+/* What a rule may set besides the algorithm. Values are in these units. */
+enum rule_setting {
+	RULE_INITIAL_WINDOW, /* packets */
+	RULE_MIN_RTO, /* us */
+	RULE_MAX_PACING_RATE, /* bytes per second; RULE_NO_LIMIT: none */
+	RULE_NOTSENT_LOWAT, /* bytes; 0: what net.ipv4.tcp_notsent_lowat says */
+	RULE_MAX_DELAYED_ACK, /* us */
+	RULE_ECN, /* 1: the SYN asks for it */
+	RULE_SETTINGS
+};
+
+#define RULE_NO_LIMIT 0xffffffffU
 
 /* Element 0 of rules_header. */
 struct rules_header {
@@ -43,14 +58,21 @@ struct rule {
 	unsigned long long added_ns; /* CLOCK_MONOTONIC */
 	unsigned int id;
 	unsigned int node; /* its cgroup */
-	unsigned int choices;
+	unsigned int choices; /* 0: the rule leaves the algorithm alone */
 	unsigned int weight_sum;
 	unsigned char family; /* of the prefix: 4, 6, or 0 for any peer */
 	unsigned char prefix_bits;
 	unsigned short port; /* of the service, host order; 0: any */
 	unsigned char address[16];
 	struct rule_choice choice[RULE_CHOICES];
-	unsigned int unused;
+	unsigned int settings; /* element of rule_settings; 0: it sets nothing but the algorithm */
+};
+
+/* A map of its own, so that maps of RULES_FORMAT_OF_ALGORITHMS are as they were. Element 0 is not used. */
+struct rule_settings {
+	unsigned int has; /* bits by enum rule_setting */
+	unsigned int tick_us; /* the kernel's: it keeps times in ticks */
+	unsigned int value[RULE_SETTINGS];
 };
 
 /* cgroup_nodes: the cgroups that rules name, and those above them, by path component. The root is node 0. */
@@ -101,15 +123,39 @@ struct rule_assignment {
 	int error; /* 0, or why `wanted` was not given: a negative errno */
 	unsigned int event; /* enum rule_event */
 	unsigned int passive; /* it was accepted, or listens */
-	char wanted[TCP_CA_NAME_MAX]; /* first name of its choice */
+	char wanted[TCP_CA_NAME_MAX]; /* first name of its choice; empty: the rule leaves the algorithm alone */
 	char given[TCP_CA_NAME_MAX]; /* the name that was set; empty: all were refused */
-	char before[TCP_CA_NAME_MAX]; /* what it would use without rules */
+	char before[TCP_CA_NAME_MAX]; /* what it would use without rules; empty: no rule has set it */
 };
 
 /* That of a connection. It outlives its socket. */
 struct rule_note {
 	unsigned long long cookie; /* of the socket; 0: of none */
 	struct rule_assignment assignment;
+};
+
+/* What came of one setting. */
+struct rule_setting_memory {
+	unsigned int wanted;
+	unsigned int before; /* what the socket would have without rules */
+	unsigned int given; /* what the kernel had when it was set: it rounds times up to ticks */
+	int error; /* 0, or why `wanted` was not given: a negative errno */
+};
+
+/* Read-only data of the program. */
+struct rules_settings {
+	unsigned int has; /* of all rules together: the verifier takes out what is for others */
+	char not_reno[TCP_CA_NAME_MAX]; /* an algorithm that the kernel has; empty: it has none but reno */
+};
+
+/* That of a connection which met a rule with settings. It outlives its socket. */
+struct rule_settings_note {
+	unsigned long long cookie; /* of the socket; 0: of none */
+	unsigned int has; /* bits by enum rule_setting */
+	unsigned int tick_us;
+	unsigned int is_marked; /* the kernel has marked the socket for ECN, and the mark is to go */
+	unsigned int has_flag; /* BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG was set for that, and is to go with it */
+	struct rule_setting_memory setting[RULE_SETTINGS];
 };
 
 enum rule_work {
@@ -127,7 +173,7 @@ struct rule_query {
 	unsigned int rule_id;
 };
 
-enum rule_tally { RULE_FOUND, RULE_MOVED, RULE_FAILED, RULE_TALLIES };
+enum rule_tally { RULE_FOUND, RULE_MOVED, RULE_SET, RULE_FAILED, RULE_TALLIES };
 
 /* Written for each socket that is told of, and for each that could not be moved. */
 struct rule_report {
@@ -139,6 +185,7 @@ struct rule_report {
 	char algorithm[TCP_CA_NAME_MAX];
 	unsigned int map_id; /* struct_ops map of the program in use; 0: not a BPF algorithm */
 	int error; /* of the move */
+	int settings_error; /* of the settings */
 	unsigned int matching; /* id of the rule that it matches now; 0: none */
 	unsigned int depth; /* names of the path of its cgroup that follow, each of RULE_CGROUP_NAME_BYTES */
 	unsigned short source_port; /* host order */
@@ -150,7 +197,10 @@ struct rule_report {
 	unsigned int is_full; /* asked for by its cookie: it has none, and no room for one */
 	unsigned int ecn_flags; /* TCP_ECN_OK, TCP_ECN_MODE_ACCECN: what both sides agreed to */
 	unsigned int needs_ecn; /* its algorithm does: TCP_CONG_NEEDS_ECN */
+	unsigned int has_settings; /* the note that follows is of this socket */
 	struct rule_assignment assignment;
+	struct rule_settings_note settings;
+	unsigned int setting_now[RULE_SETTINGS]; /* what the kernel has now, where the note has it */
 };
 
 #endif

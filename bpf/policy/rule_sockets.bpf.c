@@ -7,6 +7,7 @@
  * on: that, and nothing else that is left of it, tells whether a connection that met no rule was accepted.
  */
 #include "rule_assign.h"
+#include "rule_settings.h"
 
 #define RULE_LISTENED_PORTS 65536
 #define RULE_COUNTED 65536
@@ -22,7 +23,7 @@ RULE_MAP(rule_tallies, BPF_MAP_TYPE_ARRAY, 0, u32, u64, RULE_TALLIES);
 
 char _license[] SEC("license") = "GPL";
 
-const volatile struct rule_query query SEC(".rodata");
+const volatile struct rule_query query SEC(".rodata.query");
 
 /* Too large for the stack. An iterator has one reader, and what is loaded is loaded for it alone. */
 static struct rule_report report;
@@ -131,13 +132,16 @@ static __always_inline void change(struct seq_file *seq, struct tcp_sock *tp, st
 	const void *ops = read_algorithm(tp, report.algorithm);
 
 	tally(RULE_FOUND);
+	if (((const struct sock_common *)tp)->skc_state != TCP_LISTEN &&
+	    settle_settings(tp, tp, rule, SETTINGS_ALIVE, &report.settings_error))
+		tally(RULE_SET);
 	if (rule)
 		report.error = assign(tp, tp, rule, met ? met->event : RULE_EXISTING, passive, false);
 	else if (met)
 		report.error = restore(tp, tp, met);
 	if (read_algorithm(tp, report.algorithm) != ops)
 		tally(RULE_MOVED);
-	if (!report.error)
+	if (!report.error && !report.settings_error)
 		return;
 	tally(RULE_FAILED);
 	report.cookie = bpf_get_socket_cookie(tp);
@@ -152,6 +156,19 @@ static __always_inline bool is_full(struct tcp_sock *tp)
 		return true;
 	forget(tp);
 	return false;
+}
+
+static __always_inline void describe_settings(struct tcp_sock *tp)
+{
+	struct rule_settings_note *note = settings_note_of(tp);
+
+	if (!note)
+		return;
+	report.has_settings = 1;
+	report.settings = *note;
+#pragma unroll
+	for (u32 which = 0; which < RULE_SETTINGS; which++)
+		report.setting_now[which] = read_setting(tp, which, note->tick_us);
 }
 
 static __always_inline void tell(struct seq_file *seq, struct tcp_sock *tp, bool passive, bool listens,
@@ -171,6 +188,7 @@ static __always_inline void tell(struct seq_file *seq, struct tcp_sock *tp, bool
 		report.has_assignment = 1;
 		report.assignment = *met;
 	}
+	describe_settings(tp);
 	if (query.cookie) {
 		u32 depth = BPF_CORE_READ(cgroup, level);
 

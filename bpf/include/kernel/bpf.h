@@ -37,9 +37,14 @@ enum tc_action { TC_ACT_UNSPEC = -1, TC_ACT_OK = 0 }; /* UNSPEC, TCX_NEXT: the n
 
 enum {
 	BPF_SOCK_OPS_TCP_CONNECT_CB = 3,
+	BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB = 4,
 	BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB = 5,
+	BPF_SOCK_OPS_NEEDS_ECN = 6,
 	BPF_SOCK_OPS_TCP_LISTEN_CB = 11,
+	BPF_SOCK_OPS_HDR_OPT_LEN_CB = 14,
 };
+
+#define BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG 64
 
 /* Contexts of XDP, tc and sockops programs: part of the kernel's ABI, so their layout is fixed. */
 struct xdp_md {
@@ -81,7 +86,10 @@ struct __sk_buff {
 
 struct bpf_sock_ops {
 	u32 op;
-	u32 unused[45];
+	u32 reply;
+	u32 unused[19];
+	u32 bpf_sock_ops_cb_flags;
+	u32 unused_too[24];
 	struct bpf_sock *sk;
 };
 

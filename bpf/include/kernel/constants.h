@@ -25,7 +25,14 @@
 #define AF_INET 2
 #define SOL_TCP 6
 #define TCP_CONGESTION 13
+#define TCP_NOTSENT_LOWAT 25
+#define TCP_BPF_IW 1001 /* of BPF programs alone, as the next two */
+#define TCP_BPF_DELACK_MAX 1003
+#define TCP_BPF_RTO_MIN 1004
+#define SOL_SOCKET 1
+#define SO_MAX_PACING_RATE 47
 #define ENOENT 2
+#define EAGAIN 11
 
 /* Of a connection. A closed socket, one in TIME_WAIT and one in SYN_RECV have no congestion control. */
 enum tcp_state {

@@ -23,9 +23,12 @@ struct inet_connection_sock {
 #ifdef __bpf__
 	const struct tcp_congestion_ops *icsk_ca_ops;
 	u8 icsk_backoff; /* doublings of the retransmission timeout in a row */
+	u32 icsk_rto_min; /* jiffies */
+	u32 icsk_delack_max; /* jiffies: the longest that an ACK is delayed */
 #endif
 	u8 icsk_ca_state : 5; /* enum tcp_ca_state */
 #ifdef __bpf__
+	u8 icsk_ca_dst_locked : 1; /* its route names the algorithm, and nothing else may */
 	u8 icsk_ca_setsockopt : 1; /* set by name, by the application or by BPF; or inherited from such a listener */
 #endif
 	struct {
@@ -92,6 +95,7 @@ struct tcp_sock {
 	u32 chrono_stat[3]; /* jiffies in which the network, the peer's window and the send buffer have limited it */
 	u32 snd_wnd; /* bytes that the peer has room for */
 	u32 write_seq; /* the next byte that the application will write */
+	u32 notsent_lowat; /* bytes not sent yet from which on the socket takes no more; 0: the namespace's */
 	u32 mdev_us; /* RTTVAR of RFC 6298 in us, times 4 */
 	u32 rate_delivered; /* last rate sample: packets delivered over rate_interval_us */
 	u32 rate_interval_us;

@@ -5,7 +5,7 @@ use ccctl_console::{output, Exit};
 use ccctl_loader::Moved;
 
 use crate::arguments::Asked;
-use ccctl_core::operations::{Assign, Assigned, RuleInfo};
+use ccctl_core::operations::{gives, Assign, Assigned, RuleInfo};
 
 use crate::client;
 
@@ -23,17 +23,16 @@ pub fn run(arguments: &Asked<Assign>) -> anyhow::Result<Exit> {
 }
 
 fn print(assigned: &Assigned) -> anyhow::Result<()> {
-    let Assigned { rule, targets_before, .. } = assigned;
-    output::line(&match targets_before {
-        _ if assigned.dry_run && assigned.changed => {
-            let before = targets_before.as_ref().map(|before| format!(" (was {before})")).unwrap_or_default();
-            format!("rule {}: {} would get {}{before}", rule.id, selector(rule), rule.targets)
-        }
-        None => format!("rule {}: {} gets {}", rule.id, selector(rule), rule.targets),
-        Some(_) if !assigned.changed => {
-            format!("rule {}: {} already gets {}: nothing to do", rule.id, selector(rule), rule.targets)
-        }
-        Some(before) => format!("rule {}: {} gets {} (was {before})", rule.id, selector(rule), rule.targets),
+    let Assigned { rule, targets_before, settings_before, .. } = assigned;
+    let (whom, given) = (selector(rule), rule.gives());
+    let before = targets_before.as_ref().map(|before| format!(" (was {})", gives(before, settings_before)));
+    let before = before.filter(|_| assigned.changed).unwrap_or_default();
+    output::line(&if !assigned.changed {
+        format!("rule {}: {whom} already gets {given}: nothing to do", rule.id)
+    } else if assigned.dry_run {
+        format!("rule {}: {whom} would get {given}{before}", rule.id)
+    } else {
+        format!("rule {}: {whom} gets {given}{before}", rule.id)
     })?;
     if !assigned.absent.is_empty() {
         output::line(&format!("not in the kernel at the moment: {}", assigned.absent.join(", ")))?;
@@ -46,8 +45,19 @@ fn print(assigned: &Assigned) -> anyhow::Result<()> {
         Some(moved) if assigned.dry_run => {
             output::line(&format!("at most {} would be moved", output::count(moved.found, "live socket")))
         }
-        Some(moved) => print_moved(moved),
+        Some(moved) => {
+            print_moved(moved)?;
+            print_new_only(rule)
+        }
     }
+}
+
+/// What live connections cannot be given.
+fn print_new_only(rule: &RuleInfo) -> anyhow::Result<()> {
+    for setting in rule.settings.iter().filter(|one| !one.setting.is_for_live()) {
+        output::line(&format!("{}: only for new connections", setting.setting.key()))?;
+    }
+    Ok(())
 }
 
 /// For whom a rule is, in words.
@@ -59,7 +69,12 @@ pub fn selector(rule: &RuleInfo) -> String {
 
 /// What was done to live sockets.
 pub fn print_moved(moved: &Moved) -> anyhow::Result<()> {
-    output::line(&format!("live: {}, {} moved", output::count(moved.found, "socket"), moved.moved))?;
+    let set = if moved.settings_changed > 0 {
+        format!(", settings of {} changed", moved.settings_changed)
+    } else {
+        String::new()
+    };
+    output::line(&format!("live: {}, {} moved{set}", output::count(moved.found, "socket"), moved.moved))?;
     for failure in moved.failed.iter().take(LISTED_FAILURES) {
         output::line(&format!("not moved: {}: {}", failure.socket, failure.reason))?;
     }

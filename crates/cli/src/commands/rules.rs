@@ -25,7 +25,7 @@ pub fn run(arguments: &Viewed) -> anyhow::Result<Exit> {
             rule.cgroup.clone(),
             rule.dst.clone().unwrap_or_else(|| "any".to_owned()),
             rule.port.map_or("any".to_owned(), |port| port.to_string()),
-            rule.targets.clone(),
+            rule.gives(),
             listed.socket_count.to_string(),
             if listed.cgroup_exists { String::new() } else { "cgroup does not exist".to_owned() },
         ]

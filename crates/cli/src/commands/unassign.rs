@@ -21,7 +21,7 @@ pub fn run(arguments: &Asked<Unassign>) -> anyhow::Result<Exit> {
     }
     let done = if unassigned.dry_run { "would remove" } else { "removed" };
     for rule in &unassigned.removed {
-        output::line(&format!("{done} rule {}: {} got {}", rule.id, selector(rule), rule.targets))?;
+        output::line(&format!("{done} rule {}: {} got {}", rule.id, selector(rule), rule.gives()))?;
     }
     match &unassigned.existing {
         Some(moved) if unassigned.dry_run => {

@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use ccctl_console::{output, Exit};
-use ccctl_loader::{EcnMode, Event, Finding, Verdict};
+use ccctl_loader::{EcnMode, Event, Finding, SocketSetting, Verdict};
 
 use crate::arguments::Asked;
-use ccctl_core::operations::{ExplainedSocket, MetRule, Why};
+use ccctl_core::operations::{ExplainedSocket, MetRule, MetSettingInfo, Why};
 
 use crate::client;
 
@@ -47,6 +47,9 @@ fn print(socket: &ExplainedSocket) -> anyhow::Result<()> {
     }
     if let Some(met) = &socket.met {
         row("met", &met_text(met))?;
+        for setting in &met.met_settings {
+            row("set", &setting_text(setting))?;
+        }
     }
     for considered in &socket.considered {
         let verdict = verdict(considered.verdict);
@@ -91,11 +94,33 @@ fn met_text(met: &MetRule) -> String {
         Event::Listen => "when it began to listen",
         Event::Existing => "as a live connection, by --existing",
     };
+    if met.wanted.is_empty() {
+        return format!("rule {} {event}, {ago} ago: it leaves the algorithm alone", met.rule_id);
+    }
     let given = met.given.as_ref().map_or_else(|| "nothing".to_owned(), |name| format!("given {name}"));
     format!(
         "rule {} {event}, {ago} ago: wanted {}, {given}, before {}",
         met.rule_id, met.wanted, met.congestion_control_before
     )
+}
+
+/// `min_rto 52ms (wanted 50ms, before 200ms)`: what is there now first.
+fn setting_text(met: &MetSettingInfo) -> String {
+    let (name, wanted, before) = (met.setting.key(), &met.wanted_text, &met.before_text);
+    if let Some(cause) = &met.cause {
+        return format!("{name}: {wanted} was refused: {cause}; before {before}");
+    }
+    if met.setting == SocketSetting::Ecn {
+        let asked = "ecn: the SYN asked for it";
+        let left = "ecn: the SYN did not ask: its algorithm does so itself, or its route locks the algorithm";
+        return if met.given_value == 1 { asked.to_owned() } else { left.to_owned() };
+    }
+    let wanted = if met.wanted_value == met.given_value { String::new() } else { format!("wanted {wanted}, ") };
+    match (&met.now_text, met.is_changed_since) {
+        (None, _) => format!("{name} {} at its beginning ({wanted}before {before})", met.given_text),
+        (Some(now), false) => format!("{name} {now} ({wanted}before {before})"),
+        (Some(now), true) => format!("{name} {now}, changed since ({wanted}given {}, before {before})", met.given_text),
+    }
 }
 
 fn because(finding: Finding, socket: &ExplainedSocket) -> String {
@@ -106,6 +131,9 @@ fn because(finding: Finding, socket: &ExplainedSocket) -> String {
     let error = met.and_then(|met| met.cause.clone()).unwrap_or_default();
     let wanted = met.map(|met| met.wanted.clone()).unwrap_or_default();
     match finding {
+        Finding::AsTheRuleSays if wanted.is_empty() => {
+            format!("rule {rule} gave it its settings; {now} was selected by the application or is the default")
+        }
         Finding::AsTheRuleSays => format!("rule {rule} gave it {now}"),
         Finding::NoRule => format!("no rule matches: {now} was selected by the application or is the default"),
         Finding::OlderThanRule => {
@@ -120,15 +148,24 @@ fn because(finding: Finding, socket: &ExplainedSocket) -> String {
             format!("it matched rule {met_rule}, which no longer matches")
         }
         Finding::OtherRuleNow => format!("it matched rule {met_rule}; rule {rule} has matched only since then"),
+        Finding::ChoiceGone if wanted.is_empty() => {
+            format!("rule {rule} named no algorithm when the socket matched it, and has changed since")
+        }
         Finding::ChoiceGone => format!("rule {rule} had {wanted} when the socket matched it, and has changed since"),
         Finding::FellBack => format!("it fell back from {wanted}: {error}"),
         Finding::Refused => format!("rule {rule} could not set an algorithm: {wanted}: {error}"),
         Finding::ChangedSince => {
             "its algorithm was changed since: by the application, by ccctl migrate, or by its route".to_owned()
         }
+        Finding::SettingsGone => {
+            format!("rule {met_rule} has other settings now: ccctl assign ... --existing gives them to live connections")
+        }
+        Finding::SettingRefused => "the kernel refused a setting".to_owned(),
+        Finding::SettingChangedSince => "a setting was changed since, by the application".to_owned(),
         Finding::OldProgram => {
             format!("its program is from before a swap or unload: ccctl migrate --instance {now} --to {now}")
         }
+        Finding::EcnNotAgreed => "the SYN asked for ECN, and the peer did not agree".to_owned(),
         Finding::NoEcn => format!(
             "{now} needs ECN, and behaves as Reno without it: the peer did not agree to ECN, or the handshake was before \
              the connection had {now}"

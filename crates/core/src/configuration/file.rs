@@ -77,13 +77,50 @@ pub struct Rule {
     /// Only connections to this port.
     #[schemars(with = "Option<u16>")]
     pub port: Option<Spanned<u16>>,
-    /// An instance, a fallback list or a weighted split.
+    /// An instance, a fallback list or a weighted split; without, the algorithm is left alone.
     #[serde(rename = "use")]
-    #[schemars(with = "String")]
-    pub uses: Spanned<String>,
+    #[schemars(with = "Option<String>")]
+    pub uses: Option<Spanned<String>>,
+    /// Window with which connections begin to send, packets.
+    #[schemars(with = "Option<Setting>")]
+    pub initial_window: Option<Spanned<Setting>>,
+    /// Shortest retransmission timeout: `"50ms"`.
+    #[schemars(with = "Option<Setting>")]
+    pub min_rto: Option<Spanned<Setting>>,
+    /// Highest rate at which each connection is paced: `"100mbit"`.
+    #[schemars(with = "Option<Setting>")]
+    pub max_pacing_rate: Option<Spanned<Setting>>,
+    /// Unsent bytes from which on a socket takes no more: `"128k"`.
+    #[schemars(with = "Option<Setting>")]
+    pub notsent_lowat: Option<Spanned<Setting>>,
+    /// Longest time by which an ACK is delayed: `"20ms"`.
+    #[schemars(with = "Option<Setting>")]
+    pub max_delayed_ack: Option<Spanned<Setting>>,
+    /// `"on"`: the SYN of connections that are made asks for ECN.
+    #[schemars(with = "Option<Setting>")]
+    pub ecn: Option<Spanned<Setting>>,
     /// Move the connections that are there already.
     #[serde(default)]
     pub existing: bool,
+}
+
+impl Rule {
+    /// Where it is in the text.
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        let texts = [&self.uses, &self.cgroup, &self.unit, &self.dst].into_iter().flatten().map(Spanned::span);
+        let settings = [
+            &self.initial_window,
+            &self.min_rto,
+            &self.max_pacing_rate,
+            &self.notsent_lowat,
+            &self.max_delayed_ack,
+            &self.ecn,
+        ];
+        let settings = settings.into_iter().flatten().map(Spanned::span);
+        let port = self.port.iter().map(Spanned::span);
+        texts.chain(settings).chain(port).map(|span| span.start).next().unwrap_or(0)
+    }
 }
 
 /// Where the daemon listens, unless its file says otherwise.

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use ccctl_catalog::{did_you_mean, ParameterSet};
 use ccctl_console::{cause, UsageError};
 use ccctl_loader::{
-    available_algorithms, parse_targets, CgroupPath, CgroupTree, Choice, Prefix, Program, Selector, MOST_RULES,
+    available_algorithms, format_targets, parse_targets, CgroupPath, CgroupTree, Choice, Prefix, Program, Selector,
+    SocketSetting, SocketSettings, MOST_RULES,
 };
 use toml::Spanned;
 
@@ -48,8 +49,10 @@ pub struct WantedRule {
     pub dst: Option<String>,
     /// Port of the service.
     pub port: Option<u16>,
-    /// What connections get.
+    /// What connections get; none: their algorithm is left alone.
     pub choices: Vec<Choice>,
+    /// What is set besides.
+    pub settings: SocketSettings,
     /// Also those that are alive.
     pub existing: bool,
     /// Live connections draw anew where weights change; otherwise they keep what they have drawn.
@@ -61,6 +64,12 @@ impl WantedRule {
     pub fn selector(&self) -> anyhow::Result<Selector> {
         let (cgroup, unit, dst) = (self.cgroup.as_deref(), self.unit.as_deref(), self.dst.as_deref());
         RuleTarget { cgroup, unit, pid: None, dst, port: self.port }.selector(true)
+    }
+
+    /// All that it gives, in one line.
+    #[must_use]
+    pub fn targets(&self) -> String {
+        format_targets(&self.choices, &self.settings)
     }
 
     /// For messages.
@@ -215,7 +224,7 @@ fn check_rules(place: &Place<'_>, rules: &[file::Rule], known: Known<'_>) -> any
     if let Some(first_beyond) = rules.get(MOST_RULES) {
         let cause = format!("{} rules: the limit is {MOST_RULES}", rules.len());
         let remedy = "use one rule for a parent cgroup instead of many for those below";
-        return Err(wrong(place, first_beyond.uses.span().start, cause, remedy));
+        return Err(wrong(place, first_beyond.offset(), cause, remedy));
     }
     for rule in rules {
         let (new, connections) = check_rule(place, rule, known, tree.as_ref())?;
@@ -223,7 +232,7 @@ fn check_rules(place: &Place<'_>, rules: &[file::Rule], known: Known<'_>) -> any
             let cause = format!("a second rule for the same connections of {}", new.label());
             return Err(wrong(
                 place,
-                rule.uses.span().start,
+                rule.offset(),
                 cause,
                 "write one rule for them, such as use = \"web=90,reno=10\"",
             ));
@@ -253,8 +262,19 @@ fn check_rule(
             "use 1 to 65535, or leave it out for all ports",
         ));
     }
-    let choices = parse_targets(rule.uses.get_ref(), names).map_err(|error| at(place, &rule.uses, &error.into()))?;
-    fence.require_destination(&choices, to).map_err(|error| at(place, &rule.uses, &error))?;
+    let settings = check_settings(place, rule)?;
+    let choices = match &rule.uses {
+        Some(uses) => {
+            let choices = parse_targets(uses.get_ref(), names).map_err(|error| at(place, uses, &error.into()))?;
+            fence.require_destination(&choices, to).map_err(|error| at(place, uses, &error))?;
+            choices
+        }
+        None if settings.is_empty() => {
+            let remedy = "write use = \"reno\", or a setting such as min_rto = \"50ms\", or both";
+            return Err(wrong(place, rule.offset(), "the rule sets nothing", remedy));
+        }
+        None => Vec::new(),
+    };
     let text = |value: &Option<Spanned<String>>| value.as_ref().map(|value| value.get_ref().clone());
     let wanted = WantedRule {
         cgroup: text(&rule.cgroup),
@@ -262,11 +282,29 @@ fn check_rule(
         dst: text(&rule.dst),
         port: rule.port.as_ref().map(|port| *port.get_ref()),
         choices,
+        settings,
         existing: rule.existing,
         redraws: false,
     };
     let connections = (cgroup, wanted.unit.clone(), to, wanted.port);
     Ok((wanted, connections))
+}
+
+fn check_settings(place: &Place<'_>, rule: &file::Rule) -> anyhow::Result<SocketSettings> {
+    let written = [
+        (SocketSetting::InitialWindow, &rule.initial_window),
+        (SocketSetting::MinRto, &rule.min_rto),
+        (SocketSetting::MaxPacingRate, &rule.max_pacing_rate),
+        (SocketSetting::NotsentLowat, &rule.notsent_lowat),
+        (SocketSetting::MaxDelayedAck, &rule.max_delayed_ack),
+        (SocketSetting::Ecn, &rule.ecn),
+    ];
+    for (setting, value) in written.iter().filter_map(|(setting, value)| Some((setting, value.as_ref()?))) {
+        let parsed = setting.parse(&value.get_ref().to_string());
+        parsed.map_err(|error| at(place, value, &error.into()))?;
+    }
+    let values = written.map(|(setting, value)| (setting, value.as_ref().map(Spanned::get_ref)));
+    Ok(SocketSettings::parse(values)?)
 }
 
 /// A cgroup or a unit may be missing now, but it must be a name that one could have.
@@ -284,7 +322,7 @@ fn check_cgroup(place: &Place<'_>, rule: &file::Rule, tree: Option<&CgroupTree>)
         (None, Some(_)) => Ok(None),
         _ => {
             let remedy = "write cgroup = \"/system.slice/backup.service\", or unit = \"backup.service\"";
-            Err(wrong(place, rule.uses.span().start, "a rule needs either a cgroup or a unit", remedy))
+            Err(wrong(place, rule.offset(), "a rule needs either a cgroup or a unit", remedy))
         }
     }
 }
@@ -462,6 +500,7 @@ mod tests {
         let web = configuration.instances.iter().find(|wanted| wanted.name == "web").expect("it is an example");
         assert_eq!(web.parameters.get("beta"), web.program.defaults().get("beta"));
         assert!(configuration.rules[0].existing);
+        assert_eq!(configuration.rules[0].settings.iter().count(), SocketSetting::ALL.len(), "each has an example");
         let metrics = Metrics {
             port: Some(MetricsPort { address: ([127, 0, 0, 1], 9877).into(), tls: None, token: None }),
             acks: vec!["eth0".to_owned()],
@@ -470,6 +509,29 @@ mod tests {
         assert_eq!(configuration.metrics, Some(metrics));
         let guard = configuration.guard.expect("it is in the file");
         assert_eq!((guard.limits, guard.left_out), (Limits::default(), vec!["backup".to_owned()]));
+    }
+
+    #[test]
+    fn a_rule_has_an_algorithm_or_settings_or_both() {
+        let rule = |text: &str| {
+            let text = format!("[[rule]]\ncgroup = \"/a\"\n{text}");
+            Configuration::of_text("f.toml", &text, Trust::Checked).map(|mut file| file.rules.remove(0))
+        };
+        let both = rule("use = \"reno\"\ninitial_window = 20\nmin_rto = \"50ms\"").expect("it is right");
+        assert_eq!(both.targets(), "reno, initial_window=20 min_rto=50ms");
+        let settings = rule("max_pacing_rate = \"100mbit\"\nnotsent_lowat = 16384\necn = \"on\"").expect("it is right");
+        assert_eq!(settings.targets(), "max_pacing_rate=100mbit notsent_lowat=16k ecn=on");
+        for (text, place, hint) in [
+            ("", "f.toml:2: the rule sets nothing", "min_rto = \"50ms\""),
+            ("min_rto = 50", "f.toml:3: min_rto=50: a time needs its unit", "50ms"),
+            ("use = \"reno\"\nmin_rto = \"1s\"", "f.toml:4: min_rto=1s: out of range", "200ms"),
+            ("initial_window = 0", "f.toml:3: initial_window=0: out of range: 1 to 1000", "initial_window=1"),
+            ("ecn = \"off\"", "f.toml:3: ecn=off", "net.ipv4.tcp_ecn"),
+        ] {
+            let error = rule(text).expect_err(text);
+            assert!(cause(&error).starts_with(place), "{text}: {}", cause(&error));
+            assert!(remedy(&error).is_some_and(|remedy| remedy.contains(hint)), "{text}: {:?}", remedy(&error));
+        }
     }
 
     #[test]

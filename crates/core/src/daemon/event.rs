@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use ccctl_loader::{current_default, format_choices, read_rules, Instance};
+use ccctl_loader::{current_default, read_rules, Instance};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -118,7 +118,7 @@ impl Snapshot {
     /// Those of the loader.
     pub fn take() -> anyhow::Result<Self> {
         let rules = read_rules()?;
-        let rule = |rule: &ccctl_loader::Rule| (rule.id, (rule.selector.to_string(), format_choices(&rule.choices)));
+        let rule = |rule: &ccctl_loader::Rule| (rule.id, (rule.selector.to_string(), rule.targets()));
         Ok(Self {
             instances: Instance::all()?.iter().map(|one| (one.name.clone(), SeenInstance::of(one))).collect(),
             rules: rules.rules().iter().map(rule).collect(),

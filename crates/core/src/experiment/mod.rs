@@ -94,7 +94,9 @@ impl Configuration {
         let mut configuration = self.clone();
         for overlay in overlays {
             let is_same = |rule: &WantedRule| rule.selector().is_ok_and(|selector| selector == overlay.selector);
+            let present = configuration.rules.iter_mut().find(|rule| is_same(rule));
             let wanted = WantedRule {
+                settings: present.as_ref().map(|rule| rule.settings).unwrap_or_default(),
                 cgroup: Some(overlay.selector.cgroup.to_string()),
                 unit: None,
                 dst: overlay.selector.to.map(|to| to.to_string()),
@@ -103,7 +105,7 @@ impl Configuration {
                 existing: overlay.existing,
                 redraws: overlay.held_out.is_some(),
             };
-            match configuration.rules.iter_mut().find(|rule| is_same(rule)) {
+            match present {
                 Some(rule) => *rule = wanted,
                 None => configuration.rules.push(wanted),
             }
@@ -157,7 +159,7 @@ pub(crate) mod tests {
 
     #[test]
     fn the_arm_takes_the_place_of_the_rule_of_its_scope_and_of_no_other() {
-        let text = "[[rule]]\ncgroup = \"/a\"\nuse = \"reno\"\n[[rule]]\ncgroup = \"/a\"\nport = 80\nuse = \"reno\"\n";
+        let text = "[[rule]]\ncgroup = \"/a\"\nuse = \"reno\"\nmin_rto = \"50ms\"\n[[rule]]\ncgroup = \"/a\"\nport = 80\nuse = \"reno\"\n";
         let file = Configuration::of_text("f.toml", text, crate::trust::Trust::Checked).expect("it is right");
         let overlay = |path: &str| Overlay {
             selector: Selector { cgroup: CgroupPath::parse(path).expect("a path"), to: None, to_port: None },
@@ -170,5 +172,7 @@ pub(crate) mod tests {
             rules.iter().map(|rule| (rule.label(), rule.port, rule.choices[0].names[0].as_str())).collect();
         let (a, b) = ("/a".to_owned(), "/b".to_owned());
         assert_eq!(targets, [(a.clone(), None, "cubic"), (a, Some(80), "reno"), (b, None, "cubic")]);
+        let settings: Vec<_> = rules.iter().map(|rule| rule.settings.to_string()).collect();
+        assert_eq!(settings, ["min_rto=50ms", "", ""], "an experiment compares algorithms, and leaves the rest");
     }
 }

@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Setting a rule.
 
-use ccctl_loader::{assign, parse_targets, preview_assign, AssignRequest, CgroupTree, Moved};
+use ccctl_console::UsageError;
+use ccctl_loader::{
+    assign, parse_targets, preview_assign, AssignRequest, CgroupTree, Moved, SocketSetting, SocketSettings,
+};
+use clap::builder::{StringValueParser, TypedValueParser};
 use clap::{ArgGroup, Args};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::rules::RuleInfo;
+use super::rules::{RuleInfo, RuleSetting};
 use crate::counters::COUNTERS;
 use crate::fence::Fence;
 use crate::local_algorithms;
 use crate::request;
 use crate::rule_target::RuleTarget;
+use crate::settings::Setting;
 use crate::Operation;
 
-/// Choose the algorithms of the connections of a cgroup: named by one of `cgroup`, `unit` and `pid`.
+/// Choose the algorithms and settings of the connections of a cgroup: named by one of `cgroup`, `unit` and `pid`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[group(skip)]
 #[serde(deny_unknown_fields)]
@@ -36,8 +41,26 @@ pub struct Assign {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Option<u16>,
     /// Their algorithm: NAME, NAME|NAME... (the first that the kernel has), or NAME=WEIGHT,NAME=WEIGHT... (drawn for each
-    /// connection)
-    pub targets: String,
+    /// connection); without, the rule sets what options name, and leaves the algorithm alone
+    pub targets: Option<String>,
+    /// Window with which they begin to send, in packets: 20; of new connections only
+    #[arg(long, value_name = "PACKETS", value_parser = typed(), help_heading = SETTINGS)]
+    pub initial_window: Option<Setting>,
+    /// Shortest retransmission timeout, up to 200ms
+    #[arg(long, value_name = "TIME", value_parser = typed(), help_heading = SETTINGS)]
+    pub min_rto: Option<Setting>,
+    /// Highest rate at which each is paced: 100mbit
+    #[arg(long, value_name = "RATE", value_parser = typed(), help_heading = SETTINGS)]
+    pub max_pacing_rate: Option<Setting>,
+    /// Unsent bytes from which on the socket takes no more (`TCP_NOTSENT_LOWAT`): 128k
+    #[arg(long, value_name = "SIZE", value_parser = typed(), help_heading = SETTINGS)]
+    pub notsent_lowat: Option<Setting>,
+    /// Longest time by which an ACK is delayed, up to 200ms
+    #[arg(long, value_name = "TIME", value_parser = typed(), help_heading = SETTINGS)]
+    pub max_delayed_ack: Option<Setting>,
+    /// Ask for ECN in the SYN of connections that are made: on
+    #[arg(long, value_name = "on", value_parser = typed(), help_heading = SETTINGS)]
+    pub ecn: Option<Setting>,
     /// Also move live connections
     #[serde(default)]
     #[arg(long)]
@@ -52,13 +75,23 @@ pub struct Assign {
     pub dry_run: bool,
 }
 
+const SETTINGS: &str = "Settings";
+
+/// As a setting is typed; what it means is known to the setting.
+fn typed() -> impl TypedValueParser<Value = Setting> {
+    StringValueParser::new().map(Setting::Text)
+}
+
 /// What was set.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Assigned {
     /// The rule, as the kernel has it.
     pub rule: RuleInfo,
-    /// What the rule for the same sockets said before; it has kept its id.
+    /// What the rule for the same sockets gave before; it has kept its id.
     pub targets_before: Option<String>,
+    /// What it set besides.
+    #[serde(default)]
+    pub settings_before: Vec<RuleSetting>,
     /// Does the rule say anything that it did not say before?
     pub changed: bool,
     /// Is there a cgroup of this path now?
@@ -75,7 +108,7 @@ pub struct Assigned {
 impl Operation for Assign {
     type Answer = Assigned;
     const NAME: &'static str = "assign";
-    const TITLE: &'static str = "Choose the algorithms of a cgroup's connections";
+    const TITLE: &'static str = "Choose the algorithms and settings of a cgroup's connections";
 
     fn changes(&self) -> bool {
         true
@@ -90,24 +123,46 @@ impl Operation for Assign {
         let selector = RuleTarget { cgroup, unit, pid: self.pid, dst, port: self.port }.selector(self.absent_ok)?;
         let cgroup_exists = CgroupTree::find()?.has(&selector.cgroup);
         local_algorithms::refresh();
-        let choices = parse_targets(&self.targets, &[])?;
+        let settings = self.settings()?;
+        let choices = match &self.targets {
+            Some(targets) => parse_targets(targets, &[])?,
+            None if settings.is_empty() => {
+                let remedy = "name an algorithm, or a setting such as --min-rto 50ms, or both";
+                return Err(UsageError::new("the rule would set nothing", remedy).into());
+            }
+            None => Vec::new(),
+        };
         let names = choices.iter().flat_map(|choice| &choice.names);
         Fence::of_named(names)?.require_destination(&choices, selector.to)?;
-        let wanted = AssignRequest { selector, choices: &choices, existing: self.existing };
+        let wanted = AssignRequest { selector, choices: &choices, settings, existing: self.existing };
         let assigned = if self.dry_run { preview_assign(&wanted)? } else { assign(&request::lock()?, &wanted)? };
         if self.existing && !self.dry_run {
             COUNTERS.moved(&assigned.moved);
         }
         let rule = RuleInfo::from(&assigned.rule);
-        let targets_before = assigned.before.map(|rule| RuleInfo::from(&rule).targets);
+        let before = assigned.before.as_ref().map(RuleInfo::from);
         Ok(Assigned {
-            changed: targets_before.as_ref() != Some(&rule.targets),
+            changed: before.as_ref() != Some(&rule),
             rule,
-            targets_before,
+            targets_before: before.as_ref().map(|before| before.targets.clone()),
+            settings_before: before.map(|before| before.settings).unwrap_or_default(),
             cgroup_exists,
             absent: assigned.absent,
             existing: self.existing.then_some(assigned.moved),
             dry_run: self.dry_run,
         })
+    }
+}
+
+impl Assign {
+    fn settings(&self) -> anyhow::Result<SocketSettings> {
+        Ok(SocketSettings::parse([
+            (SocketSetting::InitialWindow, self.initial_window.as_ref()),
+            (SocketSetting::MinRto, self.min_rto.as_ref()),
+            (SocketSetting::MaxPacingRate, self.max_pacing_rate.as_ref()),
+            (SocketSetting::NotsentLowat, self.notsent_lowat.as_ref()),
+            (SocketSetting::MaxDelayedAck, self.max_delayed_ack.as_ref()),
+            (SocketSetting::Ecn, self.ecn.as_ref()),
+        ])?)
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The rules in force.
 
-use ccctl_loader::{format_choices, read_rules, rule_usage, CgroupTree, Rule};
+use ccctl_loader::{format_choices, read_rules, rule_usage, CgroupTree, Rule, SocketSetting};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -42,10 +42,43 @@ pub struct RuleInfo {
     pub dst: Option<String>,
     /// Port of the service; none: any.
     pub port: Option<u16>,
-    /// What connections get, as one types it.
+    /// The algorithm that connections get, as one types it; empty: the rule leaves it alone.
     pub targets: String,
     /// The same, parsed.
     pub choices: Vec<ChoiceInfo>,
+    /// What it sets besides.
+    #[serde(default)]
+    pub settings: Vec<RuleSetting>,
+}
+
+/// What a rule sets besides the algorithm.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RuleSetting {
+    /// Which.
+    pub setting: SocketSetting,
+    /// Its value, in `unit`.
+    pub setting_value: u32,
+    /// Unit of the value: `pkts`, `us`, `bytes/s`, `bytes`; empty of ECN.
+    pub unit: String,
+    /// The value as people write it.
+    pub value_text: String,
+}
+
+impl RuleInfo {
+    /// All that it gives, in one line: `bpf_yeah|cubic, min_rto=50ms`.
+    #[must_use]
+    pub fn gives(&self) -> String {
+        gives(&self.targets, &self.settings)
+    }
+}
+
+/// Targets and settings in one line.
+#[must_use]
+pub fn gives(targets: &str, settings: &[RuleSetting]) -> String {
+    let settings: Vec<String> =
+        settings.iter().map(|one| format!("{}={}", one.setting.key(), one.value_text)).collect();
+    let parts = [targets.to_owned(), settings.join(" ")];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
 /// One alternative of a rule.
@@ -69,7 +102,14 @@ impl From<&Rule> for RuleInfo {
             choices: choices
                 .map(|choice| ChoiceInfo { congestion_controls: choice.names.clone(), weight: choice.weight })
                 .collect(),
+            settings: rule.settings.iter().map(RuleSetting::from).collect(),
         }
+    }
+}
+
+impl From<(SocketSetting, u32)> for RuleSetting {
+    fn from((setting, value): (SocketSetting, u32)) -> Self {
+        Self { setting, setting_value: value, unit: setting.unit().to_owned(), value_text: setting.format(value) }
     }
 }
 

@@ -4,7 +4,9 @@
 use std::net::SocketAddr;
 
 use ccctl_console::UsageError;
-use ccctl_loader::{why, EcnMode, Event, Explanation, Finding, Selector, SocketQuery, Verdict};
+use ccctl_loader::{
+    why, EcnMode, Event, Explanation, Finding, MetSetting, Selector, SocketQuery, SocketSetting, Verdict,
+};
 use clap::{ArgGroup, Args};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -89,14 +91,67 @@ pub struct MetRule {
     pub event: Event,
     /// How long ago, ms.
     pub ago_ms: u64,
-    /// First name of the choice that it drew.
+    /// First name of the choice that it drew; empty: its rule left the algorithm alone.
     pub wanted: String,
-    /// What it was given; none where the kernel refused all names.
+    /// What it was given; none where the kernel refused all names, or the rule left the algorithm alone.
     pub given: Option<String>,
     /// Why it was not given `wanted`.
     pub cause: Option<String>,
-    /// What it would use without rules.
+    /// What it would use without rules; empty where no rule has set an algorithm.
     pub congestion_control_before: String,
+    /// What rules have set besides.
+    #[serde(default)]
+    pub met_settings: Vec<MetSettingInfo>,
+}
+
+/// What came of one setting. Values are in `unit`; what ends in `_text` is as people write it.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct MetSettingInfo {
+    /// Which.
+    pub setting: SocketSetting,
+    /// Unit of the values: `pkts`, `us`, `bytes/s`, `bytes`; empty of ECN.
+    pub unit: String,
+    /// What its rule said, in `unit`.
+    pub wanted_value: u32,
+    /// The same as text.
+    pub wanted_text: String,
+    /// What the socket would have without rules; 4294967295 of a pacing rate: no limit; 0 of `notsent_lowat`: that of its
+    /// namespace.
+    pub before_value: u32,
+    /// The same as text.
+    pub before_text: String,
+    /// What the kernel made of it: it rounds times up to its ticks. Of ECN 1 where the SYN asked for it.
+    pub given_value: u32,
+    /// The same as text.
+    pub given_text: String,
+    /// What the kernel has now; none of what only a handshake can do.
+    pub now_value: Option<u32>,
+    /// The same as text.
+    pub now_text: Option<String>,
+    /// Has something else changed it since?
+    pub is_changed_since: bool,
+    /// Why the kernel refused it.
+    pub cause: Option<String>,
+}
+
+impl From<MetSetting> for MetSettingInfo {
+    fn from(met: MetSetting) -> Self {
+        let text = |value| met.setting.format(value);
+        Self {
+            setting: met.setting,
+            unit: met.setting.unit().to_owned(),
+            wanted_value: met.wanted,
+            wanted_text: text(met.wanted),
+            before_value: met.before,
+            before_text: text(met.before),
+            given_value: met.given,
+            given_text: text(met.given),
+            now_value: met.now,
+            now_text: met.now.map(text),
+            is_changed_since: met.is_changed_since(),
+            cause: met.refusal(),
+        }
+    }
 }
 
 /// What a socket uses.
@@ -139,7 +194,7 @@ impl From<Explanation> for ExplainedSocket {
         let considered = found.considered.into_iter().map(|(rule, verdict)| ConsideredRule {
             id: rule.id,
             selector: Selector::to_string(&rule.selector),
-            targets: ccctl_loader::format_choices(&rule.choices),
+            targets: rule.targets(),
             verdict,
         });
         let met = found.met.map(|met| MetRule {
@@ -150,6 +205,7 @@ impl From<Explanation> for ExplainedSocket {
             given: met.given,
             cause: met.error,
             congestion_control_before: met.before,
+            met_settings: met.settings.into_iter().map(MetSettingInfo::from).collect(),
         });
         Self {
             cookie: found.cookie,

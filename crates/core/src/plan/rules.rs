@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use ccctl_console::UsageError;
 use ccctl_loader::owner_records::{self, OwnerRecord, RecordText};
 use ccctl_loader::{
-    assign, change_rules, format_choices, read_rules, require_names, AssignRequest, Choice, Lock, Rule, RuleTable,
-    Selector, MOST_RULES,
+    assign, change_rules, read_rules, require_names, AssignRequest, Choice, Lock, Rule, RuleTable, Selector,
+    SocketSettings, MOST_RULES,
 };
 
 use super::step::{Kind, Step};
@@ -36,6 +36,7 @@ struct Difference {
 struct Put {
     selector: Selector,
     choices: Vec<Choice>,
+    settings: SocketSettings,
     existing: bool,
     /// None has this selector.
     is_new: bool,
@@ -96,7 +97,7 @@ fn difference_from(
         match of_wanted(wanted, &coming, table, owners, &mut difference) {
             Ok(id) => named.extend(id),
             Err(error) => {
-                let step = Step::new(Kind::Assign, wanted.label(), format_choices(&wanted.choices));
+                let step = Step::new(Kind::Assign, wanted.label(), wanted.targets());
                 difference.failed.push(Step { error: Some(error::fault(&error)), ..step });
             }
         }
@@ -109,6 +110,7 @@ fn difference_from(
                 difference.remove.push((*id, step));
             }
             Some(rule) if record_of(rule) == *record => {}
+            Some(_) if named.contains(id) => {} // it is the file's, changed by hand, and gets a new record
             _ => difference.forget.push(owner.clone()),
         }
     }
@@ -134,7 +136,7 @@ fn of_wanted(
     let present = table.rule_for(&selector);
     let step = |kind, detail: String| Step::new(kind, selector.to_string(), detail);
     match present {
-        Some(rule) if rule.choices == *choices => {
+        Some(rule) if rule.choices == *choices && rule.settings == wanted.settings => {
             let owner = OwnerRecord::Rule(rule.id);
             if owners.get(&owner) != Some(&record_of(rule)) {
                 let step = step(Kind::Adopt, format!("this file manages rule {} from now on", rule.id));
@@ -142,11 +144,12 @@ fn of_wanted(
             }
         }
         _ => {
-            let before = present.map(|rule| format!(" instead of {}", format_choices(&rule.choices)));
-            let detail = format!("{}{}", format_choices(choices), before.unwrap_or_default());
+            let before = present.map(|rule| format!(" instead of {}", rule.targets()));
+            let detail = format!("{}{}", wanted.targets(), before.unwrap_or_default());
             let put = Put {
                 selector: selector.clone(),
                 choices: choices.clone(),
+                settings: wanted.settings,
                 existing: wanted.existing,
                 is_new: present.is_none(),
                 replaced: present.filter(|_| wanted.redraws).map(|rule| rule.id),
@@ -161,14 +164,14 @@ fn of_wanted(
 fn run(lock: &Lock, difference: Difference) -> anyhow::Result<Vec<Step>> {
     let Difference { put, remove, adopt, forget, failed, .. } = difference;
     let mut steps = failed;
-    let mut ready: Vec<(Selector, Vec<Choice>)> = Vec::new();
+    let mut ready: Vec<(Selector, Vec<Choice>, SocketSettings)> = Vec::new();
     let (mut set, mut moving): (Vec<Step>, Vec<Put>) = (Vec::new(), Vec::new());
     let mut replaced = Vec::new();
     for (put, step) in put {
         // An instance that could not be loaded is missing here.
         match require_names(&put.choices, &[]) {
             Ok(()) => {
-                ready.push((put.selector.clone(), put.choices.clone()));
+                ready.push((put.selector.clone(), put.choices.clone(), put.settings));
                 replaced.extend(put.replaced);
                 set.push(step);
                 moving.extend(put.existing.then_some(put));
@@ -179,7 +182,7 @@ fn run(lock: &Lock, difference: Difference) -> anyhow::Result<Vec<Step>> {
     let (mut ids, removed): (Vec<u32>, Vec<Step>) = remove.into_iter().unzip();
     ids.append(&mut replaced);
     let mark_all = |table: &RuleTable| {
-        let rules = ready.iter().filter_map(|(selector, _)| table.rule_for(selector));
+        let rules = ready.iter().filter_map(|(selector, ..)| table.rule_for(selector));
         rules.into_iter().try_for_each(|rule| owner_records::set(lock, &OwnerRecord::Rule(rule.id), &record_of(rule)))
     };
     let changed = change_rules(lock, &ready, &ids, mark_all).map_err(anyhow::Error::from);
@@ -199,8 +202,9 @@ fn run(lock: &Lock, difference: Difference) -> anyhow::Result<Vec<Step>> {
 
 /// Live connections of rules that ask for it; those that cannot be moved are told.
 fn move_existing(lock: &Lock, moving: &[Put], steps: &mut Vec<Step>) {
-    for Put { selector, choices, .. } in moving {
-        let moved = assign(lock, &AssignRequest { selector: selector.clone(), choices, existing: true });
+    for Put { selector, choices, settings, .. } in moving {
+        let request = AssignRequest { selector: selector.clone(), choices, settings: *settings, existing: true };
+        let moved = assign(lock, &request);
         let error = match moved {
             Ok(assigned) => {
                 COUNTERS.moved(&assigned.moved);
@@ -229,6 +233,7 @@ mod tests {
             dst: None,
             port: None,
             choices: vec![Choice { names: vec![name.to_owned()], weight: 1 }],
+            settings: SocketSettings::default(),
             existing: false,
             redraws: false,
         }

@@ -7,8 +7,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::record::{
-    cgroup_key, cgroup_node, port_key, prefix_key, rule, rule_choice, rule_scope, rule_set, rules_header,
-    PREFIX_KEY_BITS, RULES_FORMAT, RULE_SCOPE_BITS, RULE_SEARCH_STEPS,
+    cgroup_key, cgroup_node, port_key, prefix_key, rule, rule_choice, rule_scope, rule_set, rule_settings,
+    rules_header, rules_settings, PREFIX_KEY_BITS, RULES_FORMAT, RULES_FORMAT_OF_ALGORITHMS, RULE_SCOPE_BITS,
+    RULE_SEARCH_STEPS,
 };
 use super::table::{Rule, RuleTable, Selector, MOST_RULES};
 use crate::error::{Error, Result};
@@ -23,6 +24,7 @@ const _: () = assert!(MOST_RULES < 1 << RULE_SCOPE_BITS);
 pub(crate) struct Compiled {
     pub(crate) header: rules_header,
     pub(crate) rules: Vec<rule>,
+    pub(crate) settings: Vec<rule_settings>,
     pub(crate) nodes: Vec<(cgroup_key, cgroup_node)>,
     pub(crate) scopes: Vec<rule_scope>,
     pub(crate) prefixes: Vec<(prefix_key, u32)>,
@@ -38,12 +40,13 @@ pub(crate) fn compile(table: &RuleTable) -> Result<Compiled> {
     let rules = table.rules();
     let mut compiled = Compiled {
         header: rules_header {
-            format: RULES_FORMAT,
+            format: format_of(rules),
             next_id: table.next_id(),
             root_scope: 0,
             rules: rules.len() as u32,
         },
         rules: vec![rule::default()],
+        settings: vec![rule_settings::default()],
         scopes: vec![rule_scope::default()],
         sets: vec![rule_set::default()],
         ..Compiled::default()
@@ -53,7 +56,8 @@ pub(crate) fn compile(table: &RuleTable) -> Result<Compiled> {
     for (index, rule) in rules.iter().enumerate() {
         let node = tree.node_of(&rule.selector);
         by_node.entry(node).or_default().entry(rule.selector.to).or_default().push(index);
-        compiled.rules.push(record(rule, node));
+        let settings = compiled.add_settings(rule);
+        compiled.rules.push(rule_record(rule, node, settings));
     }
     let mut scope_of_node = vec![0; tree.parents.len()];
     // Parents come before their children.
@@ -100,8 +104,19 @@ impl Tree {
     }
 }
 
-fn record(source: &Rule, node: u32) -> rule {
+/// The oldest that has all that these rules say, so that an older ccctl reads what it can.
+fn format_of(rules: &[Rule]) -> u32 {
+    let is_new = |rule: &Rule| rule.choices.is_empty() || !rule.settings.is_empty();
+    if rules.iter().any(is_new) {
+        RULES_FORMAT
+    } else {
+        RULES_FORMAT_OF_ALGORITHMS
+    }
+}
+
+fn rule_record(source: &Rule, node: u32, settings: u32) -> rule {
     let mut result = rule {
+        settings,
         added_ns: source.added_ns,
         id: source.id,
         node,
@@ -123,6 +138,27 @@ fn record(source: &Rule, node: u32) -> rule {
 }
 
 impl Compiled {
+    /// The settings of all rules together, and an algorithm other than Reno of those that the kernel has.
+    pub(crate) fn settings_of_rules(&self, available: &[String]) -> rules_settings {
+        let has = self.settings.iter().fold(0, |all, settings| all | settings.has);
+        let mut result = rules_settings { has, ..rules_settings::default() };
+        // One that is built in is preferred: an instance may go.
+        let others = || available.iter().filter(|name| *name != "reno");
+        if let Some(name) = others().find(|name| *name == "cubic").or_else(|| others().next()) {
+            copy_name(&mut result.not_reno, name);
+        }
+        result
+    }
+
+    /// Gives their place; 0 where the rule has none.
+    fn add_settings(&mut self, rule: &Rule) -> u32 {
+        if rule.settings.is_empty() {
+            return 0;
+        }
+        self.settings.push(rule.settings.record());
+        self.settings.len() as u32 - 1
+    }
+
     fn add_scope(&mut self, outer: u32, by_prefix: &ByPrefix, rules: &[Rule]) -> u32 {
         let scope = self.scopes.len() as u32;
         let mut sets: HashMap<Option<Prefix>, u32> = HashMap::new();

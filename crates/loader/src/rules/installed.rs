@@ -10,7 +10,8 @@ use ccctl_catalog::kernel::c_text;
 use libbpf_rs::{Link, MapCore as _, MapFlags, MapHandle};
 
 use super::cgroup::CgroupPath;
-use super::record::{self, RULES_FORMAT};
+use super::record::{self, RULES_FORMAT, RULES_FORMAT_OF_ALGORITHMS};
+use super::settings::SocketSettings;
 use super::table::{Choice, Rule, RuleTable, Selector};
 use crate::bpffs::PinFolder;
 use crate::error::{Error, Result};
@@ -66,9 +67,11 @@ impl Installed {
         let mut installed = Self { link, maps, header: record::rules_header::default() };
         installed.header = installed.element("rules_header", 0)?;
         let found = installed.header.format;
-        if found != RULES_FORMAT {
+        if !(RULES_FORMAT_OF_ALGORITHMS..=RULES_FORMAT).contains(&found) {
             return Err(Error::Host {
-                cause: format!("the rules in the kernel have format {found}, but this ccctl reads {RULES_FORMAT}"),
+                cause: format!(
+                    "the rules in the kernel have format {found}, but this ccctl reads up to {RULES_FORMAT}"
+                ),
                 remedy: format!("run ccctl unassign --all with the ccctl that set them, or rm {}", path.display()),
             });
         }
@@ -95,7 +98,11 @@ impl Installed {
             let record: record::rule = self.element("rules", index)?;
             let unreadable =
                 || Error::kernel(format!("read rule {}", record.id), std::io::Error::other("its contents are invalid"));
-            rules.push(rule_of(&record, &paths).ok_or_else(unreadable)?);
+            let mut rule = rule_of(&record, &paths).ok_or_else(unreadable)?;
+            if record.settings != 0 {
+                rule.settings = SocketSettings::of_record(&self.element("rule_settings", record.settings)?);
+            }
+            rules.push(rule);
         }
         Ok(RuleTable::of_parts(rules, self.header.next_id))
     }
@@ -149,5 +156,6 @@ fn rule_of(record: &record::rule, paths: &HashMap<u32, CgroupPath>) -> Option<Ru
     };
     let choices = record.choice.get(..record.choices as usize)?;
     let choices = choices.iter().map(|choice| Choice { names: names(choice), weight: choice.weight }).collect();
-    Some(Rule { id: record.id, selector, choices, added_ns: record.added_ns })
+    let settings = SocketSettings::default();
+    Some(Rule { id: record.id, selector, choices, settings, added_ns: record.added_ns })
 }

@@ -28,6 +28,9 @@ pub struct Moved {
     pub found: usize,
     /// Those that use another program now.
     pub moved: usize,
+    /// Those of which the kernel has other settings now.
+    #[serde(default)]
+    pub settings_changed: usize,
     /// Those that could not be changed.
     pub failed: Vec<Failure>,
     /// Namespaces that could not be entered, and why.
@@ -146,15 +149,16 @@ pub(crate) fn change(installed: Option<&Installed>, work: u32, rule_id: u32) -> 
     let Some(installed) = installed else { return Ok(Moved::default()) };
     let query = rule_query { work, rule_id, cookie: 0 };
     let mut all = pass(installed, &query)?;
-    let mut moved_now = all.moved;
+    let mut changed_now = all.moved + all.settings_changed;
     for _ in 1..MOST_PASSES {
-        if moved_now == 0 {
+        if changed_now == 0 {
             break;
         }
         let more = pass(installed, &query)?;
-        moved_now = more.moved;
+        changed_now = more.moved + more.settings_changed;
         all.moved += more.moved;
-        all.found = all.found.max(more.found).max(all.moved);
+        all.settings_changed += more.settings_changed;
+        all.found = all.found.max(more.found).max(all.moved).max(all.settings_changed);
         (all.failed, all.unreadable) = (more.failed, more.unreadable);
     }
     Ok(all)
@@ -165,11 +169,15 @@ fn pass(installed: &Installed, query: &rule_query) -> Result<Moved> {
     let (failed, unreadable) = iterator.run()?;
     let failure = |socket: &RuleSocket| Failure {
         socket: format!("{} -> {}", socket.source(), socket.destination()),
-        reason: reason(socket.report.error),
+        reason: match socket.report.error {
+            0 => format!("settings: {}", reason(socket.report.settings_error)),
+            error => reason(error),
+        },
     };
     Ok(Moved {
         found: iterator.tally(record::RULE_FOUND)?,
         moved: iterator.tally(record::RULE_MOVED)?,
+        settings_changed: iterator.tally(record::RULE_SET)?,
         failed: failed.iter().map(failure).collect(),
         unreadable,
     })

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rules: which algorithm the connections of a cgroup get.
+//! Rules: which algorithm the connections of a cgroup get, and which settings.
 //!
 //! A rule names a cgroup, perhaps also a prefix of peers and a port, and what connections there get. Rules are kept by
 //! the kernel and nowhere else: reading them is asking it. How they are put into force is behind [`Assignment`].
@@ -11,6 +11,7 @@ mod live;
 mod matching;
 mod object;
 mod record;
+mod settings;
 mod sockops;
 mod table;
 mod target;
@@ -28,7 +29,8 @@ use nix::time::{clock_gettime, ClockId};
 pub use cgroup::{CgroupPath, CgroupTree};
 pub use live::Moved;
 pub use matching::{consider, Flow, Verdict};
-pub use table::{format_choices, rename_choices, Choice, Rule, RuleTable, Selector, MOST_RULES};
+pub use settings::{MetSetting, SocketSetting, SocketSettings};
+pub use table::{format_choices, format_targets, rename_choices, Choice, Rule, RuleTable, Selector, MOST_RULES};
 pub use unit::{cgroup_of_unit, is_unit_name};
 pub use why::{why, Event, Explanation, Finding, Met, Now, SocketQuery};
 
@@ -46,7 +48,7 @@ use sockops::Sockops;
 pub(crate) use table::{join_choices, split_choices};
 pub(crate) use target::{parse_choices, Names};
 
-/// Format of the maps of rules, which the header of their program sets.
+/// Newest format of the maps of rules that is read and written.
 pub const RULES_FORMAT: u32 = record::RULES_FORMAT;
 
 /// Weights are relative; larger ones only make draws less exact.
@@ -87,8 +89,10 @@ fn assignment() -> impl Assignment {
 pub struct AssignRequest<'a> {
     /// To whom.
     pub selector: Selector,
-    /// What: see [`parse_targets`].
+    /// What: see [`parse_targets`]. None: their algorithm is left alone.
     pub choices: &'a [Choice],
+    /// What is set besides.
+    pub settings: SocketSettings,
     /// Also to connections that are alive.
     pub existing: bool,
 }
@@ -111,7 +115,7 @@ pub fn assign(lock: &Lock, request: &AssignRequest<'_>) -> Result<Assigned> {
     let names = Names::now()?;
     let absent = absent_names(request.choices, &names);
     let mut table = read_rules()?;
-    let (id, before) = table.put(request.selector.clone(), request.choices.to_vec(), now_ns())?;
+    let (id, before) = put(&mut table, request)?;
     let live = if request.existing { Live::Move(id) } else { Live::Keep };
     let unchanged = before.as_ref() == table.rule(id);
     let moved =
@@ -120,13 +124,17 @@ pub fn assign(lock: &Lock, request: &AssignRequest<'_>) -> Result<Assigned> {
     Ok(Assigned { rule, before, absent, moved })
 }
 
+fn put(table: &mut RuleTable, request: &AssignRequest<'_>) -> Result<(u32, Option<Rule>)> {
+    table.put(request.selector.clone(), request.choices.to_vec(), request.settings, now_ns())
+}
+
 /// What [`assign`] would do. Of live sockets it counts those in the cgroup with this peer and port: at most so many would be
 /// moved.
 pub fn preview_assign(request: &AssignRequest<'_>) -> Result<Assigned> {
     let names = Names::now()?;
     let absent = absent_names(request.choices, &names);
     let mut table = read_rules()?;
-    let (id, before) = table.put(request.selector.clone(), request.choices.to_vec(), now_ns())?;
+    let (id, before) = put(&mut table, request)?;
     let mut moved = Moved::default();
     let Selector { cgroup, to, to_port } = &request.selector;
     if request.existing && CgroupTree::find()?.has(cgroup) {
@@ -167,7 +175,7 @@ pub fn set_rules(lock: &Lock, wanted: &[(Selector, String)]) -> Result<RuleTable
     }
     let now_ns = now_ns();
     for (selector, targets) in wanted {
-        table.put(selector.clone(), parse_choices(targets, &names)?, now_ns)?;
+        table.put(selector.clone(), parse_choices(targets, &names)?, SocketSettings::default(), now_ns)?;
     }
     if table != before {
         assignment().replace(lock, &table, Live::Keep)?;
@@ -179,7 +187,7 @@ pub fn set_rules(lock: &Lock, wanted: &[(Selector, String)]) -> Result<RuleTable
 /// will be, just before.
 pub fn change_rules(
     lock: &Lock,
-    put: &[(Selector, Vec<Choice>)],
+    put: &[(Selector, Vec<Choice>, SocketSettings)],
     remove: &[u32],
     prepare: impl FnOnce(&RuleTable) -> Result<()>,
 ) -> Result<()> {
@@ -189,8 +197,8 @@ pub fn change_rules(
         table.remove(*id);
     }
     let now_ns = now_ns();
-    for (selector, choices) in put {
-        table.put(selector.clone(), choices.clone(), now_ns)?;
+    for (selector, choices, settings) in put {
+        table.put(selector.clone(), choices.clone(), *settings, now_ns)?;
     }
     if table != before {
         prepare(&table)?;
@@ -267,10 +275,10 @@ pub fn rule_usage() -> Result<BTreeMap<u32, usize>> {
     assignment().usage()
 }
 
-/// The maps in which sockets remember what rules have given them, by name; none without rules.
+/// The maps in which sockets remember which algorithm rules have given them, by name; none without rules.
 pub(crate) fn memory_of_sockets() -> Result<Vec<(&'static str, MapHandle)>> {
     let Some(installed) = installed::Installed::open()? else { return Ok(Vec::new()) };
-    let maps = object::MEMORY_MAPS.iter().filter_map(|name| Some((*name, installed.map(name)?)));
+    let maps = object::ALGORITHM_MEMORY_MAPS.iter().filter_map(|name| Some((*name, installed.map(name)?)));
     let maps = maps.map(|(name, map)| Ok((name, MapHandle::from_map_id(map.info()?.info.id)?)));
     maps.collect::<libbpf_rs::Result<_>>().map_err(|error| Error::libbpf("open what sockets remember of rules", &error))
 }

@@ -10,23 +10,40 @@ use super::compile::Compiled;
 use super::installed::Installed;
 use super::record::rule_query;
 use crate::error::{privileges_missing, Error, Result};
+use crate::kernel::available_algorithms;
 use crate::sys;
 use crate::verifier_log::{last_words, write_log};
 
+/// The maps in which sockets remember which algorithm rules have given them.
+pub(super) const ALGORITHM_MEMORY_MAPS: [&str; 2] = ["rule_sockets", "rule_notes"];
 /// The maps in which sockets remember what they have met: they go from one program to the next.
-pub(super) const MEMORY_MAPS: [&str; 2] = ["rule_sockets", "rule_notes"];
+const MEMORY_MAPS: [&str; 3] = [ALGORITHM_MEMORY_MAPS[0], ALGORITHM_MEMORY_MAPS[1], "settings_notes"];
 /// The other maps that an iterator shares with the program.
-const SHARED_MAPS: [&str; 8] =
-    ["rules_header", "rules", "cgroup_nodes", "rule_scopes", "rule_prefixes", "rule_sets", "rule_ports", "scope_cache"];
+const SHARED_MAPS: [&str; 9] = [
+    "rules_header",
+    "rules",
+    "rule_settings",
+    "cgroup_nodes",
+    "rule_scopes",
+    "rule_prefixes",
+    "rule_sets",
+    "rule_ports",
+    "scope_cache",
+];
+const SETTINGS_OF_RULES: &str = ".rodata.settings";
+const QUERY: &str = ".rodata.query";
 
 /// Loads the program with these rules in its maps. Nothing calls it yet.
 pub(crate) fn load_program(compiled: &Compiled, before: Option<&Installed>) -> Result<Object> {
+    let settings = compiled.settings_of_rules(&available_algorithms()?);
     let object = load("the program of the rules", ccctl_catalog::RULES_OBJECT, |open| {
         for mut map in open.maps_mut() {
             let name = map.name().to_string_lossy().into_owned();
             let kept = before.filter(|_| MEMORY_MAPS.contains(&name.as_str())).and_then(|before| before.map(&name));
             if let Some(kept) = kept {
                 map.reuse_fd(kept.as_fd())?;
+            } else if name == SETTINGS_OF_RULES {
+                map.set_initial_value(bytes_of(&settings))?;
             } else if let Some(entries) = compiled.entries_of(&name) {
                 map.set_max_entries(entries.max(1) as u32)?;
             }
@@ -42,7 +59,7 @@ pub(crate) fn load_iterator(installed: Option<&Installed>, query: &rule_query) -
     load("the iterator of the rules", ccctl_catalog::RULE_SOCKETS_OBJECT, |open| {
         for mut map in open.maps_mut() {
             let name = map.name().to_string_lossy().into_owned();
-            if name.ends_with(".rodata") {
+            if name == QUERY {
                 map.set_initial_value(bytes_of(query))?;
             } else if SHARED_MAPS.iter().chain(&MEMORY_MAPS).any(|shared| *shared == name) {
                 if let Some(shared) = installed.and_then(|installed| installed.map(&name)) {
@@ -89,6 +106,7 @@ impl Compiled {
     fn entries_of(&self, map: &str) -> Option<usize> {
         Some(match map {
             "rules" => self.rules.len(),
+            "rule_settings" => self.settings.len(),
             "cgroup_nodes" => self.nodes.len(),
             "rule_scopes" => self.scopes.len(),
             "rule_prefixes" => self.prefixes.len(),
@@ -104,6 +122,7 @@ impl Compiled {
             match map.name().to_string_lossy().as_ref() {
                 "rules_header" => put(&0_u32.to_le_bytes(), bytes_of(&self.header))?,
                 "rules" => fill_array(&self.rules, put)?,
+                "rule_settings" => fill_array(&self.settings, put)?,
                 "rule_scopes" => fill_array(&self.scopes, put)?,
                 "rule_sets" => fill_array(&self.sets, put)?,
                 "cgroup_nodes" => self.nodes.iter().try_for_each(|(key, node)| put(bytes_of(key), bytes_of(node)))?,

@@ -6,6 +6,7 @@ use std::fmt;
 
 use super::cgroup::CgroupPath;
 use super::record::{RULE_CHOICES, RULE_FALLBACKS};
+use super::settings::SocketSettings;
 use super::MOST_WEIGHT;
 use crate::error::{Error, Result};
 use crate::prefix::Prefix;
@@ -40,10 +41,26 @@ pub struct Rule {
     pub id: u32,
     /// For whom.
     pub selector: Selector,
-    /// What they get.
+    /// What they get; none: the rule leaves the algorithm alone.
     pub choices: Vec<Choice>,
+    /// What it sets besides.
+    pub settings: SocketSettings,
     /// When it was set, on `CLOCK_MONOTONIC`, ns.
     pub added_ns: u64,
+}
+
+impl Rule {
+    /// Does it have a choice that begins with this name? One that leaves the algorithm alone has none, and an empty name is
+    /// what it gives.
+    pub(crate) fn has_choice(&self, first: &str) -> bool {
+        self.choices.iter().any(|choice| choice.names[0] == first) || (self.choices.is_empty() && first.is_empty())
+    }
+
+    /// All that it gives, in one line.
+    #[must_use]
+    pub fn targets(&self) -> String {
+        format_targets(&self.choices, &self.settings)
+    }
 }
 
 /// All rules.
@@ -108,15 +125,22 @@ impl RuleTable {
         })
     }
 
-    /// Adds a rule, or gives the one with the same selector other choices; returns its id and what it was before.
-    pub fn put(&mut self, selector: Selector, choices: Vec<Choice>, added_ns: u64) -> Result<(u32, Option<Rule>)> {
-        debug_assert!(!choices.is_empty() && choices.len() <= RULE_CHOICES as usize);
+    /// Adds a rule, or gives the one with the same selector other choices and settings; returns its id and what it was
+    /// before.
+    pub fn put(
+        &mut self,
+        selector: Selector,
+        choices: Vec<Choice>,
+        settings: SocketSettings,
+        added_ns: u64,
+    ) -> Result<(u32, Option<Rule>)> {
+        debug_assert!(choices.len() <= RULE_CHOICES as usize && !(choices.is_empty() && settings.is_empty()));
         debug_assert!(choices.iter().all(|choice| choice.names.len() <= RULE_FALLBACKS as usize));
         let present = self.ids.get(&selector).and_then(|id| self.position(*id));
         if let Some(rule) = present.map(|position| &mut self.rules[position]) {
             let before = rule.clone();
-            if rule.choices != choices {
-                (rule.choices, rule.added_ns) = (choices, added_ns);
+            if rule.choices != choices || rule.settings != settings {
+                (rule.choices, rule.settings, rule.added_ns) = (choices, settings, added_ns);
             }
             return Ok((rule.id, Some(before)));
         }
@@ -124,7 +148,7 @@ impl RuleTable {
         let id = self.next_id;
         self.next_id += 1;
         self.ids.insert(selector.clone(), id);
-        self.rules.push(Rule { id, selector, choices, added_ns });
+        self.rules.push(Rule { id, selector, choices, settings, added_ns });
         Ok((id, None))
     }
 
@@ -250,6 +274,13 @@ impl fmt::Display for Selector {
     }
 }
 
+/// All that a rule gives, in one line: `bpf_yeah|cubic, min_rto=50ms`.
+#[must_use]
+pub fn format_targets(choices: &[Choice], settings: &SocketSettings) -> String {
+    let parts = [format_choices(choices), settings.to_string()];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
 /// The choices as one types them.
 #[must_use]
 pub fn format_choices(choices: &[Choice]) -> String {
@@ -273,6 +304,10 @@ mod tests {
         Selector { cgroup: CgroupPath::parse(cgroup).expect("a path"), to: None, to_port: None }
     }
 
+    fn none() -> SocketSettings {
+        SocketSettings::default()
+    }
+
     fn choice(names: &[&str], weight: u32) -> Choice {
         Choice { names: names.iter().map(|name| (*name).to_owned()).collect(), weight }
     }
@@ -281,12 +316,12 @@ mod tests {
     fn the_same_selector_keeps_its_id_and_ids_are_not_used_twice() {
         let mut table = RuleTable::default();
         let reno = || vec![choice(&["reno"], 1)];
-        assert_eq!(table.put(selector("/a"), reno(), 1).expect("room").0, 1);
-        assert_eq!(table.put(selector("/b"), reno(), 1).expect("room").0, 2);
-        let (id, before) = table.put(selector("/b"), vec![choice(&["cubic"], 1)], 2).expect("room");
+        assert_eq!(table.put(selector("/a"), reno(), none(), 1).expect("room").0, 1);
+        assert_eq!(table.put(selector("/b"), reno(), none(), 1).expect("room").0, 2);
+        let (id, before) = table.put(selector("/b"), vec![choice(&["cubic"], 1)], none(), 2).expect("room");
         assert_eq!((id, before.map(|rule| rule.choices)), (2, Some(reno())));
         assert!(table.remove(2).is_some() && table.remove(2).is_none());
-        assert_eq!(table.put(selector("/b"), reno(), 3).expect("room").0, 3);
+        assert_eq!(table.put(selector("/b"), reno(), none(), 3).expect("room").0, 3);
     }
 
     #[test]
@@ -294,13 +329,13 @@ mod tests {
         let mut table = RuleTable::default();
         let reno = || vec![choice(&["reno"], 1)];
         for number in 0..16_000 {
-            table.put(selector(&format!("/{number}")), reno(), 1).expect("room");
+            table.put(selector(&format!("/{number}")), reno(), none(), 1).expect("room");
         }
-        let error = table.put(selector("/more"), reno(), 1).expect_err("there is no room");
+        let error = table.put(selector("/more"), reno(), none(), 1).expect_err("there is no room");
         assert_eq!(error.to_string(), "there would be 16001 rules: the limit is 16000");
-        table.put(selector("/7"), vec![choice(&["cubic"], 1)], 2).expect("it is there already");
+        table.put(selector("/7"), vec![choice(&["cubic"], 1)], none(), 2).expect("it is there already");
         assert!(table.remove(8).is_some() && table.rule_for(&selector("/7")).is_none());
-        assert_eq!(table.put(selector("/more"), reno(), 3).expect("room").0, 16_001);
+        assert_eq!(table.put(selector("/more"), reno(), none(), 3).expect("room").0, 16_001);
         assert_eq!(table.rule(16_001), table.rule_for(&selector("/more")));
     }
 
@@ -308,7 +343,7 @@ mod tests {
     fn renaming_merges_what_becomes_the_same() {
         let mut table = RuleTable::default();
         let split = vec![choice(&["a", "b"], 10), choice(&["b"], 20), choice(&["c"], 70)];
-        table.put(selector("/x"), split, 1).expect("room");
+        table.put(selector("/x"), split, none(), 1).expect("room");
         assert_eq!(table.rename("a", "b"), 1);
         assert_eq!(format_choices(&table.rules()[0].choices), "b=30,c=70");
         assert_eq!(table.rename("a", "b"), 0);

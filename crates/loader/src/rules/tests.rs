@@ -7,11 +7,13 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ccctl_catalog::kernel::c_text;
+use ccctl_catalog::Setting;
 
 use super::cgroup::CgroupPath;
 use super::compile::{compile, Compiled};
 use super::matching::{consider, Flow, Verdict};
 use super::record::RULE_SEARCH_STEPS;
+use super::settings::{SocketSetting, SocketSettings};
 use super::table::{Choice, RuleTable, Selector};
 use crate::prefix::Prefix;
 
@@ -61,7 +63,7 @@ impl Random {
         let mut table = RuleTable::default();
         for _ in 0..=self.below(60) {
             let reno = Choice { names: vec!["reno".to_owned()], weight: 1 };
-            table.put(self.selector(), vec![reno], 0).expect("room");
+            table.put(self.selector(), vec![reno], SocketSettings::default(), 0).expect("room");
         }
         table
     }
@@ -191,7 +193,7 @@ fn what_outranks_a_rule_is_told() {
         let to = to.map(|text| text.parse().expect("a prefix"));
         let selector = Selector { cgroup: CgroupPath::parse(cgroup).expect("a path"), to, to_port };
         let reno = Choice { names: vec!["reno".to_owned()], weight: 1 };
-        table.put(selector, vec![reno], 0).expect("room").0
+        table.put(selector, vec![reno], SocketSettings::default(), 0).expect("room").0
     };
     let won = put("/a/b", Some("10.0.0.0/8"), Some(80));
     let expected = [
@@ -220,7 +222,8 @@ fn the_deepest_nest_is_searched_and_a_deeper_one_refused() {
             for bits in 0..=128 {
                 let to = Some(Prefix::of(Ipv6Addr::LOCALHOST.into(), bits));
                 let reno = Choice { names: vec!["reno".to_owned()], weight: 1 };
-                table.put(Selector { cgroup: cgroup.clone(), to, to_port: Some(9) }, vec![reno], 0).expect("room");
+                let selector = Selector { cgroup: cgroup.clone(), to, to_port: Some(9) };
+                table.put(selector, vec![reno], SocketSettings::default(), 0).expect("room");
             }
         }
         table
@@ -236,4 +239,36 @@ fn the_deepest_nest_is_searched_and_a_deeper_one_refused() {
     assert_eq!(by_the_maps(&compiled, &flow(8)), None);
     assert_eq!(by_the_maps(&compiled, &flow(9)), by_the_book(&deepest, &flow(9)));
     assert!(compile(&nest(7)).is_err(), "1,040 steps are too many");
+}
+
+/// An older ccctl reads format 2, and its maps have the same layout.
+#[test]
+fn rules_that_give_an_algorithm_alone_are_written_in_the_older_format() {
+    let settings = |text: &str| {
+        let value = Setting::Text(text.to_owned());
+        SocketSettings::parse([(SocketSetting::MinRto, Some(&value))]).expect("it is right")
+    };
+    let selector = |path: &str| Selector { cgroup: CgroupPath::parse(path).expect("a path"), to: None, to_port: None };
+    let reno = || vec![Choice { names: vec!["reno".to_owned()], weight: 1 }];
+    let mut table = RuleTable::default();
+    table.put(selector("/a"), reno(), SocketSettings::default(), 0).expect("room");
+    let compiled = compile(&table).expect("it is not that deep");
+    assert_eq!((compiled.header.format, compiled.settings.len(), compiled.rules[1].settings), (2, 1, 0));
+    assert_eq!(size_of_val(&compiled.rules[1]), 624, "as in 0.2.0");
+
+    table.put(selector("/b"), Vec::new(), settings("50ms"), 0).expect("room");
+    table.put(selector("/c"), reno(), settings("60ms"), 0).expect("room");
+    let compiled = compile(&table).expect("it is not that deep");
+    let places: Vec<u32> = compiled.rules.iter().map(|rule| rule.settings).collect();
+    assert_eq!((compiled.header.format, places), (3, vec![0, 0, 1, 2]));
+    let available = ["reno", "web", "cubic"].map(str::to_owned);
+    let all = compiled.settings_of_rules(&available);
+    assert_eq!((all.has, c_text(&all.not_reno)), (0b10, "cubic".to_owned()));
+    assert_eq!(c_text(&compiled.settings_of_rules(&available[..2]).not_reno), "web");
+    assert_eq!(c_text(&compiled.settings_of_rules(&available[..1]).not_reno), "");
+
+    // a rule that leaves the algorithm alone is changed into one that does not, and back
+    let (id, before) = table.put(selector("/b"), reno(), SocketSettings::default(), 1).expect("room");
+    assert_eq!((id, before.map(|rule| rule.targets())), (2, Some("min_rto=50ms".to_owned())));
+    assert_eq!(table.rule(2).map(|rule| (rule.added_ns, rule.targets())), Some((1, "reno".to_owned())));
 }

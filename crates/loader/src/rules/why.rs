@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::cgroup::CgroupPath;
 use super::live::RuleSocket;
 use super::matching::{consider, Flow, Verdict};
-use super::record::{rule_assignment, RULE_ACCEPT, RULE_CONNECT, RULE_LISTEN};
+use super::record::{rule_report, RULE_ACCEPT, RULE_CONNECT, RULE_LISTEN};
+use super::settings::{MetSetting, SocketSetting};
 use super::table::{Rule, RuleTable};
 use super::{assignment, now_ns, read_rules, Assignment as _};
 use crate::error::{Error, Result};
@@ -61,14 +62,22 @@ pub struct Met {
     pub event: Event,
     /// How long ago.
     pub ago: Duration,
-    /// First name of the choice that it drew.
+    /// First name of the choice that it drew; empty: its rule left the algorithm alone.
     pub wanted: String,
-    /// The name that it was given; None where the kernel refused all.
+    /// The name that it was given; None where the kernel refused all, or the rule left the algorithm alone.
     pub given: Option<String>,
     /// Why it was not given `wanted`.
     pub error: Option<String>,
-    /// What it would use without rules.
+    /// What it would use without rules; empty where no rule has set an algorithm.
     pub before: String,
+    /// What rules have set besides.
+    pub settings: Vec<MetSetting>,
+}
+
+impl Met {
+    fn has_asked_for_ecn(&self) -> bool {
+        self.settings.iter().any(|met| met.setting == SocketSetting::Ecn && met.given == 1)
+    }
 }
 
 /// What the kernel says that it uses now.
@@ -114,10 +123,18 @@ pub enum Finding {
     Refused,
     /// Something else has changed its algorithm since.
     ChangedSince,
+    /// Its rule has other settings now than those that it was given.
+    SettingsGone,
+    /// The kernel refused a setting.
+    SettingRefused,
+    /// Something else has changed a setting since.
+    SettingChangedSince,
     /// It uses a program from before a swap or unload.
     OldProgram,
     /// Its algorithm needs ECN, and both ends did not agree on it.
     NoEcn,
+    /// Its rule asked for ECN, and the peer did not agree.
+    EcnNotAgreed,
 }
 
 /// All about one socket.
@@ -215,11 +232,14 @@ fn explain(table: &RuleTable, socket: &RuleSocket, current: &dyn Fn(&str) -> Opt
     };
     let algorithm = c_text(&report.algorithm);
     let now = Now { map_id: Some(report.map_id).filter(|id| *id != 0), current_map_id: current(&algorithm), algorithm };
-    let met = (report.has_assignment != 0).then(|| met(&report.assignment));
+    let met = (report.has_assignment != 0).then(|| met(report));
     let rule = table.rule(report.matching);
     let ecn_mode = (!listens).then(|| EcnMode::of_kernel(report.ecn_flags as u8));
     let mut findings = findings(table, rule, met.as_ref(), report.is_full != 0, &now);
-    findings.extend((report.needs_ecn != 0 && ecn_mode == Some(EcnMode::Disabled)).then_some(Finding::NoEcn));
+    let has_no_ecn = ecn_mode == Some(EcnMode::Disabled);
+    let asked = met.as_ref().is_some_and(Met::has_asked_for_ecn);
+    findings.extend((report.needs_ecn != 0 && has_no_ecn).then_some(Finding::NoEcn));
+    findings.extend((report.needs_ecn == 0 && has_no_ecn && asked).then_some(Finding::EcnNotAgreed));
     Explanation {
         cookie: report.cookie,
         source,
@@ -236,7 +256,9 @@ fn explain(table: &RuleTable, socket: &RuleSocket, current: &dyn Fn(&str) -> Opt
     }
 }
 
-fn met(assignment: &rule_assignment) -> Met {
+fn met(report: &rule_report) -> Met {
+    let assignment = &report.assignment;
+    let settings = if report.has_settings == 0 { 0 } else { report.settings.has };
     let [wanted, given, before] = assignment.names();
     Met {
         rule: assignment.rule_id,
@@ -251,6 +273,7 @@ fn met(assignment: &rule_assignment) -> Met {
         wanted,
         given: Some(given).filter(|name| !name.is_empty()),
         before,
+        settings: MetSetting::of_note(settings, &report.settings.setting, &report.setting_now).collect(),
     }
 }
 
@@ -283,18 +306,45 @@ fn findings_of_met(table: &RuleTable, rule: Option<&Rule>, met: &Met, now: &Now)
         found.push(Finding::RuleGone);
     } else if rule.map(|rule| rule.id) != Some(met.rule) {
         found.push(Finding::OtherRuleNow);
-    } else if !own.is_some_and(|own| own.choices.iter().any(|choice| choice.names[0] == met.wanted)) {
+    } else if own.is_some_and(|own| !own.has_choice(&met.wanted)) {
         found.push(Finding::ChoiceGone);
     }
-    let expected = met.given.as_ref().unwrap_or(&met.before);
-    if *expected != now.algorithm {
-        found.push(Finding::ChangedSince);
-    }
-    match &met.given {
-        None => found.push(Finding::Refused),
-        Some(given) if *given != met.wanted => found.push(Finding::FellBack),
-        Some(_) if found.is_empty() => found.push(Finding::AsTheRuleSays),
-        Some(_) => {}
+    found.extend(findings_of_algorithm(met, now));
+    found.extend(findings_of_settings(own, met));
+    let is_given = met.given.as_ref().is_none_or(|given| *given == met.wanted);
+    if found.is_empty() && is_given {
+        found.push(Finding::AsTheRuleSays);
     }
     found
+}
+
+fn findings_of_algorithm(met: &Met, now: &Now) -> Vec<Finding> {
+    if met.wanted.is_empty() {
+        return Vec::new();
+    }
+    let is_changed = met.given.as_ref().unwrap_or(&met.before) != &now.algorithm;
+    let is_other = match &met.given {
+        None => Some(Finding::Refused),
+        Some(given) => (*given != met.wanted).then_some(Finding::FellBack),
+    };
+    is_changed.then_some(Finding::ChangedSince).into_iter().chain(is_other).collect()
+}
+
+/// Of settings that only begin with a connection, a rule may have others by now without any harm.
+fn findings_of_settings(own: Option<&Rule>, met: &Met) -> Vec<Finding> {
+    let is_said = |met: &MetSetting| {
+        !met.setting.is_for_live()
+            || own.is_none_or(|own| own.settings.iter().any(|said| said == (met.setting, met.wanted)))
+    };
+    let is_met = |(setting, _): (SocketSetting, u32)| {
+        !setting.is_for_live() || met.settings.iter().any(|met| met.setting == setting)
+    };
+    let is_current = met.settings.iter().all(is_said) && own.is_none_or(|own| own.settings.iter().all(is_met));
+    let has = |is: fn(&MetSetting) -> bool| met.settings.iter().any(is);
+    let found = [
+        (!is_current, Finding::SettingsGone),
+        (has(MetSetting::is_refused), Finding::SettingRefused),
+        (has(MetSetting::is_changed_since), Finding::SettingChangedSince),
+    ];
+    found.into_iter().filter_map(|(is, finding)| is.then_some(finding)).collect()
 }

@@ -112,16 +112,16 @@ fn tune(name: &str, key: &str, value: &str) -> anyhow::Result<String> {
 fn assign(cgroup: &str, to: &str) -> anyhow::Result<String> {
     let assigned = ask(&operations::Assign {
         cgroup: Some(cgroup.to_owned()),
-        targets: to.to_owned(),
+        targets: Some(to.to_owned()),
         ..operations::Assign::default()
     })?;
     let rule = &assigned.rule;
     let before = match assigned.targets_before.filter(|_| assigned.changed) {
-        Some(before) => format!(" (was {before})"),
+        Some(before) => format!(" (was {})", operations::gives(&before, &assigned.settings_before)),
         None if assigned.changed => String::new(),
         None => " already: nothing to do".to_owned(),
     };
-    Ok(format!("rule {}: cgroup {} gets {}{before}", rule.id, rule.cgroup, rule.targets))
+    Ok(format!("rule {}: cgroup {} gets {}{before}", rule.id, rule.cgroup, rule.gives()))
 }
 
 fn rearm(name: &str) -> anyhow::Result<String> {

@@ -64,7 +64,7 @@ fn attack_full_option_memory_does_not_escape_a_rule() {
         let network = Network::new().unwrap();
         let (user, service) = (Cgroup::new("user").unwrap(), Cgroup::new("service").unwrap());
         succeeds(&["load", "vegas", "--as", "kruled"]);
-        let rule = assign(&["--cgroup", user.path(), "kruled"]);
+        let rule = assign(&["--cgroup", user.path(), "kruled", "--notsent-lowat", "64k"]);
         let listener = listen(&service, &network.server, "10.77.0.2");
         let port = listener.local_addr().unwrap().port().to_string();
         let client = FullSocket::open(&user, &network, ["10.77.0.2", &port]);
@@ -75,6 +75,7 @@ fn attack_full_option_memory_does_not_escape_a_rule() {
         let own = format!("10.77.0.1:{}", client.port);
         let found = told(&own);
         assert_eq!((&found["findings"], &found["rule_id"]), (&json!(["as_the_rule_says"]), &json!(rule)), "{found}");
+        assert_eq!(found["met"]["met_settings"][0]["now_value"], 65_536, "{found}");
         let own_listener = format!("0.0.0.0:{}", full_listener.port);
         let found = told(&own_listener);
         assert_eq!((&found["findings"], &found["rule_id"]), (&json!(["cannot_remember"]), &json!(rule)), "{found}");
@@ -83,6 +84,10 @@ fn attack_full_option_memory_does_not_escape_a_rule() {
         // both follow a change that asks for it, remembered or not
         let moved = json(&["assign", "--cgroup", user.path(), "reno", "--existing", "--json"]);
         assert_eq!((&moved["existing"]["moved"], &moved["existing"]["failed"]), (&json!(2), &json!([])), "{moved}");
+        assert_eq!(
+            moved["existing"]["settings_changed"], 1,
+            "it has lost what its rule does not set any more: {moved}"
+        );
         for own in [own, own_listener] {
             assert_eq!(told(&own)["now"]["congestion_control"], "reno", "{own}");
         }

@@ -35,6 +35,7 @@ mod rules;
 mod rules_live;
 mod rules_random;
 mod rules_refuse;
+mod rules_settings;
 mod sockets;
 mod sockets_owners;
 mod sockets_state;

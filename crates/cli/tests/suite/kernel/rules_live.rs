@@ -10,7 +10,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use ccctl_testbed::{
-    algorithm_of, eventually, sockets, Background, Cgroup, Connections, Flows, Network, Receiver, SERVER_V4, SERVER_V6,
+    algorithm_of, eventually, notsent_lowat_of, sockets, Background, Cgroup, Connections, Flows, Network, Receiver,
+    SERVER_V4, SERVER_V6,
 };
 use policy::{assign, client, findings, listen, pair, rules, why, Pair};
 use support::{established, json, steady, succeeds, Random, CCCTL};
@@ -254,10 +255,12 @@ fn wait_for(network: &Network, algorithm: &str, count: usize) {
     .unwrap();
 }
 
-/// What rules say, by selector.
-fn state() -> BTreeMap<String, String> {
+/// What rules say, by selector: algorithm, and bytes of `notsent_lowat`, the only setting here.
+fn state() -> BTreeMap<String, (String, u64)> {
     let text = |rule: &serde_json::Value| format!("{} {} {}", rule["cgroup"], rule["dst"], rule["port"]);
-    rules().iter().map(|rule| (text(rule), rule["targets"].as_str().unwrap().to_owned())).collect()
+    let lowat = |rule: &serde_json::Value| rule["settings"][0]["setting_value"].as_u64().unwrap_or(0);
+    let given = |rule: &serde_json::Value| (rule["targets"].as_str().unwrap().to_owned(), lowat(rule));
+    rules().iter().map(|rule| (text(rule), given(rule))).collect()
 }
 
 #[test]
@@ -267,7 +270,9 @@ fn kills_leave_a_whole_set_of_rules() {
         let network = Network::new().unwrap();
         let cgroups = [Cgroup::new("a").unwrap(), Cgroup::new("b").unwrap()];
         let [a, b] = [cgroups[0].path(), cgroups[1].path()];
-        let operations: [(&[&str], bool); 6] = [
+        let operations: [(&[&str], bool); 8] = [
+            (&["assign", "--cgroup", a, "cubic", "--notsent-lowat", "64k", "--existing"], true),
+            (&["assign", "--cgroup", a, "reno", "--notsent-lowat", "16k"], false),
             (&["assign", "--cgroup", a, "cubic"], false),
             (&["assign", "--cgroup", a, "cubic", "--existing"], true),
             (&["assign", "--cgroup", b, "--port", "80", "cubic|reno"], true),
@@ -282,7 +287,7 @@ fn kills_leave_a_whole_set_of_rules() {
             succeeds(&["unassign", "--all", "--existing"]);
             let live = connect();
             if with_rules {
-                succeeds(&["assign", "--cgroup", a, "reno", "--existing"]);
+                succeeds(&["assign", "--cgroup", a, "reno", "--notsent-lowat", "32k", "--existing"]);
                 succeeds(&["assign", "--cgroup", b, "--dst", SERVER_V6, "reno"]);
             }
             (live, state())
@@ -314,17 +319,21 @@ fn kills_leave_a_whole_set_of_rules() {
             let when = format!("round {round}: {words:?} killed after {microseconds} us");
             assert!(now == *before || now == *after, "{when}: {now:?} is neither {before:?} nor {after:?}");
             // what is told is what new connections get, also from a listener that an earlier rule had set
-            let expected = now.iter().find(|(selector, _)| selector.contains(a)).map_or(&*default, |(_, name)| name);
+            let rule = now.iter().find(|(selector, _)| selector.contains(a)).map(|(_, given)| given);
+            let (expected, lowat) = rule.map_or((&*default, 0), |(name, lowat)| (name, *lowat));
             let new = connect();
             let [_, accepted] = new.algorithms();
             let left = std::path::Path::new(ccctl_testbed::RULES_PIN).exists();
             assert_eq!(new.algorithms()[0], expected, "{when}: {now:?}");
+            assert_eq!(u64::from(notsent_lowat_of(&new.client).unwrap()), lowat, "{when}: {now:?}");
             // with the link gone nobody watches a listener that was not reached
             assert!(accepted == expected || !left, "{when}: {now:?}: accepted {accepted}");
             // the next command finishes what was begun: rules that went with --existing leave nothing
             succeeds(&["unassign", "--all"]);
             let with_existing = words.contains(&"--existing") && words.contains(&"unassign");
             assert!(!with_existing || !now.is_empty() || live.algorithms() == [&*default, &default], "{when}");
+            let lowat = notsent_lowat_of(&live.client).unwrap();
+            assert!(!with_existing || !now.is_empty() || lowat == 0, "{when}: the connection has {lowat} bytes");
         }
         println!("{killed} of {kills} were killed before their end");
         assert!(killed > kills / 2, "only {killed} were killed in time");
