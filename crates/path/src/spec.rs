@@ -193,7 +193,7 @@ impl PathSpec {
     /// What the bottleneck's queue holds at most.
     fn queue_bytes(&self) -> u64 {
         match &self.forward.queue {
-            Queue::DropTail(limit) | Queue::Threshold { limit, .. } | Queue::Step { limit, .. } => {
+            Queue::DropTail(limit) | Queue::Threshold { limit, .. } | Queue::Step { limit, .. } | Queue::Xcp(limit) => {
                 limit_bytes(*limit, self.mtu_bytes)
             }
             Queue::Red(red) => limit_bytes(Limit::Packets(red.limit_pkts), self.mtu_bytes),

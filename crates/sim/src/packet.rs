@@ -32,7 +32,7 @@ pub(crate) struct Packet {
     pub(crate) stamp_us: u32,
     /// ACK: the time stamp that it echoes.
     pub(crate) echo_us: u32,
-    /// ACK: the number of its options, 0 where it has none.
+    /// The number of what it carries besides, 0 where it has none: of an ACK's options, of the congestion header of data.
     pub(crate) options: u32,
     pub(crate) size_bytes: u16,
     /// Links of its path that it has crossed.
@@ -78,34 +78,52 @@ pub(crate) struct AckOptions {
     /// Accurate ECN (RFC 9768): packets with a mark that the receiver has had so far. In packets, as the simulator counts, and
     /// without the wrapping of the field of three bits.
     pub(crate) received_ce_pkts: Option<u32>,
+    /// XCP: the feedback of the packets that it acknowledges, in 2^-8 bytes of window.
+    pub(crate) feedback_bytes_q8: i32,
 }
 
-/// Options on their way; few at a time, and their places are used again.
+/// The congestion header of XCP (Katabi, Handley, Rohrs, SIGCOMM 2002, figure 1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct CongestionHeader {
+    /// `H_cwnd`: the sender's window, in bytes of whole packets.
+    pub(crate) cwnd_bytes: u64,
+    /// `H_rtt`: its RTT; 0: not known yet.
+    pub(crate) rtt_us: u32,
+    /// `H_feedback`: what the window is to change by, in 2^-8 bytes.
+    pub(crate) feedback_bytes_q8: i32,
+}
+
+/// What packets carry beyond their 32 bytes; few have any at a time, and their places are used again.
 #[derive(Debug, Default)]
-pub(crate) struct OptionsOnTheWay {
-    options: Vec<AckOptions>,
+pub(crate) struct OnTheWay<T> {
+    carried: Vec<T>,
     free: Vec<u32>,
 }
 
-impl OptionsOnTheWay {
+impl<T: Copy + Default + PartialEq> OnTheWay<T> {
     /// The number that the packet is to carry.
-    pub(crate) fn put(&mut self, options: AckOptions) -> u32 {
-        if options == AckOptions::default() {
+    pub(crate) fn put(&mut self, what: T) -> u32 {
+        if what == T::default() {
             return 0;
         }
         if let Some(number) = self.free.pop() {
-            self.options[number as usize - 1] = options;
+            self.carried[number as usize - 1] = what;
             return number;
         }
-        self.options.push(options);
-        self.options.len() as u32
+        self.carried.push(what);
+        self.carried.len() as u32
     }
 
-    pub(crate) fn take(&mut self, number: u32) -> AckOptions {
-        let place = (number as usize).checked_sub(1).and_then(|place| self.options.get(place));
-        let Some(options) = place.copied() else { return AckOptions::default() };
+    pub(crate) fn take(&mut self, number: u32) -> T {
+        let Some(what) = self.get_mut(number).copied() else { return T::default() };
         self.free.push(number);
-        options
+        what
+    }
+
+    /// To be changed on the way.
+    pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut T> {
+        let place = (number as usize).checked_sub(1)?;
+        self.carried.get_mut(place)
     }
 }
 
@@ -129,9 +147,9 @@ mod tests {
 
     #[test]
     fn places_of_options_are_used_again() {
-        let mut options = OptionsOnTheWay::default();
-        let sack = AckOptions { sack: Some(Sack::default()), received_ce_pkts: None };
-        let count = AckOptions { sack: None, received_ce_pkts: Some(7) };
+        let mut options = OnTheWay::default();
+        let sack = AckOptions { sack: Some(Sack::default()), ..AckOptions::default() };
+        let count = AckOptions { received_ce_pkts: Some(7), ..AckOptions::default() };
         let first = options.put(sack);
         assert_ne!(first, 0);
         assert_eq!(options.take(first), sack);

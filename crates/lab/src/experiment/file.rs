@@ -136,6 +136,8 @@ pub enum QueueKind {
     Codel,
     /// Dual queue for scalable and classic senders.
     DualPi2,
+    /// XCP's router.
+    Xcp,
 }
 
 /// `loss` of a link.
@@ -228,13 +230,13 @@ fn one() -> Spanned<u32> {
 pub struct Application {
     /// Pattern.
     pub kind: Spanned<ApplicationKind>,
-    /// Transfer: its length.
+    /// Transfer: its length; short: their mean length.
     pub size: Option<Spanned<Bytes>>,
     /// Limited, on-off: rate of writing.
     pub rate: Option<Spanned<Rate>>,
     /// On-off: mean time of writing,
     pub on: Option<Spanned<Time>>,
-    /// and mean pause.
+    /// and mean pause, of short transfers too.
     pub off: Option<Spanned<Time>>,
     /// Web: objects are no larger,
     pub max_size: Option<Spanned<Bytes>>,
@@ -264,6 +266,8 @@ pub enum ApplicationKind {
     OnOff,
     /// Users of the web.
     Web,
+    /// Short transfers with random pauses.
+    Short,
 }
 
 /// `[tcp]`, and `tcp` of a group, which counts more.
@@ -306,6 +310,8 @@ pub struct Tcp {
     pub quick_acks: Option<u16>,
     /// Pacing.
     pub pacing: Option<bool>,
+    /// XCP's header, and its window.
+    pub xcp: Option<bool>,
 }
 
 /// `[testbed]`: what the paper's testbed had beyond the scenario, by its own documents.

@@ -81,10 +81,12 @@ impl Link {
     #[must_use]
     pub fn queue_size_pkts(&self) -> f64 {
         match self.spec.queue {
-            Queue::DropTail(limit) | Queue::Threshold { limit, .. } | Queue::Step { limit, .. } => match limit {
-                Limit::Bytes(bytes) => bytes as f64 / f64::from(self.packet_bytes.max(1)),
-                Limit::Packets(pkts) => pkts.into(),
-            },
+            Queue::DropTail(limit) | Queue::Threshold { limit, .. } | Queue::Step { limit, .. } | Queue::Xcp(limit) => {
+                match limit {
+                    Limit::Bytes(bytes) => bytes as f64 / f64::from(self.packet_bytes.max(1)),
+                    Limit::Packets(pkts) => pkts.into(),
+                }
+            }
             Queue::Red(Red { limit_pkts, .. })
             | Queue::Codel(Codel { limit_pkts, .. })
             | Queue::DualPi2(DualPi2 { limit_pkts, .. }) => limit_pkts.into(),
@@ -122,7 +124,10 @@ impl PointSpec {
             .map(|link| &link.spec)
             .any(|link| link.loss != Loss::None || !link.jitter.is_zero() || matches!(link.queue, Queue::Red(_)));
         let by_groups = self.groups.iter().filter(|group| !group.schedule.is_empty()).any(|group| {
-            let by_application = matches!(group.application, Application::OnOff { .. } | Application::Web(_));
+            let by_application = matches!(
+                group.application,
+                Application::OnOff { .. } | Application::Web(_) | Application::Short { .. }
+            );
             by_application || !group.start_spread.is_zero() || !group.access_jitter.is_zero()
         });
         by_links || by_groups

@@ -79,12 +79,25 @@ const LINKS: &[Case] = &[
     ("kind = \"droptail\",", "kind = \"droptail\", step = \"1 ms\",", "6:37", &["a droptail queue has no step"]),
     ("kind = \"droptail\",", "kind = \"step\", step = \"0 ms\",", "6:33", &["a time of 0", "the default is 1 ms"]),
     ("kind = \"droptail\",", "kind = \"dualpi2\", coupling = 17,", "6:40", &["coupling is 17", "the default is 2"]),
+    ("kind = \"droptail\",", "kind = \"xcp\", target = \"1 ms\",", "6:34", &["an xcp queue has no target"]),
     ("kind = \"droptail\",", "kind = \"codel\", coupling = 2,", "6:38", &["a codel queue has no coupling"]),
     ("kind = \"droptail\",", "kind = \"codel\", mark_above = \"1 packets\",", "6:40", &["a codel queue has no mark_above"]),
     ("values = [\"20 % BDP\", \"1 BDP\"]", "values = [\"100 bytes\", \"1 BDP\"]", "21:11", &["too small for a packet", "buffer = 100 bytes"]),
 ];
 
 const FLOWS: &[Case] = &[
+    (
+        "{ kind = \"droptail\", size = \"20 % BDP\" }\n[[flows]]\nname = \"first\"\nalgorithm = \"cubic\"",
+        "{ kind = \"xcp\", size = \"20 % BDP\" }\n[[flows]]\nname = \"first\"\nalgorithm = \"bbr\"\ntcp = { xcp = true }",
+        "9:13",
+        &["bbr sets its window itself", "algorithm = \"reno\""],
+    ),
+    (
+        "algorithm = \"cubic\"",
+        "algorithm = \"cubic\"\ntcp = { xcp = true }",
+        "8:8",
+        &["no link of its path has an xcp queue", "kind = \"xcp\""],
+    ),
     ("algorithm = \"cubic\"", "algorithm = \"cubci\"", "9:13", &["no algorithm \"cubci\"", "did you mean cubic?"]),
     (
         "algorithm = \"cubic\"",

@@ -194,7 +194,8 @@ impl Instance {
     }
 
     /// The algorithm has `cong_control`: it sets the window itself, in every state, and `cong_avoid` is not called.
-    pub(crate) fn controls_cwnd(&self) -> bool {
+    #[must_use]
+    pub fn controls_cwnd(&self) -> bool {
         self.program.controls_cwnd()
     }
 

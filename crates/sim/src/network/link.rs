@@ -13,7 +13,7 @@ use super::dualpi2::DualPi2View;
 use super::loss::{Loss, LossProcess};
 use super::queue::{Admission, Backlog, Discipline, LinkState, Queue};
 use crate::events::Kind;
-use crate::packet::{Packet, MARKED};
+use crate::packet::{CongestionHeader, Packet, MARKED};
 use crate::random::{Probability, Purpose, Random};
 
 /// Some packets are held back and overtaken by others.
@@ -110,7 +110,7 @@ impl Link {
             delay_ns: spec.delay.as_nanos() as u64,
             jitter_ns: spec.jitter.as_nanos() as u64,
             tick_ns: spec.tick.as_nanos() as u64,
-            discipline: Discipline::new(&spec.queue, Random::new(seed, Purpose::Queue, index)),
+            discipline: Discipline::new(&spec.queue, &spec.rate, Random::new(seed, Purpose::Queue, index)),
             backlog: Backlog::default(),
             loss: LossProcess::new(spec.loss, Random::new(seed, Purpose::Loss, index)),
             jitter: Random::new(seed, Purpose::Jitter, index),
@@ -120,6 +120,20 @@ impl Link {
             crossing: VecDeque::new(),
             stragglers: VecDeque::new(),
             counters: LinkCounters::default(),
+        }
+    }
+
+    /// The link has XCP's controllers.
+    #[inline]
+    pub(crate) fn has_xcp_router(&self) -> bool {
+        matches!(self.discipline, Discipline::Xcp(..))
+    }
+
+    /// A packet is about to come, with this header if it is one of XCP's; whether there is a place for it is decided later.
+    pub(crate) fn meet_xcp_router(&mut self, now_ns: u64, size_bytes: u16, header: Option<&mut CongestionHeader>) {
+        self.backlog.pass_to(now_ns);
+        if let Discipline::Xcp(router, _) = &mut self.discipline {
+            router.meet(now_ns, self.backlog.bytes(), size_bytes, header);
         }
     }
 

@@ -10,12 +10,13 @@ pub(crate) mod queue;
 pub(crate) mod red;
 pub(crate) mod sending_end;
 pub(crate) mod served;
+pub(crate) mod xcp;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::events::{Events, Kind, Source};
 use crate::native::prefetch;
-use crate::packet::{AckOptions, OptionsOnTheWay, Packet, ACK};
+use crate::packet::{AckOptions, CongestionHeader, OnTheWay, Packet, ACK};
 use crate::random::{Purpose, Random};
 use link::Link;
 
@@ -63,7 +64,9 @@ pub(crate) struct Network {
     pub(crate) now_ns: u64,
     pub(crate) events: Events,
     pub(crate) links: Vec<Link>,
-    pub(crate) options: OptionsOnTheWay,
+    pub(crate) options: OnTheWay<AckOptions>,
+    /// Of data of XCP's senders.
+    pub(crate) headers: OnTheWay<CongestionHeader>,
     /// Data packets of each flow that were dropped or lost.
     pub(crate) dropped_pkts: Vec<u64>,
     balance: PacketBalance,
@@ -79,7 +82,8 @@ impl Network {
             now_ns: 0,
             events: Events::new(),
             links: Vec::new(),
-            options: OptionsOnTheWay::default(),
+            options: OnTheWay::default(),
+            headers: OnTheWay::default(),
             dropped_pkts: Vec::new(),
             balance: PacketBalance::default(),
             routes: Vec::new(),
@@ -155,10 +159,15 @@ impl Network {
 
     #[inline]
     fn enter_link(&mut self, link: u32, packet: Packet) {
-        let Self { links, balance, options, dropped_pkts, events, .. } = self;
+        let Self { links, balance, options, headers, dropped_pkts, events, now_ns, .. } = self;
+        let entered = &mut links[link as usize];
+        if entered.has_xcp_router() {
+            let header = if packet.has(ACK) { None } else { headers.get_mut(packet.options) };
+            entered.meet_xcp_router(*now_ns, packet.size_bytes, header);
+        }
         let push = |kind, time_ns| events.push(time_ns, Source::new(kind, link));
-        let dropped = |packet| drop_packet(balance, options, dropped_pkts, &packet);
-        links[link as usize].arrive(self.now_ns, packet, push, dropped);
+        let dropped = |packet| drop_packet(balance, options, headers, dropped_pkts, &packet);
+        entered.arrive(*now_ns, packet, push, dropped);
     }
 
     fn enter_line(&mut self, line: u32, mut packet: Packet) {
@@ -191,9 +200,9 @@ impl Network {
 
     /// A queue's turn.
     pub(crate) fn serve(&mut self, index: usize) {
-        let Self { links, balance, options, dropped_pkts, events, .. } = self;
+        let Self { links, balance, options, headers, dropped_pkts, events, .. } = self;
         let push = |kind, time_ns| events.push(time_ns, Source::new(kind, index as u32));
-        let dropped = |packet| drop_packet(balance, options, dropped_pkts, &packet);
+        let dropped = |packet| drop_packet(balance, options, headers, dropped_pkts, &packet);
         links[index].serve(self.now_ns, push, dropped);
     }
 
@@ -238,11 +247,18 @@ impl Network {
     }
 }
 
-fn drop_packet(balance: &mut PacketBalance, options: &mut OptionsOnTheWay, dropped_pkts: &mut [u64], packet: &Packet) {
+fn drop_packet(
+    balance: &mut PacketBalance,
+    options: &mut OnTheWay<AckOptions>,
+    headers: &mut OnTheWay<CongestionHeader>,
+    dropped_pkts: &mut [u64],
+    packet: &Packet,
+) {
     balance.dropped_pkts += 1;
     if packet.has(ACK) {
         options.take(packet.options);
     } else {
+        headers.take(packet.options);
         dropped_pkts[packet.flow as usize] += 1;
     }
 }

@@ -4,10 +4,12 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use super::clock::LinkRate;
 use super::codel::{Codel, CodelQueue};
 use super::dualpi2::{DualPi2, DualPi2Queue};
 use super::red::{Red, RedState, Verdict};
 use super::served::Served;
+use super::xcp::XcpRouter;
 use crate::packet::{Packet, MARKABLE, MARKED};
 use crate::random::Random;
 
@@ -46,10 +48,12 @@ pub enum Queue {
     Codel(Codel),
     /// Dual queue for scalable and classic senders.
     DualPi2(DualPi2),
+    /// XCP's router, which tells senders that carry its header how to change their windows, and drops what does not fit.
+    Xcp(Limit),
 }
 
 impl Queue {
-    /// What only the simulator has: queues that look at packets as they leave, or at ECT(1). Its name, of others none.
+    /// What only the simulator has: queues that look at packets as they leave, at ECT(1) or at XCP's header. Its name, of others none.
     #[must_use]
     pub const fn only_simulated(&self) -> Option<&'static str> {
         match self {
@@ -57,6 +61,7 @@ impl Queue {
             Self::Codel(_) => Some("CoDel"),
             Self::DualPi2(_) => Some("DualPI2"),
             Self::Step { .. } => Some("step marker"),
+            Self::Xcp(_) => Some("XCP's router"),
         }
     }
 }
@@ -91,6 +96,11 @@ impl Backlog {
         self.leaving.len()
     }
 
+    /// Their bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// How many wait at this time, as of which nothing was forgotten.
     pub(crate) fn len_at(&self, now_ns: u64) -> usize {
         self.leaving.len() - self.leaving.partition_point(|(time_ns, _)| *time_ns <= now_ns)
@@ -122,6 +132,7 @@ pub(crate) enum Discipline {
     Step { mark_above_ns: u64, limit: Limit },
     Red(RedState, Limit),
     Served(Box<Served>),
+    Xcp(Box<XcpRouter>, Limit),
 }
 
 /// The link as a queue sees it when a packet comes.
@@ -135,7 +146,7 @@ pub(crate) struct LinkState {
 }
 
 impl Discipline {
-    pub(crate) fn new(queue: &Queue, random: Random) -> Self {
+    pub(crate) fn new(queue: &Queue, rate: &LinkRate, random: Random) -> Self {
         match queue {
             Queue::DropTail(limit) => Self::DropTail(*limit),
             Queue::Threshold { mark_above_pkts, limit } => {
@@ -147,6 +158,7 @@ impl Discipline {
             Queue::Red(red) => Self::Red(RedState::new(*red, random), Limit::Packets(red.limit_pkts)),
             Queue::Codel(codel) => Self::Served(Box::new(Served::Codel(CodelQueue::new(codel)))),
             Queue::DualPi2(dual) => Self::Served(Box::new(Served::DualPi2(DualPi2Queue::new(dual)))),
+            Queue::Xcp(limit) => Self::Xcp(Box::new(XcpRouter::new(rate.mean().as_bits_per_s())), *limit),
         }
     }
 
@@ -156,7 +168,7 @@ impl Discipline {
         let is_idle = link.busy_until_ns <= link.now_ns;
         let queued_pkts = backlog.len();
         let limit = match self {
-            Self::DropTail(limit) => *limit,
+            Self::DropTail(limit) | Self::Xcp(_, limit) => *limit,
             Self::Threshold { mark_above_pkts, limit } => {
                 if queued_pkts > *mark_above_pkts as usize && packet.has(MARKABLE) {
                     packet.flags |= MARKED;

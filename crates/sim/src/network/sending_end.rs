@@ -48,7 +48,7 @@ impl SendingEnd {
         }
         Some(Self {
             clock: Clock::new(rate),
-            discipline: Discipline::new(queue, Random::new(seed, Purpose::Queue, index)),
+            discipline: Discipline::new(queue, rate, Random::new(seed, Purpose::Queue, index)),
             backlog: Backlog::default(),
             loss: LossProcess::new(loss, Random::new(seed, Purpose::Loss, index)),
             pkt_ns: 0,

@@ -91,9 +91,20 @@ impl Simulation {
         if let Some(link) = links.map(|link| link.0).find(|link| *link as usize >= self.network.links.len()) {
             return Err(SimulationError::NoSuchLink { flow, link });
         }
-        match spec.tcp.fault() {
+        match spec.tcp.fault().or_else(|| self.xcp_fault(spec)) {
             Some(what) => Err(SimulationError::Tcp { flow, what }),
             None => Ok(()),
+        }
+    }
+
+    /// What keeps a flow that asks for XCP from having it.
+    fn xcp_fault(&self, spec: &FlowSpec) -> Option<&'static str> {
+        let has_router = || spec.path.iter().any(|link| self.network.links[link.0 as usize].has_xcp_router());
+        match () {
+            () if !spec.tcp.xcp => None,
+            () if spec.instance.controls_cwnd() => Some("XCP sets the window, and so does the algorithm"),
+            () if !has_router() => Some("XCP needs a link with XCP's router on the path of the data"),
+            () => None,
         }
     }
 

@@ -106,7 +106,10 @@ impl Simulation {
     fn receive(&mut self, packet: &Packet) {
         let Self { receivers, network, .. } = self;
         let receiver = &mut receivers[packet.flow as usize];
-        receiver.receive(network.now_ns, packet, |ack, options| network.reply(packet.flow, ack, options));
+        let feedback_bytes_q8 = network.headers.take(packet.options).feedback_bytes_q8;
+        receiver.receive(network.now_ns, packet, feedback_bytes_q8, |ack, options| {
+            network.reply(packet.flow, ack, options);
+        });
         self.schedule_receiver(packet.flow as usize);
     }
 

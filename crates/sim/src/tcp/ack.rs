@@ -31,6 +31,7 @@ impl Sender {
             return self.push(network);
         }
         let mut state = self.ack_state(packet);
+        state.feedback_bytes_q8 = options.feedback_bytes_q8;
         self.count_marks(options.received_ce_pkts, &mut state);
         if ack < self.una {
             self.old_acked(options.sack, &mut state, network);
@@ -249,6 +250,8 @@ impl Sender {
         }
         if self.flow.reducing() {
             self.reduce_window(sample.acked_sacked, sample.losses as u32, state.advanced);
+        } else if self.spec.xcp {
+            self.apply_feedback(state.feedback_bytes_q8);
         } else if state.data_acked || (self.reordering > DUPLICATES && state.data_sacked) {
             self.flow.grown(sample.acked_sacked);
         }

@@ -31,6 +31,8 @@ pub(super) struct AckState {
     pub(super) rate: RateState,
     pub(super) echo_us: Option<u32>,
     pub(super) rtt_us: Option<u32>,
+    /// Of XCP's routers.
+    pub(super) feedback_bytes_q8: i32,
 }
 
 /// `struct rate_sample` while an ACK is looked at.

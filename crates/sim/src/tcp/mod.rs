@@ -19,6 +19,7 @@ mod sent;
 mod spec;
 mod timer;
 mod undo;
+mod xcp;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -105,6 +106,7 @@ pub(crate) struct Sender {
     cwnd_used_pkts: u32,
     cwnd_stamp_us: u64,
     last_sent_us: u64,
+    xcp_rest_bytes_q8: u64, // of XCP's window, beyond whole packets
     /// When its earliest event is due, of those in the queue.
     pub(crate) queued_ns: u64,
 }
@@ -164,6 +166,7 @@ impl Sender {
             cwnd_used_pkts: 0,
             cwnd_stamp_us: 0,
             last_sent_us: 0,
+            xcp_rest_bytes_q8: 0,
             queued_ns: u64::MAX,
         }
     }

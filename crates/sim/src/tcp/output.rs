@@ -136,7 +136,7 @@ impl Sender {
             number,
             stamp_us: self.now_us(),
             echo_us: 0,
-            options: 0,
+            options: if self.spec.xcp { network.headers.put(self.congestion_header()) } else { 0 },
             size_bytes: self.spec.mss_bytes + self.spec.header_bytes,
             hop: 0,
             flags: flags | self.ecn_flags(flags),

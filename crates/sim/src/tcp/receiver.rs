@@ -28,7 +28,8 @@ pub(crate) struct Receiver {
     echo: Echo,
     marked_pkts: u32,
     echoes: bool,
-    marks: bool, // the state DCTCP.CE of RFC 8257
+    marks: bool,            // the state DCTCP.CE of RFC 8257
+    feedback_bytes_q8: i32, // of XCP's packets that are not acknowledged yet
     out_of_order: RangeSet,
     recent: [Range; SACK_BLOCKS],
     /// Packets received for the first time, in all connections.
@@ -61,6 +62,7 @@ impl Receiver {
             marked_pkts: 0,
             echoes: false,
             marks: false,
+            feedback_bytes_q8: 0,
             out_of_order: RangeSet::default(),
             recent: [Range::default(); SACK_BLOCKS],
             received_pkts: 0,
@@ -82,8 +84,15 @@ impl Receiver {
         };
     }
 
-    /// Gives `reply` the ACKs that a packet leads to: at most one for what was there before it, and one with it.
-    pub(crate) fn receive(&mut self, now_ns: u64, packet: &Packet, mut reply: impl FnMut(Packet, AckOptions)) {
+    /// Gives `reply` the ACKs that a packet leads to: at most one for what was there before it, and one with it. The feedback is that of
+    /// XCP's header, and 0 without one.
+    pub(crate) fn receive(
+        &mut self,
+        now_ns: u64,
+        packet: &Packet,
+        feedback_bytes_q8: i32,
+        mut reply: impl FnMut(Packet, AckOptions),
+    ) {
         if packet.connection() != self.connection {
             return;
         }
@@ -99,6 +108,8 @@ impl Receiver {
             let (ack, options) = self.ack(now_ns, None);
             reply(ack, options);
         }
+        // an ACK for several packets carries the feedback of all of them
+        self.feedback_bytes_q8 = self.feedback_bytes_q8.saturating_add(feedback_bytes_q8);
         let mut at_once = self.note_mark(packet);
         let had_gap = !self.out_of_order.is_empty();
         let duplicate = self.take(packet.number);
@@ -207,8 +218,12 @@ impl Receiver {
             ..Packet::default()
         };
         packet.set_connection(self.connection);
-        let sack = self.sack_option(duplicate).filter(|_| self.sack);
-        (packet, AckOptions { sack, received_ce_pkts: (self.echo == Echo::Count).then_some(self.marked_pkts) })
+        let options = AckOptions {
+            sack: self.sack_option(duplicate).filter(|_| self.sack),
+            received_ce_pkts: (self.echo == Echo::Count).then_some(self.marked_pkts),
+            feedback_bytes_q8: std::mem::take(&mut self.feedback_bytes_q8),
+        };
+        (packet, options)
     }
 
     /// RFC 2018, RFC 2883
@@ -249,7 +264,7 @@ mod tests {
     /// The ACKs that one packet leads to.
     fn replies(receiver: &mut Receiver, now_ns: u64, packet: &Packet) -> Vec<(Packet, AckOptions)> {
         let mut replies = Vec::new();
-        receiver.receive(now_ns, packet, |ack, options| replies.push((ack, options)));
+        receiver.receive(now_ns, packet, 0, |ack, options| replies.push((ack, options)));
         replies
     }
 
@@ -257,7 +272,7 @@ mod tests {
     fn acks(receiver: &mut Receiver, numbers: &[u32]) -> Vec<(u32, Vec<(u32, u32)>)> {
         let mut seen = Vec::new();
         for (time, number) in numbers.iter().enumerate() {
-            receiver.receive(time as u64 * MS, &data(*number, 0), |packet, options| {
+            receiver.receive(time as u64 * MS, &data(*number, 0), 0, |packet, options| {
                 let blocks = options.sack.map(|sack| sack.blocks).unwrap_or_default();
                 let blocks = blocks.iter().filter(|block| !block.is_empty()).map(|block| (block.first, block.end));
                 seen.push((packet.number, blocks.collect()));
@@ -328,6 +343,20 @@ mod tests {
             told.extend(replies.iter().map(|(ack, _)| (ack.number, ack.has(ECHO))));
         }
         assert_eq!(told, [(2, false), (3, false), (4, true), (6, true), (7, false)]);
+    }
+
+    /// Katabi, Handley, Rohrs, SIGCOMM 2002, section 3.4: what the header says goes back to the sender, once.
+    #[test]
+    fn an_ack_carries_the_feedback_of_all_its_packets() {
+        let mut receiver = receiver(Echo::UntilReduced);
+        let mut told = Vec::new();
+        for (number, feedback_bytes_q8) in [300, -50, 7, 0, 0, 0].into_iter().enumerate() {
+            let packet = data(number as u32, 0);
+            receiver.receive(0, &packet, feedback_bytes_q8, |ack, options| {
+                told.push((ack.number, options.feedback_bytes_q8));
+            });
+        }
+        assert_eq!(told, [(2, 250), (4, 7), (6, 0)]);
     }
 
     /// RFC 9768: every ACK carries the count; section 3.2.2.5.1: the first mark after packets without one is told at once.

@@ -44,6 +44,9 @@ pub struct TcpSpec {
     pub quick_acks: u16,
     /// Paces at 2 (slow start) or 1.2 times window over RTT, as Linux does on request; some algorithms set a rate themselves.
     pub pacing: bool,
+    /// XCP: packets carry its header, and the window follows the feedback of the routers instead of the algorithm, which
+    /// still answers losses. It must not set its window itself.
+    pub xcp: bool,
 }
 
 impl Default for TcpSpec {
@@ -66,6 +69,7 @@ impl Default for TcpSpec {
             ack_delay: Duration::from_millis(40),
             quick_acks: 16,
             pacing: false,
+            xcp: false,
         }
     }
 }

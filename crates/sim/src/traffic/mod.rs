@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What applications send.
 
+mod short;
 mod web;
 
 use std::time::Duration;
@@ -35,6 +36,13 @@ pub enum Application {
     },
     /// A user of the web, each object on a new connection.
     Web(WebUser),
+    /// Transfers of random lengths, each on a new connection, with exponentially distributed pauses between them.
+    Short {
+        /// Mean length.
+        mean_bytes: u64,
+        /// Mean pause.
+        off: Duration,
+    },
 }
 
 /// What an application does next.
@@ -99,6 +107,10 @@ impl Program {
                 let bytes = user.next_object(&mut self.random, &mut self.objects_left);
                 Act::Connect(self.pkts(bytes))
             }
+            Application::Short { mean_bytes, .. } => {
+                let bytes = short::length_bytes(&mut self.random, mean_bytes);
+                Act::Connect(self.pkts(bytes))
+            }
         }
     }
 
@@ -108,15 +120,17 @@ impl Program {
 
     /// Everything written has been acknowledged.
     pub(crate) fn delivered(&mut self, now_ns: u64) {
-        if let Application::Web(user) = self.application {
-            let pause_ns = user.pause_ns(&mut self.random, self.objects_left);
-            self.due_ns = now_ns.saturating_add(pause_ns);
-        }
+        let pause_ns = match self.application {
+            Application::Web(user) => user.pause_ns(&mut self.random, self.objects_left),
+            Application::Short { off, .. } => self.random.exponential(off.as_nanos() as u64),
+            _ => return,
+        };
+        self.due_ns = now_ns.saturating_add(pause_ns);
     }
 
     /// Its transfers have an end that is worth knowing.
     pub(crate) fn has_transfers(&self) -> bool {
-        matches!(self.application, Application::Transfer { .. } | Application::Web(_))
+        matches!(self.application, Application::Transfer { .. } | Application::Web(_) | Application::Short { .. })
     }
 
     fn write_evenly(&mut self, now_ns: u64, rate: BitRate) -> Act {
@@ -187,6 +201,19 @@ mod tests {
             let written = written_pkts(&mut program(Application::Limited { rate }), 10_000_000_000);
             assert!(written.abs_diff(pkts) <= 10, "{written}, not {pkts}");
         }
+    }
+
+    /// A transfer is over when all of it is delivered; then comes a pause of 3 s on average: 1000 of them take about 3000 s.
+    #[test]
+    fn short_transfers_have_pauses_between_them() {
+        let mut program = program(Application::Short { mean_bytes: 30_000, off: Duration::from_secs(3) });
+        let mut now_ns = 0;
+        for _ in 0..1000 {
+            assert!(matches!(program.act(now_ns), Act::Connect(1..)) && program.due_ns == u64::MAX);
+            program.delivered(now_ns);
+            now_ns = program.due_ns;
+        }
+        assert!(program.has_transfers() && now_ns.abs_diff(3_000_000_000_000) < 300_000_000_000, "{now_ns}");
     }
 
     /// On for a second, off for three: a quarter of the rate

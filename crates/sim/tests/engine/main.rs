@@ -18,6 +18,7 @@ mod random;
 mod random_network;
 mod recovery;
 mod slow_start;
+mod xcp;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -73,7 +73,7 @@ impl Input<'_> {
     }
 
     fn queue(&mut self) -> Queue {
-        match self.byte() % 7 {
+        match self.byte() % 8 {
             0 => Queue::Threshold { mark_above_pkts: self.magnitude(10) as u32 - 1, limit: self.limit() },
             1 => Queue::Codel(Codel {
                 target: self.time(26),
@@ -99,6 +99,7 @@ impl Input<'_> {
                 limit_pkts: self.below(300) as u32,
                 ..DualPi2::default()
             }),
+            5 => Queue::Xcp(self.limit()),
             _ => Queue::DropTail(self.limit()),
         }
     }
@@ -154,11 +155,12 @@ impl Input<'_> {
             ack_delay: self.time(30),
             quick_acks: self.below(40) as u16,
             pacing: self.is(2),
+            xcp: self.is(4),
         }
     }
 
     fn application(&mut self) -> Application {
-        match self.byte() % 6 {
+        match self.byte() % 7 {
             0 => Application::Transfer { bytes: self.magnitude(24) },
             1 => Application::Limited { rate: BitRate::bits_per_s(self.magnitude(32)) },
             2 => Application::OnOff {
@@ -167,6 +169,7 @@ impl Input<'_> {
                 rate: BitRate::bits_per_s(self.magnitude(32)),
             },
             3 => Application::Web(WebUser::default()),
+            4 => Application::Short { mean_bytes: self.magnitude(20), off: self.time(31) },
             _ => Application::Bulk,
         }
     }
@@ -200,7 +203,11 @@ pub fn run(bytes: &[u8], instances: &[Arc<Instance>]) {
     simulation.limit_events(EVENTS_MAX);
     let links: Vec<LinkId> = (0..=input.below(3)).map(|_| simulation.add_link(&input.link())).collect();
     for _ in 0..=input.below(6) {
-        simulation.add_flow(&input.flow(&links, instances)).expect("it is valid");
+        let mut flow = input.flow(&links, instances);
+        if let Err(SimulationError::Tcp { .. }) = simulation.add_flow(&flow) {
+            flow.tcp.xcp = false; // no router for it, or an algorithm that sets its window itself
+            simulation.add_flow(&flow).expect("it is valid");
+        }
     }
     let step = Duration::from_nanos(input.magnitude(34));
     for index in 1..=20 {

@@ -47,6 +47,9 @@ pub(super) fn check(setup: &PointSpec) -> Result<(), BackendError> {
         if group.tcp.accurate_ecn.is_some() || group.tcp.ect_1 {
             return refuse("Accurate ECN and ECT(1) as settings", of_group("tcp.accurate_ecn"));
         }
+        if group.tcp.xcp {
+            return refuse("XCP", of_group("tcp.xcp"));
+        }
         if of_all(&group.tcp) != of_all(&first.tcp) {
             return refuse("TCP settings that differ between groups", of_group("tcp"));
         }
@@ -208,6 +211,7 @@ duration = "10 s"
             ("\"droptail\"", "\"codel\"", "CoDel"),
             ("\"droptail\"", "\"dualpi2\"", "DualPI2"),
             ("\"droptail\"", "\"step\"", "step marker"),
+            ("\"droptail\"", "\"xcp\"", "XCP's router"),
             ("[run]", "[flows.tcp]\nect_1 = true\n[run]", "Accurate ECN"),
             ("mss = \"960 bytes\"", "mss = \"100 bytes\"", "packets of 140 bytes"),
             ("[run]", "application = { kind = \"limited\", rate = \"1 Mbit/s\" }\n[run]", "application"),

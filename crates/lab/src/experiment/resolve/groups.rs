@@ -194,6 +194,7 @@ fn application(
         ApplicationKind::Limited => "a limited application",
         ApplicationKind::OnOff => "an on-off application",
         ApplicationKind::Web => "a web user",
+        ApplicationKind::Short => "a user of short transfers",
     };
     let keys = Keys { source, what: what.to_owned(), span: spanned.span() };
     refuse_others(&keys, kind, it)?;
@@ -218,18 +219,25 @@ fn application(
             rate: BitRate::bits_per_s(keys.need("rate", it.rate.as_ref())?.0),
         },
         ApplicationKind::Web => Application::Web(web_user(it)),
+        ApplicationKind::Short => Application::Short {
+            mean_bytes: keys.need("size", it.size.as_ref())?.0,
+            off: keys.need("off", it.off.as_ref())?.0,
+        },
     })
 }
 
 fn refuse_others(keys: &Keys<'_>, kind: ApplicationKind, it: &file::Application) -> Result<(), ScenarioError> {
-    if kind != ApplicationKind::Transfer {
+    if !matches!(kind, ApplicationKind::Transfer | ApplicationKind::Short) {
         keys.refuse(&[("size", span_of(it.size.as_ref()))])?;
     }
     if !matches!(kind, ApplicationKind::Limited | ApplicationKind::OnOff) {
         keys.refuse(&[("rate", span_of(it.rate.as_ref()))])?;
     }
     if kind != ApplicationKind::OnOff {
-        keys.refuse(&[("on", span_of(it.on.as_ref())), ("off", span_of(it.off.as_ref()))])?;
+        keys.refuse(&[("on", span_of(it.on.as_ref()))])?;
+    }
+    if !matches!(kind, ApplicationKind::OnOff | ApplicationKind::Short) {
+        keys.refuse(&[("off", span_of(it.off.as_ref()))])?;
     }
     if kind != ApplicationKind::Web {
         keys.refuse(&[

@@ -188,6 +188,7 @@ impl QueueReader<'_> {
             QueueKind::Red => (QueueKind::Red, "a red queue"),
             QueueKind::Codel => (QueueKind::Codel, "a codel queue"),
             QueueKind::DualPi2 => (QueueKind::DualPi2, "a dualpi2 queue"),
+            QueueKind::Xcp => (QueueKind::Xcp, "an xcp queue"),
         };
         let keys = Keys { source: self.source, what: what.to_owned(), span: self.queue.span() };
         self.refuse_others(&keys, kind)?;
@@ -202,6 +203,7 @@ impl QueueReader<'_> {
             QueueKind::Red => self.red(&keys),
             QueueKind::Codel => self.codel(),
             QueueKind::DualPi2 => self.dual_pi2(),
+            QueueKind::Xcp => Ok(Queue::Xcp(self.limit()?)),
         }
     }
 

@@ -5,6 +5,7 @@ mod groups;
 mod links;
 mod tcp;
 mod times;
+mod xcp;
 
 use std::ops::Range;
 use std::path::Path;
@@ -31,6 +32,7 @@ pub(crate) fn setup(context: &Context<'_>, file: &File) -> Result<PointSpec, Sce
     let groups = groups::groups(source, file, &ways, times.duration)?;
     times::check_memory(source, file, &times, groups.iter().map(|group| group.schedule.len()).sum())?;
     let links = links::links(source, file, &ways, &groups)?;
+    xcp::check(source, file, &groups, &links)?;
     Ok(PointSpec {
         links,
         groups,
