@@ -115,6 +115,14 @@ fn every_experiment_of_the_papers_has_its_scenario() {
     let rows = list["scenarios"].as_array().unwrap();
     let sources: Vec<&str> = rows.iter().map(|row| row["papers"].as_str().unwrap()).collect();
     let experiments = [
+        ("XCP", "figure 4"),
+        ("XCP", "figure 5"),
+        ("XCP", "figure 6"),
+        ("XCP", "figure 7"),
+        ("XCP", "figure 8"),
+        ("XCP", "figure 9"),
+        ("XCP", "figure 10"),
+        ("XCP", "figure 11"),
         ("S0", "figure 4"),
         ("S0", "figure 5"),
         ("S0", "figures 6 to 10"),
