@@ -44,7 +44,7 @@ pub const TWIN: Counterpart = Counterpart {
     ],
     other: &[],
     mutants: mutants! {
-        here: "cc_min(((u64)ca->bandwidth_q24 * ca->min_rtt_us) >> 24, CC_CWND_MAX_PKTS)" => "cc_min(((u64)ca->bandwidth_q24 * ca->rtt_us) >> 24, CC_CWND_MAX_PKTS)";
+        here: "cc_ssthresh_of_path(((u64)ca->bandwidth_q24 * ca->min_rtt_us) >> 24)" => "cc_ssthresh_of_path(((u64)ca->bandwidth_q24 * ca->rtt_us) >> 24)";
         here: "(7ULL * average + sample) >> 3" => "(6ULL * average + 2ULL * sample) >> 3";
         here: "cc_set_cwnd(tp, tp->snd_ssthresh);" => "cc_set_cwnd(tp, tp->snd_ssthresh - 1);";
         here: "ca->relearn_min_rtt = true;" => "ca->relearn_min_rtt = false;";
