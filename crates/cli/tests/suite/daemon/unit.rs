@@ -17,8 +17,9 @@ use support::{claim, Folder, CCCTL};
 
 const UNIT: &str = include_str!("../../../../../configs/ccctl.service");
 
-/// Most that the daemon may keep, kB.
-const MEMORY_KB: u64 = 30 << 10;
+/// Most that the daemon may keep of its own, kB. Pages of its file come besides, which the kernel can drop: 12 MB of the program
+/// that is installed, and 28 MB of one that is not optimized.
+const MEMORY_KB: u64 = 10 << 10;
 
 /// A value of the unit.
 fn unit(key: &str) -> &'static str {
@@ -256,7 +257,7 @@ fn memory_is_small_with_ten_instances() {
         assert_eq!(support::names().len(), 10);
         let resident = || {
             let status = std::fs::read_to_string(format!("/proc/{}/status", daemon.pid())).unwrap();
-            let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+            let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
             line.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
         };
         let at_start = resident();
@@ -270,7 +271,7 @@ fn memory_is_small_with_ten_instances() {
             kb if kb < MEMORY_KB => Ok(()),
             kb => Err(format!("{kb} kB")),
         });
-        println!("resident: {at_start} kB after the start, {} kB after 90 requests", resident());
+        println!("of its own: {at_start} kB after the start, {} kB after 90 requests", resident());
         assert!(at_start < MEMORY_KB, "{at_start} kB");
         settled.unwrap();
         daemon.json(&["down", "--json"]);

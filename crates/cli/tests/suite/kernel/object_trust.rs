@@ -14,6 +14,8 @@ use support::{ccctl, code, is_refusal, refuses, succeeds, Folder, CCCTL};
 
 const NOBODY: u32 = 65534;
 const LIMIT: Duration = Duration::from_secs(20);
+/// Of the process that looks, in seconds: the first signal says why.
+const CPU_LIMIT: &str = "10 11";
 
 fn mode(path: impl AsRef<Path>, mode: u32) {
     std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
@@ -120,7 +122,7 @@ fn attack_the_process_that_looks_is_limited_and_ends_with_its_parent() {
     let mut child = looking();
     let pid = child.id();
     let is_limited = || match limit(pid, "Max cpu time") {
-        limit if limit == "10 10" => Ok(()),
+        limit if limit == CPU_LIMIT => Ok(()),
         limit => Err(limit),
     };
     eventually(LIMIT, is_limited).unwrap();
@@ -132,8 +134,10 @@ fn attack_the_process_that_looks_is_limited_and_ends_with_its_parent() {
     // the kernel ends it when the thread ends that has started it
     let mut child = std::thread::spawn(move || {
         let child = looking();
-        eventually(LIMIT, || (limit(child.id(), "Max cpu time") == "10 10").then_some(()).ok_or("not yet".to_owned()))
-            .unwrap();
+        eventually(LIMIT, || {
+            (limit(child.id(), "Max cpu time") == CPU_LIMIT).then_some(()).ok_or("not yet".to_owned())
+        })
+        .unwrap();
         child
     })
     .join()
