@@ -25,6 +25,9 @@
 #define SETTINGS_ACCEPTED (SETTINGS_ALIVE | SETTING(RULE_INITIAL_WINDOW))
 #define SETTINGS_ALIVE ((SETTING(RULE_SETTINGS) - 1) & ~(SETTING(RULE_INITIAL_WINDOW) | SETTING(RULE_ECN)))
 
+/* A rule has settings, or one had. Where it is 0 the verifier leaves out all that follows: half of what it looks at otherwise. */
+const volatile u32 has_settings SEC(".rodata.has_settings");
+
 RULE_MAP(rule_settings, BPF_MAP_TYPE_ARRAY, 0, u32, struct rule_settings, 1);
 
 /* Outlives the other maps of the rules. By the address of the socket. The kernel keeps 15 characters of a map's name. */
@@ -171,8 +174,11 @@ static __always_inline const struct rule_settings *settings_of(const struct rule
  */
 static __noinline u32 settle_settings(void *setter, struct tcp_sock *tp, const struct rule *rule, u32 now, int *error)
 {
-	struct rule_settling settling = { .setter = setter, .tp = tp, .wanted = settings_of(rule) };
+	struct rule_settling settling = { .setter = setter, .tp = tp };
 
+	if (!has_settings)
+		return 0;
+	settling.wanted = settings_of(rule);
 	settling.note = settings_note_of(tp);
 	if (!settling.wanted && !settling.note)
 		return 0;

@@ -160,7 +160,7 @@ static __always_inline bool is_full(struct tcp_sock *tp)
 
 static __always_inline void describe_settings(struct tcp_sock *tp)
 {
-	struct rule_settings_note *note = settings_note_of(tp);
+	struct rule_settings_note *note = has_settings ? settings_note_of(tp) : NULL;
 
 	if (!note)
 		return;

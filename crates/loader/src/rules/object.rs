@@ -17,7 +17,9 @@ use crate::verifier_log::{last_words, write_log};
 /// The maps in which sockets remember which algorithm rules have given them.
 pub(super) const ALGORITHM_MEMORY_MAPS: [&str; 2] = ["rule_sockets", "rule_notes"];
 /// The maps in which sockets remember what they have met: they go from one program to the next.
-const MEMORY_MAPS: [&str; 3] = [ALGORITHM_MEMORY_MAPS[0], ALGORITHM_MEMORY_MAPS[1], "settings_notes"];
+const MEMORY_MAPS: [&str; 3] = [ALGORITHM_MEMORY_MAPS[0], ALGORITHM_MEMORY_MAPS[1], SETTINGS_NOTES];
+/// What sockets had before rules gave them settings.
+const SETTINGS_NOTES: &str = "settings_notes";
 /// The other maps that an iterator shares with the program.
 const SHARED_MAPS: [&str; 9] = [
     "rules_header",
@@ -31,11 +33,13 @@ const SHARED_MAPS: [&str; 9] = [
     "scope_cache",
 ];
 const SETTINGS_OF_RULES: &str = ".rodata.settings";
+const HAS_SETTINGS: &str = ".rodata.has_settings";
 const QUERY: &str = ".rodata.query";
 
 /// Loads the program with these rules in its maps. Nothing calls it yet.
 pub(crate) fn load_program(compiled: &Compiled, before: Option<&Installed>) -> Result<Object> {
     let settings = compiled.settings_of_rules(&available_algorithms()?);
+    let has_settings = u32::from(settings.has != 0 || before.is_some_and(had_settings));
     let object = load("the program of the rules", ccctl_catalog::RULES_OBJECT, |open| {
         for mut map in open.maps_mut() {
             let name = map.name().to_string_lossy().into_owned();
@@ -44,6 +48,8 @@ pub(crate) fn load_program(compiled: &Compiled, before: Option<&Installed>) -> R
                 map.reuse_fd(kept.as_fd())?;
             } else if name == SETTINGS_OF_RULES {
                 map.set_initial_value(bytes_of(&settings))?;
+            } else if name == HAS_SETTINGS {
+                map.set_initial_value(bytes_of(&has_settings))?;
             } else if let Some(entries) = compiled.entries_of(&name) {
                 map.set_max_entries(entries.max(1) as u32)?;
             }
@@ -56,11 +62,14 @@ pub(crate) fn load_program(compiled: &Compiled, before: Option<&Installed>) -> R
 
 /// Loads the iterator for one piece of work, on the maps of the rules in force.
 pub(crate) fn load_iterator(installed: Option<&Installed>, query: &rule_query) -> Result<Object> {
+    let has_settings = u32::from(installed.is_some_and(|installed| has_settings(installed) || had_settings(installed)));
     load("the iterator of the rules", ccctl_catalog::RULE_SOCKETS_OBJECT, |open| {
         for mut map in open.maps_mut() {
             let name = map.name().to_string_lossy().into_owned();
             if name == QUERY {
                 map.set_initial_value(bytes_of(query))?;
+            } else if name == HAS_SETTINGS {
+                map.set_initial_value(bytes_of(&has_settings))?;
             } else if SHARED_MAPS.iter().chain(&MEMORY_MAPS).any(|shared| *shared == name) {
                 if let Some(shared) = installed.and_then(|installed| installed.map(&name)) {
                     map.reuse_fd(shared.as_fd())?;
@@ -69,6 +78,16 @@ pub(crate) fn load_iterator(installed: Option<&Installed>, query: &rule_query) -
         }
         Ok(())
     })
+}
+
+/// A rule has settings. The first element of their map stands for none.
+fn has_settings(installed: &Installed) -> bool {
+    installed.map("rule_settings").is_some_and(|settings| settings.max_entries() > 1)
+}
+
+/// A socket may have been given some, by a rule of now or of before.
+fn had_settings(installed: &Installed) -> bool {
+    installed.map(SETTINGS_NOTES).is_some_and(|notes| notes.keys().next().is_some())
 }
 
 fn load(what: &str, bytes: &[u8], prepare: impl FnOnce(&mut OpenObject) -> libbpf_rs::Result<()>) -> Result<Object> {
