@@ -75,7 +75,7 @@ fn a_scenario_runs_in_both_backends() {
 fn has_the_same_folder(scratch: &Scratch) {
     let (sim, kernel) = (scratch.json("ccctl-lab/two/summary.json"), scratch.json("ccctl-lab/two-netns/summary.json"));
     assert_eq!(kernel["versions"]["backend"], "netns");
-    assert_eq!(kernel["versions"]["settings"]["late"], "5s");
+    assert_eq!(kernel["versions"]["backend_settings"]["late"], "5s");
     let names = |summary: &Value| summary["measures"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(&sim), names(&kernel));
     // 10 Mbit/s, 1448 of 1500 bytes are data.

@@ -49,7 +49,7 @@ struct BackendResults {
     /// What was run, where, and how.
     description: String,
     /// Settings that differ from the simulator's.
-    settings_changed: Vec<String>,
+    changes_from_simulator: Vec<String>,
     /// Runs with a window that no algorithm can mean were made invalid.
     windows_checked: bool,
     runs_done: usize,
@@ -90,7 +90,7 @@ fn results(backend: &str, side: Side) -> BackendResults {
     BackendResults {
         backend: backend.to_owned(),
         description: side.description,
-        settings_changed: side.changes,
+        changes_from_simulator: side.changes,
         windows_checked: side.windows_checked,
         runs_done: side.runs_done,
         runs: side.runs,
