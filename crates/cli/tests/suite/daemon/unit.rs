@@ -244,7 +244,6 @@ impl Drop for Removed {
     }
 }
 
-/// A process that does not outlive its test.
 #[test]
 fn memory_is_small_with_ten_instances() {
     support::test("memory", 120, || {
