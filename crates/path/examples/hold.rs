@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Holds a path until its standard input ends, for scripts that bring their own programs to its ends.
-//! `hold --mbit=30 --rtt-ms=40 --buffer=10 --loss-ppm=0 --senders=1 --seed=1`; the buffer is in packets of 1500 bytes.
+//! `hold --mbit=30 --rtt-ms=40 --buffer=10 --loss-ppm=0 --policer-kbit=0 --burst-kb=15 --senders=1 --seed=1`; the buffer is in
+//! packets of 1500 bytes, the policer, if there is one, behind it.
 //!
 //! The first line of output has the namespaces and addresses of the ends, the last one the faults of the path, both as JSON.
 
@@ -13,8 +14,16 @@ use ccctl_path::{sender_v4, Path, PathSpec, SenderSpec, Waiting, RECEIVER_V4};
 use ccctl_sim::{BitRate, Limit, Loss, Probability};
 use serde_json::json;
 
-const OPTIONS: [(&str, u64); 6] =
-    [("mbit", 30), ("rtt-ms", 40), ("buffer", 100), ("loss-ppm", 0), ("senders", 1), ("seed", 1)];
+const OPTIONS: [(&str, u64); 8] = [
+    ("mbit", 30),
+    ("rtt-ms", 40),
+    ("buffer", 100),
+    ("loss-ppm", 0),
+    ("policer-kbit", 0),
+    ("burst-kb", 15),
+    ("senders", 1),
+    ("seed", 1),
+];
 
 /// Options of the form --name=value, all of them whole numbers.
 fn options(arguments: impl Iterator<Item = String>) -> Result<BTreeMap<String, u64>, Box<dyn Error>> {
@@ -37,6 +46,10 @@ fn spec(options: &BTreeMap<String, u64>) -> Result<PathSpec, Box<dyn Error>> {
     spec.waiting = Waiting::Sleep;
     if options["loss-ppm"] > 0 {
         spec.forward.loss = Loss::Bernoulli(Probability::ratio(options["loss-ppm"], 1_000_000));
+    }
+    if options["policer-kbit"] > 0 {
+        let rate = BitRate::bits_per_s(options["policer-kbit"] * 1000);
+        spec.forward.loss = Loss::Policer { rate, burst_bytes: options["burst-kb"] * 1000 };
     }
     Ok(spec)
 }

@@ -156,6 +156,10 @@ pub struct Loss {
     pub loss_in_good: Option<Spanned<Share>>,
     /// and in the bad one.
     pub loss_in_bad: Option<Spanned<Share>>,
+    /// Policer: what passes in the long run,
+    pub rate: Option<Spanned<Rate>>,
+    /// and beyond it after a pause.
+    pub burst: Option<Spanned<Bytes>>,
 }
 
 /// Laws of loss.
@@ -168,6 +172,8 @@ pub enum LossKind {
     Bernoulli,
     /// Two states.
     GilbertElliott,
+    /// A token bucket.
+    Policer,
 }
 
 /// `[[flows]]`: a group of alike flows.

@@ -27,6 +27,11 @@ impl BitRate {
     pub const fn as_bits_per_s(self) -> u64 {
         self.0
     }
+
+    /// Time of so many bytes, rounded down.
+    pub(crate) const fn time_ns(self, bytes: u64) -> u64 {
+        bytes.saturating_mul(8 * NS_PER_S) / self.0
+    }
 }
 
 /// Why a trace cannot be used.

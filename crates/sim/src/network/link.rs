@@ -197,7 +197,7 @@ impl Link {
         mut push: impl FnMut(Kind, u64),
         mut dropped: impl FnMut(Packet),
     ) {
-        if self.loss.loses() {
+        if self.loss.loses(end_ns, packet.size_bytes) {
             self.counters.lost_pkts += 1;
             return dropped(packet);
         }

@@ -75,7 +75,7 @@ impl SendingEnd {
             start_ns: service.start_ns,
             end_ns: service.end_ns,
             is_marked: packet.has(MARKED),
-            is_lost: self.loss.loses(),
+            is_lost: self.loss.loses(service.end_ns, size_bytes),
         }
     }
 

@@ -10,7 +10,7 @@ use toml::Spanned;
 
 use super::super::file::{self, Back, File, LossKind, QueueKind};
 use super::super::point_spec::{Group, Link};
-use super::super::quantity::{Amount, Share, Time};
+use super::super::quantity::{Amount, Bytes, Share, Time};
 use super::super::source_text::{ScenarioError, SourceText};
 use super::super::TRACE_BYTES_MAX;
 use super::{check_name, span_of, Context, Keys};
@@ -19,6 +19,7 @@ use super::{check_name, span_of, Context, Keys};
 const LONGEST_DELAY: Duration = Duration::from_secs(3600);
 const LONGEST_TICK: Duration = Duration::from_secs(1);
 const LARGEST_QUEUE_PKTS: f64 = 100_000_000.0;
+const LARGEST_BURST_BYTES: u64 = 1_000_000_000;
 
 /// Name, rate and delay.
 pub(super) struct Way {
@@ -112,7 +113,7 @@ pub(super) fn links(
                 jitter: link.jitter.0,
                 tick: tick(source, link)?,
                 queue: QueueReader { source, queue: &link.queue, packet_bytes, bdp_pkts }.read()?,
-                loss: loss(source, link.loss.as_ref())?,
+                loss: loss(source, packet_bytes, link.loss.as_ref())?,
                 reordering: None,
             },
             trace_file: way.trace_file.clone(),
@@ -334,13 +335,18 @@ impl QueueReader<'_> {
     }
 }
 
-fn loss(source: &SourceText<'_>, loss: Option<&Spanned<file::Loss>>) -> Result<Loss, ScenarioError> {
+fn loss(
+    source: &SourceText<'_>,
+    packet_bytes: u32,
+    loss: Option<&Spanned<file::Loss>>,
+) -> Result<Loss, ScenarioError> {
     let Some(spanned) = loss else { return Ok(Loss::None) };
     let loss = spanned.get_ref();
     let (kind, what) = match loss.kind.get_ref() {
         LossKind::None => (LossKind::None, "no loss"),
         LossKind::Bernoulli => (LossKind::Bernoulli, "bernoulli loss"),
         LossKind::GilbertElliott => (LossKind::GilbertElliott, "gilbert-elliott loss"),
+        LossKind::Policer => (LossKind::Policer, "a policer"),
     };
     let keys = Keys { source, what: what.to_owned(), span: spanned.span() };
     if kind != LossKind::Bernoulli {
@@ -353,6 +359,9 @@ fn loss(source: &SourceText<'_>, loss: Option<&Spanned<file::Loss>>) -> Result<L
             ("loss_in_good", span_of(loss.loss_in_good.as_ref())),
             ("loss_in_bad", span_of(loss.loss_in_bad.as_ref())),
         ])?;
+    }
+    if kind != LossKind::Policer {
+        keys.refuse(&[("rate", span_of(loss.rate.as_ref())), ("burst", span_of(loss.burst.as_ref()))])?;
     }
     let share = |value: &Option<Spanned<Share>>, default: f64| {
         value.as_ref().map_or(Share(default), |value| *value.get_ref()).probability()
@@ -369,5 +378,25 @@ fn loss(source: &SourceText<'_>, loss: Option<&Spanned<file::Loss>>) -> Result<L
             loss_in_good: share(&loss.loss_in_good, 0.0),
             loss_in_bad: share(&loss.loss_in_bad, 1.0),
         },
+        LossKind::Policer => Loss::Policer {
+            rate: BitRate::bits_per_s(keys.need("rate", loss.rate.as_ref())?.0),
+            burst_bytes: burst_bytes(source, packet_bytes, &keys, loss.burst.as_ref())?,
+        },
     })
+}
+
+/// A bucket that a whole packet fits into: nothing would ever pass a smaller one.
+fn burst_bytes(
+    source: &SourceText<'_>,
+    packet_bytes: u32,
+    keys: &Keys<'_>,
+    burst: Option<&Spanned<Bytes>>,
+) -> Result<u64, ScenarioError> {
+    let burst_bytes = keys.need("burst", burst)?.0;
+    if (u64::from(packet_bytes)..=LARGEST_BURST_BYTES).contains(&burst_bytes) {
+        return Ok(burst_bytes);
+    }
+    let cause = format!("a burst of {burst_bytes} bytes, with packets of {packet_bytes}");
+    let span = span_of(burst).unwrap_or_default();
+    Err(source.wrong(&span, cause, "one packet to 1 GB"))
 }
