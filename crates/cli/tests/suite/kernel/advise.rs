@@ -24,15 +24,15 @@ fn lossy_path() -> Path {
     Path::start(&spec).unwrap()
 }
 
-/// What is said of one connection of Reno that pauses so long after each 32 KiB, and of these candidates.
-fn advice(path: &Path, pause: Duration, candidates: &str) -> Value {
+/// What is said, after a look of so long, of one connection of Reno that pauses after each 32 KiB, and of these candidates.
+fn advice(path: &Path, pause: Duration, look: &str, candidates: &str) -> Value {
     let receiver = Receiver::start(path.endpoints().receiver(), "::").unwrap();
     let to = receiver.at(&RECEIVER_V4.to_string());
     let sending = Sending { to, algorithm: Some("reno".to_owned()), amount: Amount::UntilStopped, pause };
     let sender = path.endpoints().sender(0);
     let flows = Flows::start(sender, &sending, 1).unwrap();
     std::thread::sleep(Duration::from_secs(2));
-    let how = ["advise", "--netns", sender.name(), "--for", "20s", "--candidates", candidates, "--no-keep"];
+    let how = ["advise", "--netns", sender.name(), "--for", look, "--candidates", candidates, "--no-keep"];
     let output = run(Command::new(CCCTL).args(how).args(["--trust-writable", "--json"]), PATIENCE).unwrap();
     flows.stop().unwrap();
     assert!(output.success(), "{}", output.stderr);
@@ -45,7 +45,7 @@ fn random_losses_are_found_and_bbr_is_worth_an_experiment() {
         let folder = Folder::new("advise");
         let mirror = include_str!("../../../../../bpf/algorithms/veno.bpf.c").replace("veno", "mirror");
         let mirror = compile(&folder, &mirror, "mirror");
-        let advice = advice(&lossy_path(), Duration::ZERO, &format!("bbr,veno,{mirror}"));
+        let advice = advice(&lossy_path(), Duration::ZERO, "20s", &format!("bbr,veno,{mirror}"));
         assert_eq!(advice["verdict"], "try", "{advice}");
         let best = &advice["candidates"][0];
         assert_eq!((&best["algorithm"], &best["compared"]), (&Value::from("bbr"), &Value::from("ahead")), "{advice}");
@@ -70,7 +70,7 @@ fn a_sender_with_nothing_to_send_is_told_that_no_algorithm_helps() {
         let mut spec = PathSpec::new(BitRate::mbit_per_s(20), Duration::from_millis(40), Limit::Packets(67));
         spec.waiting = Waiting::Sleep;
         let path = Path::start(&spec).unwrap();
-        let advice = advice(&path, Duration::from_millis(400), "cubic");
+        let advice = advice(&path, Duration::from_millis(400), "8s", "cubic");
         assert_eq!(advice["verdict"], "no-help", "{advice}");
         assert!(advice["why"].as_str().unwrap().contains("the application, which has nothing to send"), "{advice}");
         assert!(advice["measured"]["limited_by"]["application_pct"].as_f64() > Some(80.0), "{advice}");

@@ -56,29 +56,37 @@ fn loads_and_is_shown(algorithm: &str, name: &str) {
 
 fn carries_verified_traffic(network: &Network, name: &str) {
     let receiver = Receiver::start(&network.server, "::").unwrap();
-    for address in [SERVER_V4, SERVER_V6] {
-        let flows = Flows::start(&network.client, &steady(&receiver, address, name), 4).unwrap();
+    let both = [SERVER_V4, SERVER_V6].map(|address| steady(&receiver, address, name));
+    let flows = both.clone().map(|sending| Flows::start(&network.client, &sending, 4).unwrap());
+    for flows in &flows {
         flows.carry(4_000_000);
-        assert_eq!(established(&network.client, name), 4, "{:?}", sockets(&network.client, "established"));
-        assert_eq!(listed(name).unwrap()["socket_count"], 4);
+    }
+    assert_eq!(established(&network.client, name), 8, "{:?}", sockets(&network.client, "established"));
+    assert_eq!(listed(name).unwrap()["socket_count"], 8);
+    for flows in flows {
         assert!(flows.stop().unwrap().iter().all(|flow| flow.algorithm == name));
-        let sending =
-            Sending { amount: Amount::Bytes(8_000_003), pause: Duration::ZERO, ..steady(&receiver, address, name) };
-        let delivered = Flows::start(&network.client, &sending, 2).unwrap().wait().unwrap();
+    }
+    let whole = |sending| Sending { amount: Amount::Bytes(8_000_003), pause: Duration::ZERO, ..sending };
+    let flows = both.map(|sending| Flows::start(&network.client, &whole(sending), 2).unwrap());
+    for delivered in flows.map(|flows| flows.wait().unwrap()) {
         assert!(delivered.iter().all(|flow| flow.bytes == 8_000_003));
     }
     assert!(receiver.failures().is_empty(), "{:?}", receiver.failures());
 }
 
 fn carries_iperf3(network: &Network, name: &str) {
-    let server = IperfServer::start(&network.server, 5201).unwrap();
-    for address in [SERVER_V4, SERVER_V6] {
-        let client =
-            IperfClient { server: address, port: server.port(), algorithm: name, bytes: 10_000_000, parallel: 2 };
+    let over = |server, port| {
+        let server_process = IperfServer::start(&network.server, port).unwrap();
+        let port = server_process.port();
+        let client = IperfClient { server, port, algorithm: name, bytes: 10_000_000, parallel: 2 };
         let report = client.run(&network.client, LIMIT).unwrap();
         assert_eq!(report.sender_algorithm, name);
         assert!(report.sent_bytes >= 10_000_000, "{report:?}");
-    }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| over(SERVER_V4, 5201));
+        scope.spawn(|| over(SERVER_V6, 5202));
+    });
 }
 
 /// SEARCH keeps its bins in socket storage, which an instance that does not ask for it never makes.
@@ -103,13 +111,16 @@ fn every_algorithm_recovers_from_losses_at_a_bottleneck() {
         for algorithm in catalogue() {
             let name = support::default_name(&algorithm);
             succeeds(&["load", &algorithm]);
-            for address in [SERVER_V4, SERVER_V6] {
+            let flows = [SERVER_V4, SERVER_V6].map(|address| {
                 let sending = Sending {
                     amount: Amount::Bytes(6_000_000),
                     pause: Duration::ZERO,
                     ..steady(&receiver, address, &name)
                 };
-                Flows::start(&network.client, &sending, 4).unwrap().wait().unwrap();
+                Flows::start(&network.client, &sending, 4).unwrap()
+            });
+            for flows in flows {
+                flows.wait().unwrap();
             }
             succeeds(&["unload", &name, "--force"]); // sockets that wait for their last ACK may still be there
         }

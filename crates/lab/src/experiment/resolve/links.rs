@@ -335,11 +335,7 @@ impl QueueReader<'_> {
     }
 }
 
-fn loss(
-    source: &SourceText<'_>,
-    packet_bytes: u32,
-    loss: Option<&Spanned<file::Loss>>,
-) -> Result<Loss, ScenarioError> {
+fn loss(source: &SourceText<'_>, packet_bytes: u32, loss: Option<&Spanned<file::Loss>>) -> Result<Loss, ScenarioError> {
     let Some(spanned) = loss else { return Ok(Loss::None) };
     let loss = spanned.get_ref();
     let (kind, what) = match loss.kind.get_ref() {
