@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ccctl advise`
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use ccctl_console::arguments::{time_within, Output};
@@ -27,6 +28,9 @@ pub struct Advise {
     /// Accept objects that other users than root can write
     #[arg(long)]
     pub trust_writable: bool,
+    /// Use the measurement of this file, an earlier advice, instead of looking at sockets
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["time"])]
+    pub measured: Option<PathBuf>,
     /// Do not keep the advice
     #[arg(long)]
     pub no_keep: bool,

@@ -2,31 +2,33 @@
 //! `ccctl advise`: looks at sockets, has `ccctl-lab` simulate what would explain them, and says what is worth an experiment.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context as _;
 use ccctl_catalog::kernel::TCP_CA_NAME_MAX;
 use ccctl_console::output;
-use ccctl_console::{Exit, Stop};
+use ccctl_console::{Exit, Fault, Stop};
 use ccctl_core::advise::candidates::Candidates;
 use ccctl_core::advise::fit::{choose, connections, guesses, require, Fit, PathModel, Performance};
 use ccctl_core::advise::judge::{judge, to_try, Candidate, PathRange};
-use ccctl_core::advise::measure::{Measured, Watch};
+use ccctl_core::advise::measure::{Measured, Watch, LOOK};
 use ccctl_core::advise::scenario::{Request, Simulated};
 use ccctl_core::advise::{no_help, store, Advice, Verdict};
 use ccctl_core::operations::{List, Listing, SocketFilter, Sockets};
 use ccctl_core::trust::Trust;
+use ccctl_series::read_regular_text;
 
 use super::lab;
 use crate::arguments::Advise;
 use crate::client;
 
-/// Between two looks at the sockets.
-const LOOK: Duration = Duration::from_millis(500);
 /// Between two looks at Ctrl-C.
 const TICK: Duration = Duration::from_millis(50);
 const FIT_REPEATS: u32 = 1;
 const CANDIDATE_REPEATS: u32 = 3;
+/// Of a file of advice: one has some kilobytes for each candidate.
+const MOST_ADVICE_BYTES: u64 = 4 << 20;
 /// Of the names of instances and of experiments.
 const MOST_LETTERS: usize = TCP_CA_NAME_MAX as usize - 1;
 
@@ -49,9 +51,12 @@ pub fn run(arguments: &Advise) -> anyhow::Result<Exit> {
 }
 
 fn advise(arguments: &Advise, known: &Candidates) -> anyhow::Result<Advice> {
-    let watch = watch(&arguments.filter, arguments.time)?;
-    let mut advice = Advice::abstained(output::time(SystemTime::now()), scope(&arguments.filter), "");
-    let measured = match watch.measured() {
+    let (scope, measured) = match &arguments.measured {
+        Some(file) => earlier(file)?,
+        None => (scope(&arguments.filter), watch(&arguments.filter, arguments.time)?.measured()),
+    };
+    let mut advice = Advice::abstained(output::time(SystemTime::now()), scope, "");
+    let measured = match measured {
         Ok(measured) => measured,
         Err(why) => return Ok(Advice { why, ..advice }),
     };
@@ -72,6 +77,16 @@ fn advise(arguments: &Advise, known: &Candidates) -> anyhow::Result<Advice> {
     advice.conclude(candidates);
     advice.next_commands = next_commands(&advice.candidates, &measured, &listing, arguments, known);
     Ok(advice)
+}
+
+/// Scope and measurement of an earlier advice.
+fn earlier(file: &Path) -> anyhow::Result<(String, Result<Measured, String>)> {
+    let remedy = "give a file that ccctl advise has kept, or the output of ccctl advise --json";
+    let refuse = |cause: String| Fault::new(Exit::Usage, format!("{}: {cause}", file.display()), remedy);
+    let text = read_regular_text(file, MOST_ADVICE_BYTES).map_err(|error| refuse(error.to_string()))?;
+    let advice: Advice = serde_json::from_str(&text).map_err(|error| refuse(error.to_string()))?;
+    let measured = advice.measured.ok_or_else(|| refuse("nothing was measured".to_owned()))?;
+    Ok((advice.scope, Ok(measured)))
 }
 
 /// Looks until the time is over or Ctrl-C.
@@ -200,7 +215,7 @@ fn candidates(
         repeats: CANDIDATE_REPEATS,
     };
     let names: Vec<String> = algorithms.iter().map(|simulated| simulated.algorithm.clone()).collect();
-    Ok(judge(&names, &simulate(&request)?, 0))
+    Ok(judge(&names, &simulate(&request)?, &fit.weights, 0))
 }
 
 /// What plans an experiment of the best candidates. What the kernel does not have is loaded first.
@@ -291,9 +306,10 @@ fn print_measured(measured: &Measured) -> anyhow::Result<()> {
 }
 
 fn print_fit(fit: &Fit) -> anyhow::Result<()> {
-    for (path, found) in fit.plausible_paths.iter().zip(&fit.reproductions) {
+    for ((path, found), weight) in fit.plausible_paths.iter().zip(&fit.reproductions).zip(&fit.weights) {
         output::line(&format!(
-            "plausible: {path}: {:.2} Mbit/s, {:.1} ms, {:.2} %",
+            "plausible ({:.0} %): {path}: {:.2} Mbit/s, {:.1} ms, {:.2} %",
+            weight * 100.0,
             mbit(found.goodput_bytes_per_s),
             found.srtt_mean_us * 1e-3,
             found.retransmit_pct

@@ -19,6 +19,17 @@ const BUFFERS_BDP: [f64; 10] = [0.05, 0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.5, 4.0, 7.
 const RATES: [f64; 4] = [1.0, 0.93, 1.5, 3.0];
 /// Shares of the retransmissions that may be losses without a queue.
 const LOSSES: [f64; 3] = [0.0, 0.5, 1.0];
+/// Rates that a policer may have, of what all connections had together: a loss-based algorithm gets less out of a policer than
+/// passes it.
+const POLICED: [f64; 3] = [1.05, 1.2, 1.5];
+/// Its bursts, in products of its rate and the base RTT.
+const BURSTS_BDP: [f64; 4] = [0.1, 0.3, 1.0, 2.0];
+/// Rate of the link before it, of its own: what a policer lets through in bursts comes at the link's rate.
+const LINK_OF_POLICED: f64 = 2.0;
+/// Queue of that link. It does not decide.
+const BUFFER_OF_POLICED_BDP: f64 = 1.0;
+/// A policer delays nothing: a queue beyond this share of the base RTT was not one.
+const DELAY_OF_POLICED: f64 = 0.25;
 /// Flows of others that may share the link.
 const OTHERS: [u32; 4] = [0, 1, 2, 4];
 /// Below this no loss is tried, %.
@@ -29,9 +40,13 @@ const SEEN_QUEUE: f64 = 0.6;
 const GOODPUT_BAND: f64 = 0.15;
 const RTT_BAND: f64 = 0.15;
 const RETRANSMIT_BAND: f64 = 2.5;
+/// By how much goodput may rise above its mean more than the measured rates did, which vary more: a measurement is short.
+const PEAK_BAND: f64 = 0.2;
 const RETRANSMIT_SLACK_PCT: f64 = 0.05;
 /// Plausible paths that are kept, each with a rate and a number of others of its own.
 const MOST_PATHS: usize = 6;
+/// A path that is less plausible than this, compared with the best one, says nothing.
+const LEAST_PLAUSIBLE: f64 = 0.1;
 /// Packets of a run: more on a fast link cost time and tell nothing new.
 const MOST_PACKETS: f64 = 400_000.0;
 /// Between the halves of a measurement; beyond, the path is not one.
@@ -41,6 +56,15 @@ const RATE_BYTES_PER_S: std::ops::RangeInclusive<f64> = 20_000.0..=125_000_000.0
 const LEAST_RTT_US: u64 = 500;
 /// Connections of the scope that are simulated.
 const MOST_CONNECTIONS: f64 = 64.0;
+
+/// What lets no more than a rate through, without a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Policer {
+    /// Rate, bytes/s of packets with their headers.
+    pub policer_bytes_per_s: f64,
+    /// What passes beyond it after a pause.
+    pub burst_bytes: u64,
+}
 
 /// A path for the simulator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -55,6 +79,9 @@ pub struct PathModel {
     pub queue_limit_bdp: f64,
     /// Losses without a queue, %.
     pub random_loss_pct: f64,
+    /// A policer behind the link; null: there is none.
+    #[serde(default)]
+    pub policer: Option<Policer>,
     /// Flows of others.
     pub other_flow_count: u32,
 }
@@ -66,8 +93,14 @@ pub struct Performance {
     pub goodput_bytes_per_s: f64,
     /// Standard error of its mean; 0 of one run.
     pub goodput_error_bytes_per_s: f64,
+    /// 90th percentile over time of the goodput of all connections of the scope together, bytes/s.
+    #[serde(default)]
+    pub goodput_p90_bytes_per_s: f64,
     /// Mean smoothed RTT, us.
     pub srtt_mean_us: f64,
+    /// Its 95th percentile, us.
+    #[serde(default)]
+    pub srtt_p95_us: f64,
     /// Share of the segments that were retransmissions, %.
     pub retransmit_pct: f64,
     /// The same goodput, of one connection of the present algorithm that shares the link; null: there was none.
@@ -75,12 +108,15 @@ pub struct Performance {
 }
 
 /// What was found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Fit {
     /// Connections of the scope that are simulated.
     pub simulated_connection_count: u32,
     /// Plausible paths, the best first.
     pub plausible_paths: Vec<PathModel>,
+    /// How plausible each is compared with the others; together 1.
+    #[serde(default)]
+    pub weights: Vec<f64>,
     /// What the present algorithm does in each of them.
     pub reproductions: Vec<Performance>,
 }
@@ -140,10 +176,47 @@ pub fn guesses(measured: &Measured) -> Vec<PathModel> {
                         queue_limit_pkts,
                         queue_limit_bdp,
                         random_loss_pct,
+                        policer: None,
                         other_flow_count,
                     });
                 }
             }
+        }
+    }
+    found.extend(policed_guesses(measured));
+    found
+}
+
+/// Paths with a policer, where packets were lost and not delayed.
+fn policed_guesses(measured: &Measured) -> Vec<PathModel> {
+    let base_rtt_s = measured.min_rtt_us as f64 * 1e-6;
+    let delay_s = measured.srtt_mean_us * 1e-6 - base_rtt_s;
+    if measured.retransmit_pct < LEAST_LOSS_PCT || delay_s > base_rtt_s * DELAY_OF_POLICED {
+        return Vec::new();
+    }
+    let packet = f64::from(measured.mss_bytes + HEADER_BYTES);
+    let with_headers = packet / f64::from(measured.mss_bytes);
+    let own = f64::from(connections(measured));
+    let mut found = Vec::new();
+    for other_flow_count in OTHERS {
+        for share in POLICED {
+            let all = own + f64::from(other_flow_count);
+            let policer_bytes_per_s = measured.goodput_bytes_per_s * all * with_headers * share;
+            let link_bytes_per_s =
+                (policer_bytes_per_s * LINK_OF_POLICED).max(measured.rate_bytes_per_s * with_headers);
+            let bdp_pkts = link_bytes_per_s * base_rtt_s / packet;
+            found.extend(BURSTS_BDP.map(|burst_bdp| PathModel {
+                link_bytes_per_s,
+                base_rtt_us: measured.min_rtt_us,
+                queue_limit_pkts: (bdp_pkts * BUFFER_OF_POLICED_BDP).max(2.0) as u32,
+                queue_limit_bdp: BUFFER_OF_POLICED_BDP,
+                random_loss_pct: 0.0,
+                policer: Some(Policer {
+                    policer_bytes_per_s,
+                    burst_bytes: (policer_bytes_per_s * base_rtt_s * burst_bdp).max(packet * 2.0) as u64,
+                }),
+                other_flow_count,
+            }));
         }
     }
     found
@@ -160,26 +233,40 @@ pub fn run_time(path: &PathModel) -> Duration {
 
 /// The plausible ones among the guesses, or what the nearest one is off by.
 pub fn choose(measured: &Measured, tried: Vec<(PathModel, Performance)>) -> Result<Fit, String> {
-    let mut by_distance: Vec<(f64, PathModel, Performance)> =
-        tried.into_iter().map(|(path, found)| (distance(measured, &found), path, found)).collect();
-    by_distance.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let Some((_, nearest_path, nearest)) = by_distance.first().cloned() else {
+    let mut all: Vec<(f64, PathModel, Performance)> =
+        tried.into_iter().map(|(path, found)| (weight(measured, &path, &found), path, found)).collect();
+    all.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let Some((_, nearest_path, nearest)) = all.first().cloned() else {
         return Err("no path of the simulator has queues as long as those that were measured".to_owned());
     };
-    let is_plausible = |found: &Performance| off(measured, found).is_empty();
-    let mut plausible: Vec<(PathModel, Performance)> = Vec::new();
-    for (_, path, found) in by_distance.into_iter().filter(|(_, _, found)| is_plausible(found)) {
-        let is_alike = |(known, _): &(PathModel, Performance)| known.is_like(&path);
-        if plausible.len() < MOST_PATHS && !plausible.iter().any(is_alike) {
-            plausible.push((path, found));
+    all.retain(|(_, _, found)| off(measured, found).is_empty());
+    let mut plausible: Vec<(f64, PathModel, Performance)> = Vec::new();
+    for one in all {
+        let is_known = plausible.iter().any(|(_, known, _)| known.is_like(&one.1));
+        let best = plausible.first().map_or(0.0, |best| best.0);
+        if plausible.len() < MOST_PATHS && !is_known && one.0 >= best * LEAST_PLAUSIBLE {
+            plausible.push(one);
         }
     }
     if plausible.is_empty() {
         let off = off(measured, &nearest).join(", ");
         return Err(format!("no path explains what was measured; the nearest one, {nearest_path}, gives {off}"));
     }
-    let (plausible_paths, reproductions) = plausible.into_iter().unzip();
-    Ok(Fit { simulated_connection_count: connections(measured), plausible_paths, reproductions })
+    let sum: f64 = plausible.iter().map(|(weight, ..)| weight).sum();
+    let mut fit = Fit { simulated_connection_count: connections(measured), ..Fit::default() };
+    for (weight, path, found) in plausible {
+        fit.weights.push(weight / sum);
+        fit.plausible_paths.push(path);
+        fit.reproductions.push(found);
+    }
+    Ok(fit)
+}
+
+/// How plausible a path is: it reproduces the measurement, and assumes few flows of others. The density of a normal distribution of
+/// which what is barely plausible is two standard deviations off.
+fn weight(measured: &Measured, path: &PathModel, found: &Performance) -> f64 {
+    let off: f64 = distances(measured, found).into_iter().map(|off| off.powi(2)).sum();
+    (-2.0 * off).exp() / f64::from(1 + path.other_flow_count)
 }
 
 fn ratio(found: f64, measured: f64) -> f64 {
@@ -194,47 +281,75 @@ fn retransmit_ratio(measured: &Measured, found: &Performance) -> f64 {
     ratio(found.retransmit_pct + RETRANSMIT_SLACK_PCT, measured.retransmit_pct + RETRANSMIT_SLACK_PCT)
 }
 
-/// 1 is at the edge of what is plausible in one respect.
-fn distance(measured: &Measured, found: &Performance) -> f64 {
-    let goodput = ratio(found.goodput_bytes_per_s, measured.goodput_bytes_per_s) / GOODPUT_BAND.ln_1p();
-    let rtt = ratio(found.srtt_mean_us, measured.srtt_mean_us) / RTT_BAND.ln_1p();
-    let retransmits = retransmit_ratio(measured, found) / RETRANSMIT_BAND.ln();
-    (goodput.powi(2) + rtt.powi(2) + retransmits.powi(2)).sqrt()
+/// How far goodput rises above its mean, compared with how far the measured rates do: below 1 where it is steadier. A link that is
+/// not shared and always full is told by that from a faster one.
+fn peak_ratio(measured: &Measured, found: &Performance) -> f64 {
+    let peak = |high: f64, each: f64, count: f64| high / (each * count);
+    let connections = f64::from(connections(measured));
+    ratio(
+        peak(found.goodput_p90_bytes_per_s, found.goodput_bytes_per_s, connections),
+        peak(measured.rate_bytes_per_s, measured.goodput_bytes_per_s, measured.limited_connection_count),
+    )
+}
+
+/// How far off a simulated path is in each respect; beyond 1 it is not plausible.
+fn distances(measured: &Measured, found: &Performance) -> [f64; 5] {
+    [
+        ratio(found.goodput_bytes_per_s, measured.goodput_bytes_per_s) / GOODPUT_BAND.ln_1p(),
+        ratio(found.srtt_mean_us, measured.srtt_mean_us) / RTT_BAND.ln_1p(),
+        retransmit_ratio(measured, found) / RETRANSMIT_BAND.ln(),
+        ratio(found.srtt_p95_us, measured.srtt_p95_us) / RTT_BAND.ln_1p(),
+        peak_ratio(measured, found).max(0.0) / PEAK_BAND.ln_1p(),
+    ]
 }
 
 /// In what respects it is not as measured, in words.
 fn off(measured: &Measured, found: &Performance) -> Vec<String> {
-    let mut all = Vec::new();
-    if ratio(found.goodput_bytes_per_s, measured.goodput_bytes_per_s).abs() > GOODPUT_BAND.ln_1p() {
-        let [found, measured] = [found.goodput_bytes_per_s, measured.goodput_bytes_per_s].map(|rate| rate * 8e-6);
-        all.push(format!("a goodput of {found:.2} and not {measured:.2} Mbit/s per connection"));
-    }
-    if ratio(found.srtt_mean_us, measured.srtt_mean_us).abs() > RTT_BAND.ln_1p() {
-        let [found, measured] = [found.srtt_mean_us, measured.srtt_mean_us].map(|us| us * 1e-3);
-        all.push(format!("an RTT of {found:.1} and not {measured:.1} ms"));
-    }
-    if retransmit_ratio(measured, found).abs() > RETRANSMIT_BAND.ln() {
-        let (found, measured) = (found.retransmit_pct, measured.retransmit_pct);
-        all.push(format!("{found:.2} and not {measured:.2} % retransmissions"));
-    }
-    all
+    let mbit = |bytes_per_s: f64| bytes_per_s * 8e-6;
+    let ms = |us: f64| us * 1e-3;
+    let (connections, looked_at) = (f64::from(connections(measured)), measured.limited_connection_count);
+    let words = [
+        format!(
+            "a goodput of {:.2} and not {:.2} Mbit/s per connection",
+            mbit(found.goodput_bytes_per_s),
+            mbit(measured.goodput_bytes_per_s)
+        ),
+        format!("an RTT of {:.1} and not {:.1} ms", ms(found.srtt_mean_us), ms(measured.srtt_mean_us)),
+        format!("{:.2} and not {:.2} % retransmissions", found.retransmit_pct, measured.retransmit_pct),
+        format!("an RTT of up to {:.1} and not {:.1} ms", ms(found.srtt_p95_us), ms(measured.srtt_p95_us)),
+        format!(
+            "a goodput that rises to {:.0} and not {:.0} % of its mean",
+            found.goodput_p90_bytes_per_s / (found.goodput_bytes_per_s * connections) * 100.0,
+            measured.rate_bytes_per_s / (measured.goodput_bytes_per_s * looked_at) * 100.0
+        ),
+    ];
+    words.into_iter().zip(distances(measured, found)).filter(|(_, off)| off.abs() > 1.0).map(|(word, _)| word).collect()
 }
 
 impl PathModel {
-    /// It differs from another one in queue and losses at most.
+    /// It differs from another one in queue, losses and burst at most.
     fn is_like(&self, other: &Self) -> bool {
-        let difference = (self.link_bytes_per_s - other.link_bytes_per_s).abs();
-        self.other_flow_count == other.other_flow_count && difference < 1.0
+        let difference = (self.bytes_per_s() - other.bytes_per_s()).abs();
+        let kind = |path: &Self| (path.other_flow_count, path.policer.is_some());
+        kind(self) == kind(other) && difference < 1.0
+    }
+
+    /// What gets through at most.
+    fn bytes_per_s(&self) -> f64 {
+        self.policer.map_or(self.link_bytes_per_s, |policer| policer.policer_bytes_per_s)
     }
 }
 
 impl std::fmt::Display for PathModel {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (mbit, rtt_ms) = (self.link_bytes_per_s * 8e-6, self.base_rtt_us as f64 * 1e-3);
-        write!(formatter, "{mbit:.1} Mbit/s, {rtt_ms:.1} ms, a queue of {} BDP", self.queue_limit_bdp)?;
-        match self.random_loss_pct {
-            0.0 => write!(formatter, ", no random losses")?,
-            pct => write!(formatter, ", {pct:.2} % random losses")?,
+        let (mbit, rtt_ms) = (self.bytes_per_s() * 8e-6, self.base_rtt_us as f64 * 1e-3);
+        write!(formatter, "{mbit:.1} Mbit/s, {rtt_ms:.1} ms")?;
+        match (self.policer, self.random_loss_pct) {
+            (Some(policer), _) => {
+                write!(formatter, ", a policer with bursts of {:.0} kB", policer.burst_bytes as f64 * 1e-3)?;
+            }
+            (None, 0.0) => write!(formatter, ", a queue of {} BDP, no random losses", self.queue_limit_bdp)?,
+            (None, pct) => write!(formatter, ", a queue of {} BDP, {pct:.2} % random losses", self.queue_limit_bdp)?,
         }
         match self.other_flow_count {
             0 => Ok(()),
@@ -285,9 +400,11 @@ pub(super) mod tests {
 
     #[test]
     fn what_reproduces_the_measurement_is_plausible_and_the_rest_is_not() {
-        let found = |goodput_bytes_per_s, srtt_mean_us, retransmit_pct| Performance {
+        let found = |goodput_bytes_per_s, srtt_mean_us: f64, retransmit_pct| Performance {
             goodput_bytes_per_s,
+            goodput_p90_bytes_per_s: 1_100_000.0,
             srtt_mean_us,
+            srtt_p95_us: srtt_mean_us * 1.25,
             retransmit_pct,
             ..Performance::default()
         };
@@ -298,12 +415,18 @@ pub(super) mod tests {
         assert_eq!((fit.reproductions, fit.simulated_connection_count), (vec![good], 2));
         let other = PathModel { other_flow_count: 1, ..path() };
         let both = choose(&measured(), vec![(path(), worse), (other.clone(), good), (path(), good)]).unwrap();
-        assert_eq!(both.plausible_paths, [other, path()], "one of each rate and number of others, the best first");
+        assert_eq!(both.plausible_paths, [path(), other], "one of each rate and number of others, the best first");
+        let twice = both.weights[0] / both.weights[1];
+        assert!((twice - 2.0).abs() < 1e-9, "of two that fit equally well the one without others: {:?}", both.weights);
         let refused = choose(&measured(), vec![(path(), found(300_000.0, 80_000.0, 5.0))]).unwrap_err();
         for part in ["goodput of 2.40 and not 4.00", "RTT of 80.0 and not 48.0 ms", "5.00 and not 0.40 %"] {
             assert!(refused.contains(part), "{refused}");
         }
         assert!(choose(&measured(), Vec::new()).is_err());
+        // measured: 1,206,667 of 950,000 bytes/s, 127 % of the mean
+        let unsteady = Performance { goodput_p90_bytes_per_s: 1_700_000.0, ..good };
+        let refused = choose(&measured(), vec![(path(), unsteady)]).unwrap_err();
+        assert!(refused.contains("rises to 163 and not 127 % of its mean"), "{refused}");
     }
 
     #[test]

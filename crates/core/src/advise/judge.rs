@@ -16,7 +16,7 @@ const ERRORS: f64 = 2.0;
 pub struct PathRange {
     /// Smallest value.
     pub least: f64,
-    /// Mean.
+    /// Mean, by how plausible the paths are.
     pub mean: f64,
     /// Largest value.
     pub most: f64,
@@ -57,13 +57,14 @@ pub struct Candidate {
     pub dominated_by: Option<String>,
 }
 
-/// The candidates, most goodput first; `found` has a row for each path, and `present` is the column of the present algorithm.
+/// The candidates, most goodput first; `found` has a row for each path, which counts by its weight (the weights add up to 1), and
+/// `present` is the column of the present algorithm.
 #[must_use]
-pub fn judge(algorithms: &[String], found: &[Vec<Performance>], present: usize) -> Vec<Candidate> {
+pub fn judge(algorithms: &[String], found: &[Vec<Performance>], weights: &[f64], present: usize) -> Vec<Candidate> {
     let all = || algorithms.iter().enumerate();
     let mut candidates: Vec<Candidate> = all()
         .map(|(column, algorithm)| {
-            let over = |of: &dyn Fn(&[Performance]) -> f64| range(found.iter().map(|path| of(path)));
+            let over = |of: &dyn Fn(&[Performance]) -> f64| range(found.iter().map(|path| of(path)), weights);
             let better = |other: &(usize, &String)| is_dominated(found, column, other.0);
             Candidate {
                 algorithm: algorithm.clone(),
@@ -87,10 +88,10 @@ pub fn judge(algorithms: &[String], found: &[Vec<Performance>], present: usize) 
     candidates
 }
 
-fn range(values: impl Iterator<Item = f64>) -> PathRange {
+fn range(values: impl Iterator<Item = f64>, weights: &[f64]) -> PathRange {
     let values: Vec<f64> = values.collect();
     let fold = |of: fn(f64, f64) -> f64| values.iter().copied().reduce(of).unwrap_or(0.0);
-    let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let mean = values.iter().zip(weights).map(|(value, weight)| value * weight).sum();
     PathRange { least: fold(f64::min), mean, most: fold(f64::max) }
 }
 
@@ -150,6 +151,7 @@ mod tests {
             srtt_mean_us: srtt_ms * 1e3,
             retransmit_pct,
             neighbour_bytes_per_s: Some(neighbour),
+            ..Performance::default()
         }
     }
 
@@ -169,7 +171,7 @@ mod tests {
                 performance(90.0, 40.0, 0.1, 60.0),
             ],
         ];
-        judge(&algorithms, &paths, 0)
+        judge(&algorithms, &paths, &[0.5, 0.5], 0)
     }
 
     #[test]

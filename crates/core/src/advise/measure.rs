@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::operations::Socket;
 
+/// Between two looks at the sockets.
+pub const LOOK: Duration = Duration::from_millis(500);
+
 /// Peers whose addresses have so many bits in common share a path.
 const PREFIX_BITS: (u8, u8) = (24, 48);
 

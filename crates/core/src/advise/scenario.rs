@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use serde::Deserialize;
 
 use super::fit::{run_time, PathModel, Performance, HEADER_BYTES};
+use super::measure::LOOK;
 
 /// An algorithm for the simulator.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -82,8 +83,10 @@ impl Request<'_> {
         }
         let _ = write!(
             text,
-            "[run]\nduration = \"1 min\"\nwarm_up = \"0 s\"\nsample_interval = \"100 ms\"\nrepeats = {}\nseed = 1\n\
-            [measures]\nwanted = [\"goodput_per_flow:own\", \"srtt_mean:own\", \"retransmit_rate:own\"{}]\n",
+            "[run]\nduration = \"1 min\"\nwarm_up = \"0 s\"\nsample_interval = \"100 ms\"\nrate_interval = \"{} ms\"\nrepeats = {}\nseed = 1\n\
+            [measures]\nwanted = [\"goodput_per_flow:own\", \"goodput_p90:own\", \"srtt_mean:own\", \"srtt_p95:own\", \
+            \"retransmit_rate:own\"{}]\n",
+            LOOK.as_millis(),
             self.repeats,
             if self.with_neighbour { ", \"goodput_per_flow:neighbour\"" } else { "" }
         );
@@ -103,13 +106,13 @@ impl Request<'_> {
         let mut text = format!(
             "[[sweep]]\nname = \"path\"\nvalues = [{}]\n\
             with = {{ \"link.bottleneck.rate\" = [{}], \"flows.*.access_delay\" = [{}], \"link.bottleneck.queue.size\" = [{}], \
-            \"link.bottleneck.loss.probability\" = [{}], \"flows.other.count\" = [{}], \
+            \"link.bottleneck.loss\" = [{}], \"flows.other.count\" = [{}], \
             \"run.duration\" = [{}], \"run.warm_up\" = [{}] }}\n",
             numbers(self.paths.len()),
             of_paths(&|path| format!("\"{:.0} bit/s\"", path.link_bytes_per_s * 8.0)),
             of_paths(&|path| format!("\"{} us\"", path.base_rtt_us / 2)),
             of_paths(&|path| format!("\"{} packets\"", path.queue_limit_pkts)),
-            of_paths(&|path| format!("{:?}", path.random_loss_pct / 100.0)),
+            of_paths(&loss),
             of_paths(&|path| path.other_flow_count.to_string()),
             of_paths(&|path| format!("\"{} ms\"", run_time(path).as_millis())),
             of_paths(&|path| format!("\"{} ms\"", (run_time(path) / WARM_UP_SHARE).as_millis())),
@@ -145,10 +148,24 @@ impl Request<'_> {
                 continue;
             }
             (place.goodput_bytes_per_s, place.goodput_error_bytes_per_s) = point.bytes_per_s("goodput_per_flow:own")?;
+            place.goodput_p90_bytes_per_s = point.bytes_per_s("goodput_p90:own")?.0;
             place.srtt_mean_us = point.measure("srtt_mean:own")?.mean * 1e3;
+            place.srtt_p95_us = point.measure("srtt_p95:own")?.mean * 1e3;
             place.retransmit_pct = point.measure("retransmit_rate:own")?.mean;
         }
         Ok(found)
+    }
+}
+
+/// What takes packets away without a queue.
+fn loss(path: &PathModel) -> String {
+    match path.policer {
+        None => format!("{{ kind = \"bernoulli\", probability = {:?} }}", path.random_loss_pct / 100.0),
+        Some(policer) => format!(
+            "{{ kind = \"policer\", rate = \"{:.0} bit/s\", burst = \"{} bytes\" }}",
+            policer.policer_bytes_per_s * 8.0,
+            policer.burst_bytes
+        ),
     }
 }
 
@@ -195,6 +212,7 @@ impl Point {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::super::fit::tests::path;
+    use super::super::fit::Policer;
     use super::*;
 
     #[test]
@@ -205,7 +223,12 @@ mod tests {
             ..Simulated::default()
         };
         let bbr = Simulated { algorithm: "bbr".to_owned(), is_built_in: true, ..Simulated::default() };
-        let paths = [path(), PathModel { random_loss_pct: 0.2, other_flow_count: 2, ..path() }];
+        let policer = Some(Policer { policer_bytes_per_s: 1e6, burst_bytes: 15_000 });
+        let paths = [
+            path(),
+            PathModel { random_loss_pct: 0.2, other_flow_count: 2, ..path() },
+            PathModel { policer, ..path() },
+        ];
         let algorithms = [cubic.clone(), bbr];
         let request = Request {
             paths: &paths,
@@ -219,7 +242,9 @@ mod tests {
         let text: toml::Table = request.text().parse().unwrap();
         let axes = text["sweep"].as_array().unwrap();
         assert_eq!(axes[0]["with"]["link.bottleneck.rate"][0].as_str(), Some("10000000 bit/s"));
-        assert_eq!(axes[0]["with"]["link.bottleneck.loss.probability"][1].as_float(), Some(0.002));
+        assert_eq!(axes[0]["with"]["link.bottleneck.loss"][1]["probability"].as_float(), Some(0.002));
+        let third = &axes[0]["with"]["link.bottleneck.loss"][2];
+        assert_eq!((third["rate"].as_str(), third["burst"].as_str()), (Some("8000000 bit/s"), Some("15000 bytes")));
         assert_eq!(axes[1]["with"]["flows.own.set"][0]["beta"].as_str(), Some("0.8"));
         let profile = |number: usize| axes[1]["with"]["flows.own.profile"][number].as_str();
         assert_eq!((profile(0), profile(1)), (Some("default"), Some("linux|default")));
@@ -229,7 +254,9 @@ mod tests {
                 "measures": {
                     "goodput_per_flow:own": { "mean": mean, "standard_error": 0.08 },
                     "goodput_per_flow:neighbour": { "mean": 2.0, "standard_error": null },
+                    "goodput_p90:own": { "mean": 20.0, "standard_error": null },
                     "srtt_mean:own": { "mean": 44.0, "standard_error": null },
+                    "srtt_p95:own": { "mean": 50.0, "standard_error": null },
                     "retransmit_rate:own": { "mean": 0.5, "standard_error": null },
                 },
             })
@@ -239,7 +266,9 @@ mod tests {
         let wanted = Performance {
             goodput_bytes_per_s: 1e6,
             goodput_error_bytes_per_s: 1e4,
+            goodput_p90_bytes_per_s: 2_500_000.0,
             srtt_mean_us: 44_000.0,
+            srtt_p95_us: 50_000.0,
             retransmit_pct: 0.5,
             neighbour_bytes_per_s: Some(250_000.0),
         };

@@ -52,6 +52,7 @@ const fn against_baseline(name: &'static str, unit: &'static str, title: &'stati
 pub const DEFINITIONS: &[Definition] = &[
     of("goodput", "Mbit/s", About::Flows, "goodput"),
     of("goodput_per_flow", "Mbit/s", About::Flows, "goodput of a flow"),
+    of("goodput_p90", "Mbit/s", About::Flows, "90th percentile of the goodput over time"),
     within(PER_CENT, of("share", "%", About::Flows, "share of the link")),
     of("throughput_ratio", "1", About::Pair, "ratio of goodputs"),
     within(UP_TO_ONE, of("slow_over_fast", "1", About::Flows, "slowest over fastest flow")),
@@ -72,6 +73,7 @@ pub const DEFINITIONS: &[Definition] = &[
     of("cwnd_mean", "packets", About::Flows, "mean window"),
     of("cwnd_peak", "packets", About::Flows, "largest window"),
     of("srtt_mean", "ms", About::Flows, "mean smoothed RTT"),
+    of("srtt_p95", "ms", About::Flows, "95th percentile of the smoothed RTT"),
     of("fct_mean", "s", About::Flows, "mean completion time"),
     of("fct_p50", "s", About::Flows, "median completion time"),
     of("fct_p95", "s", About::Flows, "95th percentile of completion times"),

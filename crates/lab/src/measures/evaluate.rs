@@ -50,6 +50,10 @@ impl Evaluation<'_> {
     }
 }
 
+fn srtt_ms(sample: &FlowSample) -> Option<f64> {
+    (sample.srtt_us > 0).then(|| f64::from(sample.srtt_us) / 1e3)
+}
+
 /// A run between two times.
 struct Window<'a> {
     setup: &'a PointSpec,
@@ -78,6 +82,11 @@ impl<'a> Window<'a> {
         match reference.name.as_str() {
             "goodput" => Some(goodputs().iter().sum()),
             "goodput_per_flow" => fairness::mean(&goodputs()),
+            "goodput_p90" => {
+                let together = |rates: &Vec<f64>| rates.iter().sum();
+                let sums: Vec<f64> = self.rates(flows, self.from, self.to).iter().map(together).collect();
+                fairness::percentile(&sums, 0.9)
+            }
             "share" => self.share(flows),
             "slow_over_fast" => fairness::slow_over_fast(&goodputs()),
             "sigma_f" => fairness::sigma_f(&goodputs()),
@@ -95,10 +104,8 @@ impl<'a> Window<'a> {
             "backoff" => self.backoff(flows),
             "cwnd_mean" => fairness::mean(&self.samples(flows, |it| Some(f64::from(it.cwnd_pkts)))),
             "cwnd_peak" => self.samples(flows, |it| Some(f64::from(it.cwnd_pkts))).into_iter().reduce(f64::max),
-            "srtt_mean" => {
-                let srtt_ms = |it: &FlowSample| (it.srtt_us > 0).then(|| f64::from(it.srtt_us) / 1e3);
-                fairness::mean(&self.samples(flows, srtt_ms))
-            }
+            "srtt_mean" => fairness::mean(&self.samples(flows, srtt_ms)),
+            "srtt_p95" => fairness::percentile(&self.samples(flows, srtt_ms), 0.95),
             "fct_mean" => fairness::mean(&self.completion_times_s(flows)),
             "fct_p50" => fairness::percentile(&self.completion_times_s(flows), 0.5),
             "fct_p95" => fairness::percentile(&self.completion_times_s(flows), 0.95),
