@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which rule a socket gets: the most specific cgroup wins, then the most specific prefix, then the port.
+ * Which rule a socket gets: the most specific cgroup wins, then the most specific prefix, then the port, then conditions.
  *
  * The loader compiles the rules into maps (crates/loader/src/rules/compile.rs) that this file only follows. A search
  * begins with the rules of the deepest cgroup that has any (its scope) and goes outward; within a scope it begins with
  * the longest prefix that the peer is in and goes to shorter ones. What it costs depends on how deeply rules are nested
- * around this one socket, not on how many there are.
+ * around this one socket, not on how many there are. Rules that differ only in their conditions are looked at one by one.
  */
 #ifndef CCCTL_RULE_MATCH_H
 #define CCCTL_RULE_MATCH_H
@@ -34,6 +34,7 @@
 
 RULE_MAP(rules_header, BPF_MAP_TYPE_ARRAY, 0, u32, struct rules_header, 1);
 RULE_MAP(rules, BPF_MAP_TYPE_ARRAY, 0, u32, struct rule, 1);
+RULE_MAP(rule_conditions, BPF_MAP_TYPE_ARRAY, 0, u32, struct rule_conditions, 1);
 RULE_MAP(cgroup_nodes, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, struct cgroup_key, struct cgroup_node, 1);
 RULE_MAP(rule_scopes, BPF_MAP_TYPE_ARRAY, 0, u32, struct rule_scope, 1);
 RULE_MAP(rule_prefixes, BPF_MAP_TYPE_LPM_TRIE, BPF_F_NO_PREALLOC, struct prefix_key, u32, 1);
@@ -50,11 +51,19 @@ struct cached_scopes {
 
 RULE_MAP(scope_cache, BPF_MAP_TYPE_ARRAY, 0, u32, struct cached_scopes, RULE_CACHED_SETS);
 
+#define CONDITION(which) (1U << (which))
+
+/* Of all rules together. Where it is 0 the verifier leaves out all that conditions need. */
+const volatile u32 has_conditions SEC(".rodata.has_conditions");
+
 struct rule_search {
 	u32 scope;
 	u32 set;
 	u32 port;
+	u32 candidate; /* the rule of a chain whose conditions are to be looked at; 0: none */
 	u32 rule;
+	u32 mark;
+	u32 priority;
 	struct prefix_key peer; /* family 0: the peer is not known yet */
 };
 
@@ -141,20 +150,46 @@ static __always_inline u32 first_set(struct rule_search *search, const struct ru
 	return set ? *set : scope->any_peer;
 }
 
+static __always_inline bool meets(const struct rule_search *search, const struct rule_conditions *conditions)
+{
+	if (conditions->has & CONDITION(RULE_MARK) && (search->mark & conditions->mark_mask) != conditions->mark)
+		return false;
+	return !(conditions->has & CONDITION(RULE_PRIORITY)) || search->priority == conditions->priority;
+}
+
+/* The candidate, or on to the next rule of its chain. */
+static __always_inline long try_candidate(struct rule_search *search)
+{
+	struct rule_conditions *conditions = bpf_map_lookup_elem(&rule_conditions, &search->candidate);
+
+	if (conditions && !meets(search, conditions)) {
+		search->candidate = conditions->next;
+		return 0;
+	}
+	search->rule = search->candidate;
+	return 1;
+}
+
 static long search_step(u32 index, struct rule_search *search)
 {
 	struct port_key key = { .set = search->set, .port = search->port };
 	struct rule_scope *scope;
 	struct rule_set *set;
-	u32 *rule;
+	u32 *rule, found;
 
+	if (has_conditions && search->candidate)
+		return try_candidate(search);
 	if (search->set) {
 		set = bpf_map_lookup_elem(&rule_sets, &search->set);
 		if (!set)
 			return 1;
 		rule = set->has_ports ? bpf_map_lookup_elem(&rule_ports, &key) : NULL;
-		search->rule = rule ? *rule : set->any_port;
+		found = rule ? *rule : set->any_port;
 		search->set = set->wider;
+		if (has_conditions)
+			search->candidate = found;
+		else
+			search->rule = found;
 		return search->rule != 0;
 	}
 	scope = search->scope ? bpf_map_lookup_elem(&rule_scopes, &search->scope) : NULL;
@@ -173,6 +208,10 @@ static __always_inline u32 find_among(const struct sock_common *skc, u32 scope, 
 	if (!listens) {
 		search.peer.family = read_peer(skc, (u32 *)search.peer.address);
 		search.peer.bits = PREFIX_KEY_BITS + (search.peer.family == 4 ? 32 : 128);
+	}
+	if (has_conditions) {
+		search.mark = ((const struct sock *)skc)->sk_mark;
+		search.priority = ((const struct sock *)skc)->sk_priority;
 	}
 	bpf_loop(RULE_SEARCH_STEPS, search_step, &search, 0);
 	return search.rule;

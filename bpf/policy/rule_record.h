@@ -8,7 +8,8 @@
 
 #include "kernel/constants.h"
 
-#define RULES_FORMAT 3
+#define RULES_FORMAT 4
+#define RULES_FORMAT_OF_SETTINGS 3 /* that of rules without conditions: readers before conditions know it */
 #define RULES_FORMAT_OF_ALGORITHMS                                                                                     \
 	2 /* that of rules which set nothing but an algorithm: readers before settings know it */
 #define RULE_CHOICES 8
@@ -38,6 +39,12 @@ enum rule_setting {
 };
 
 #define RULE_NO_LIMIT 0xffffffffU
+
+/* What a rule may ask of a socket besides its cgroup, peer and port. */
+enum rule_condition {
+	RULE_MARK, /* sk_mark, SO_MARK */
+	RULE_PRIORITY, /* sk_priority, SO_PRIORITY */
+};
 
 /* Element 0 of rules_header. */
 struct rules_header {
@@ -75,6 +82,19 @@ struct rule_settings {
 	unsigned int value[RULE_SETTINGS];
 };
 
+/*
+ * Of the rule of the same index. A map of its own, so that maps of older formats are as they were; with element 0 alone where
+ * no rule has conditions. Rules for the same cgroup, prefix and port are a chain, those with the most conditions first. The chain
+ * of a port leads to that of any port.
+ */
+struct rule_conditions {
+	unsigned int has; /* bits by enum rule_condition: all of them must hold */
+	unsigned int next; /* rule to look at where this one does not match; 0: none */
+	unsigned int mark; /* of the bits in mark_mask */
+	unsigned int mark_mask;
+	unsigned int priority;
+};
+
 /* cgroup_nodes: the cgroups that rules name, and those above them, by path component. The root is node 0. */
 struct cgroup_key {
 	unsigned int parent;
@@ -104,10 +124,10 @@ struct prefix_key {
 
 #define PREFIX_KEY_BITS 64 /* scope and family, before the address */
 
-/* The rules of one prefix of one scope. */
+/* The rules of one prefix of one scope. rule_ports has those of its ports, likewise. */
 struct rule_set {
 	unsigned int wider; /* set of the next shorter prefix; 0: none */
-	unsigned int any_port; /* rule; 0: none */
+	unsigned int any_port; /* rule, the first of a chain; 0: none */
 	unsigned int has_ports;
 };
 
@@ -193,6 +213,8 @@ struct rule_report {
 	unsigned short family; /* AF_INET or AF_INET6 */
 	unsigned char state; /* enum tcp_state */
 	unsigned char passive; /* of a socket that met no rule: its port has a listener */
+	unsigned int mark; /* sk_mark */
+	unsigned int priority; /* sk_priority */
 	unsigned int has_assignment;
 	unsigned int is_full; /* asked for by its cookie: it has none, and no room for one */
 	unsigned int ecn_flags; /* TCP_ECN_OK, TCP_ECN_MODE_ACCECN: what both sides agreed to */

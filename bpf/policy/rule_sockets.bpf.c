@@ -90,6 +90,8 @@ static __always_inline void describe(const struct tcp_sock *tp)
 	report.needs_ecn = !!(BPF_CORE_READ(ops, flags) & TCP_CONG_NEEDS_ECN);
 	report.cgroup_id = BPF_CORE_READ(cgroup_of(skc), kn, id);
 	report.inode = inode_of(skc);
+	report.mark = BPF_CORE_READ((const struct sock *)tp, sk_mark);
+	report.priority = BPF_CORE_READ((const struct sock *)tp, sk_priority);
 }
 
 static __noinline int write_path(struct seq_file *seq, const struct cgroup *cgroup, u32 depth)

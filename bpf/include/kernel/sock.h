@@ -101,6 +101,8 @@ struct sock {
 	struct socket *sk_socket;
 	kuid_t sk_uid;
 	void *sk_bpf_storage; /* NULL: no program has stored anything of this socket */
+	u32 sk_mark; /* SO_MARK */
+	u32 sk_priority; /* SO_PRIORITY */
 	int sk_wmem_queued; /* bytes: what is to be sent, and what is sent and not acknowledged */
 #endif
 	unsigned long sk_pacing_rate; /* W: bytes per second, ~0 = no limit */

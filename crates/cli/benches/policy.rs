@@ -16,7 +16,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use ccctl_loader::{recover, remove_all, rule_usage, set_rules, CgroupPath, Selector};
+use ccctl_loader::{recover, remove_all, rule_usage, set_rules, CgroupPath, Conditions, Selector};
 use ccctl_testbed::{close_with_reset, Cgroup, EmptySockops, Namespace};
 use measure::{aim, aims, form, machine, note, Form, Sample};
 use nix::sched::{sched_setaffinity, CpuSet};
@@ -163,6 +163,7 @@ impl Bed {
             cgroup: CgroupPath::parse(path).unwrap(),
             to: to.map(|to| to.parse().unwrap()),
             to_port,
+            conditions: Conditions::default(),
         };
         let around = [
             (None, None),

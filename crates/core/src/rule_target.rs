@@ -2,7 +2,7 @@
 //! For whom a rule is, from the words of a request.
 
 use ccctl_console::UsageError;
-use ccctl_loader::{cgroup_of_unit, is_unit_name, CgroupPath, CgroupTree, Prefix, Selector};
+use ccctl_loader::{cgroup_of_unit, is_unit_name, CgroupPath, CgroupTree, Conditions, Prefix, Selector};
 
 /// A cgroup by one of its names, and which of its connections.
 #[derive(Debug, Clone, Copy)]
@@ -17,6 +17,8 @@ pub struct RuleTarget<'a> {
     pub dst: Option<&'a str>,
     /// Port of the service.
     pub port: Option<u16>,
+    /// What else it must meet.
+    pub conditions: Conditions,
 }
 
 impl RuleTarget<'_> {
@@ -31,7 +33,8 @@ impl RuleTarget<'_> {
             )
             .into());
         }
-        Ok(Selector { cgroup: self.cgroup(absent_ok)?, to, to_port: self.port })
+        let cgroup = self.cgroup(absent_ok)?;
+        Ok(Selector { cgroup, to, to_port: self.port, conditions: self.conditions })
     }
 
     fn cgroup(&self, absent_ok: bool) -> anyhow::Result<CgroupPath> {

@@ -5,8 +5,8 @@
 use ccctl_core::RuleTarget;
 use ccctl_loader::without_kernel::{compile_rules, parse_targets};
 use ccctl_loader::{
-    consider, format_choices, is_unit_name, rename_choices, CgroupPath, Choice, Flow, Prefix, RuleTable, Selector,
-    SocketSettings, Verdict,
+    consider, format_choices, is_unit_name, rename_choices, Attributes, CgroupPath, Choice, Conditions, Flow, Prefix,
+    RuleTable, Selector, SocketSettings, Verdict,
 };
 
 /// What the kernel has. The running one may change between two readings of a rule.
@@ -35,6 +35,7 @@ pub(crate) fn run(bytes: &[u8]) {
             cgroup: selector.cgroup.clone(),
             peer: selector.to.map(|to| to.address()),
             service_port: selector.to_port.unwrap_or(0),
+            attributes: Attributes::default(),
         };
         let (winner, verdict) = consider(&table, &flow)[0];
         assert!(verdict == Verdict::Won && winner.selector.cgroup == selector.cgroup, "{selector} lost to {winner:?}");
@@ -51,7 +52,8 @@ fn selector(who: &str, to: &str, port: &str) -> Option<Selector> {
     }
     let given = |word| (word != "-").then_some(word);
     let to_port = given(port).map(str::parse).transpose().ok()?;
-    let target = RuleTarget { cgroup: Some(who), unit: None, pid: None, dst: given(to), port: to_port };
+    let conditions = Conditions::default();
+    let target = RuleTarget { cgroup: Some(who), unit: None, pid: None, dst: given(to), port: to_port, conditions };
     let selector = target.selector(true).ok()?;
     assert_eq!(CgroupPath::parse(selector.cgroup.as_str()).ok().as_ref(), Some(&selector.cgroup));
     if let Some(prefix) = selector.to {

@@ -60,7 +60,10 @@ pub use payload::{Digest, Payload};
 pub use receiver::Receiver;
 pub use sender::{Amount, Delivered, Flows, Sending};
 pub use skipped::{nothing_is_skipped, skip};
-pub use socket::{algorithm_of, close_with_reset, connect, connect_again, cookie_of, Unconnected};
+pub use socket::{
+    algorithm_of, close_with_reset, connect, connect_again, cookie_of, listen_with_mark, set_mark, set_priority,
+    Unconnected,
+};
 pub use sockets::{sockets, Socket};
 pub use tcp_info::{disconnect, max_pacing_rate_of, notsent_lowat_of, set_notsent_lowat, tcp_info};
 pub use tcp_state::{TcpState, TcpStates};

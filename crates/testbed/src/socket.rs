@@ -2,8 +2,8 @@
 //! Single sockets and their algorithm.
 
 use std::io;
-use std::net::{SocketAddr, TcpStream};
-use std::os::fd::AsFd;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
@@ -37,6 +37,33 @@ impl Unconnected {
         connected.map_err(TestbedError::io(format!("connect to {}", self.to)))?;
         Ok(self.socket.into())
     }
+}
+
+impl AsFd for Unconnected {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// Sets the mark of a socket (`SO_MARK`), as an application does.
+pub fn set_mark(socket: &impl AsFd, mark: u32) -> io::Result<()> {
+    SockRef::from(socket).set_mark(mark)
+}
+
+/// Sets the priority of a socket (`SO_PRIORITY`), as an application does.
+pub fn set_priority(socket: &impl AsFd, priority: u32) -> io::Result<()> {
+    SockRef::from(socket).set_priority(priority)
+}
+
+/// A listener at any port of `address` that has this mark before it listens.
+pub fn listen_with_mark(address: &str, mark: u32) -> Result<TcpListener, TestbedError> {
+    const WAITING: i32 = 128;
+    let socket = Unconnected::new(&format!("{address}:0"), None)?;
+    let step = |what: &str| TestbedError::io(format!("{what} {address}"));
+    set_mark(&socket, mark).map_err(step("mark the listener at"))?;
+    socket.socket.bind(&socket.to.into()).map_err(step("bind to"))?;
+    socket.socket.listen(WAITING).map_err(step("listen at"))?;
+    Ok(socket.socket.into())
 }
 
 /// Connects to `to` (`ADDRESS:PORT`) from the namespace of this thread.

@@ -64,7 +64,9 @@ fn print_new_only(rule: &RuleInfo) -> anyhow::Result<()> {
 pub fn selector(rule: &RuleInfo) -> String {
     let to = rule.dst.as_ref().map(|to| format!(" to {to}")).unwrap_or_default();
     let port = rule.port.map(|port| format!(" port {port}")).unwrap_or_default();
-    format!("cgroup {}{to}{port}", rule.cgroup)
+    let conditions = Some(rule.conditions()).filter(|conditions| !conditions.is_empty());
+    let conditions = conditions.map(|conditions| format!(" {conditions}")).unwrap_or_default();
+    format!("cgroup {}{to}{port}{conditions}", rule.cgroup)
 }
 
 /// What was done to live sockets.

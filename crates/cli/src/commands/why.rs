@@ -179,8 +179,11 @@ fn verdict(verdict: Verdict) -> &'static str {
         Verdict::OtherCgroup => "for another cgroup",
         Verdict::OtherPeer => "for other peers",
         Verdict::OtherPort => "for another port",
+        Verdict::OtherMark => "for another mark",
+        Verdict::OtherPriority => "for another priority",
         Verdict::WiderCgroup => "matches, but a rule of a nearer cgroup does, too",
         Verdict::WiderPrefix => "matches, but a rule with a longer prefix does, too",
         Verdict::AnyPort => "matches, but a rule that names the port does, too",
+        Verdict::WeakerConditions => "matches, but a rule with more or narrower conditions does, too, or an older one",
     }
 }

@@ -470,7 +470,7 @@ fn publish(all: &[Kept]) -> anyhow::Result<()> {
 mod tests {
     use super::*;
     use ccctl_core::experiment::Sums;
-    use ccctl_loader::{CgroupPath, Selector};
+    use ccctl_loader::{CgroupPath, Conditions, Selector};
 
     fn open() -> Open {
         Open { block: 4, arm: Arm::Control, begins: Duration::ZERO, begin: None, later: None, problem: None }
@@ -493,7 +493,12 @@ mod tests {
     /// A daemon that is so slow that a block ends while it compares has changed the rule itself.
     #[test]
     fn a_late_switch_is_nobody_elses_change() {
-        let selector = Selector { cgroup: CgroupPath::parse("/web").unwrap(), to: None, to_port: None };
+        let selector = Selector {
+            cgroup: CgroupPath::parse("/web").unwrap(),
+            to: None,
+            to_port: None,
+            conditions: Conditions::default(),
+        };
         let step = serde_json::json!({ "do": "assign", "name": selector.to_string(), "detail": "" });
         let steps: [Step; 1] = [serde_json::from_value(step).unwrap()];
         let of = |arm: &str| {

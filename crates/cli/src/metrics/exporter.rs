@@ -382,9 +382,11 @@ impl Worker {
     }
 }
 
-/// Rules for a part of the connections of a cgroup, by name: as many as can be counted apart, those of experiments first.
+/// Rules for a part of the connections of a cgroup, by name: as many as can be counted apart, those of experiments first. What
+/// rules with conditions match is not counted apart.
 fn parts(table: &RuleTable) -> anyhow::Result<BTreeMap<String, Selector>> {
-    let is_part = |selector: &&Selector| selector.to.is_some() || selector.to_port.is_some();
+    let is_part =
+        |selector: &&Selector| selector.conditions.is_empty() && (selector.to.is_some() || selector.to_port.is_some());
     let mut all: Vec<&Selector> = table.rules().iter().map(|rule| &rule.selector).filter(is_part).collect();
     if all.len() > SCOPES {
         let overlays = overlays(SystemTime::now())?;

@@ -77,6 +77,12 @@ pub struct Rule {
     /// Only connections to this port.
     #[schemars(with = "Option<u16>")]
     pub port: Option<Spanned<u16>>,
+    /// Only sockets with this mark (`SO_MARK`), or with these bits of it: `0x10`, `"0x10/0xf0"`.
+    #[schemars(with = "Option<Setting>")]
+    pub mark: Option<Spanned<Setting>>,
+    /// Only sockets with this priority (`SO_PRIORITY`).
+    #[schemars(with = "Option<u32>")]
+    pub priority: Option<Spanned<u32>>,
     /// An instance, a fallback list or a weighted split; without, the algorithm is left alone.
     #[serde(rename = "use")]
     #[schemars(with = "Option<String>")]
@@ -110,6 +116,7 @@ impl Rule {
     pub fn offset(&self) -> usize {
         let texts = [&self.uses, &self.cgroup, &self.unit, &self.dst].into_iter().flatten().map(Spanned::span);
         let settings = [
+            &self.mark,
             &self.initial_window,
             &self.min_rto,
             &self.max_pacing_rate,
@@ -118,8 +125,8 @@ impl Rule {
             &self.ecn,
         ];
         let settings = settings.into_iter().flatten().map(Spanned::span);
-        let port = self.port.iter().map(Spanned::span);
-        texts.chain(settings).chain(port).map(|span| span.start).next().unwrap_or(0)
+        let numbers = self.port.iter().map(Spanned::span).chain(self.priority.iter().map(Spanned::span));
+        texts.chain(settings).chain(numbers).map(|span| span.start).next().unwrap_or(0)
     }
 }
 

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use ccctl_catalog::{did_you_mean, ParameterSet};
 use ccctl_console::{cause, UsageError};
 use ccctl_loader::{
-    available_algorithms, format_targets, parse_targets, CgroupPath, CgroupTree, Choice, Prefix, Program, Selector,
-    SocketSetting, SocketSettings, MOST_RULES,
+    available_algorithms, format_targets, parse_targets, CgroupPath, CgroupTree, Choice, Conditions, Mark, Prefix,
+    Program, Selector, SocketSetting, SocketSettings, MOST_RULES,
 };
 use toml::Spanned;
 
@@ -49,6 +49,8 @@ pub struct WantedRule {
     pub dst: Option<String>,
     /// Port of the service.
     pub port: Option<u16>,
+    /// What else a socket must meet.
+    pub conditions: Conditions,
     /// What connections get; none: their algorithm is left alone.
     pub choices: Vec<Choice>,
     /// What is set besides.
@@ -63,7 +65,7 @@ impl WantedRule {
     /// For whom. The cgroup may come later.
     pub fn selector(&self) -> anyhow::Result<Selector> {
         let (cgroup, unit, dst) = (self.cgroup.as_deref(), self.unit.as_deref(), self.dst.as_deref());
-        RuleTarget { cgroup, unit, pid: None, dst, port: self.port }.selector(true)
+        RuleTarget { cgroup, unit, pid: None, dst, port: self.port, conditions: self.conditions }.selector(true)
     }
 
     /// All that it gives, in one line.
@@ -243,7 +245,7 @@ fn check_rules(place: &Place<'_>, rules: &[file::Rule], known: Known<'_>) -> any
 }
 
 /// Which connections a rule is for, in the only form of each name: `/a` and `/a/` are one cgroup.
-type Connections = (Option<CgroupPath>, Option<String>, Option<Prefix>, Option<u16>);
+type Connections = (Option<CgroupPath>, Option<String>, Option<Prefix>, Option<u16>, Conditions);
 
 fn check_rule(
     place: &Place<'_>,
@@ -262,6 +264,7 @@ fn check_rule(
             "use 1 to 65535, or leave it out for all ports",
         ));
     }
+    let conditions = check_conditions(place, rule)?;
     let settings = check_settings(place, rule)?;
     let choices = match &rule.uses {
         Some(uses) => {
@@ -281,13 +284,22 @@ fn check_rule(
         unit: text(&rule.unit),
         dst: text(&rule.dst),
         port: rule.port.as_ref().map(|port| *port.get_ref()),
+        conditions,
         choices,
         settings,
         existing: rule.existing,
         redraws: false,
     };
-    let connections = (cgroup, wanted.unit.clone(), to, wanted.port);
+    let connections = (cgroup, wanted.unit.clone(), to, wanted.port, conditions);
     Ok((wanted, connections))
+}
+
+fn check_conditions(place: &Place<'_>, rule: &file::Rule) -> anyhow::Result<Conditions> {
+    let parse = |mark: &Spanned<Setting>| {
+        Mark::parse(&mark.get_ref().to_string()).map_err(|error| at(place, mark, &error.into()))
+    };
+    let mark = rule.mark.as_ref().map(parse).transpose()?;
+    Ok(Conditions { mark, priority: rule.priority.as_ref().map(|priority| *priority.get_ref()) })
 }
 
 fn check_settings(place: &Place<'_>, rule: &file::Rule) -> anyhow::Result<SocketSettings> {
@@ -500,6 +512,8 @@ mod tests {
         let web = configuration.instances.iter().find(|wanted| wanted.name == "web").expect("it is an example");
         assert_eq!(web.parameters.get("beta"), web.program.defaults().get("beta"));
         assert!(configuration.rules[0].existing);
+        let conditions = configuration.rules[0].conditions;
+        assert!(conditions.mark.is_some() && conditions.priority.is_some(), "each has an example");
         assert_eq!(configuration.rules[0].settings.iter().count(), SocketSetting::ALL.len(), "each has an example");
         let metrics = Metrics {
             port: Some(MetricsPort { address: ([127, 0, 0, 1], 9877).into(), tls: None, token: None }),
@@ -532,6 +546,20 @@ mod tests {
             assert!(cause(&error).starts_with(place), "{text}: {}", cause(&error));
             assert!(remedy(&error).is_some_and(|remedy| remedy.contains(hint)), "{text}: {:?}", remedy(&error));
         }
+    }
+
+    #[test]
+    fn rules_that_differ_in_their_conditions_are_for_other_connections() {
+        let rule = |rest: &str| format!("[[rule]]\ncgroup = \"/a\"\nuse = \"reno\"\n{rest}\n");
+        let written = ["", "mark = 0x10", "mark = \"0x10/0xf0\"", "priority = 6", "mark = 16\npriority = 6"];
+        let text = written.map(rule).concat();
+        let rules = Configuration::of_text("f.toml", &text, Trust::Checked).expect("it is right").rules;
+        let conditions: Vec<String> = rules.iter().map(|rule| rule.conditions.to_string()).collect();
+        assert_eq!(
+            conditions,
+            ["", " mark 0x10", " mark 0x10/0xf0", " priority 6", " mark 0x10 priority 6"],
+            "as rules and apply print them"
+        );
     }
 
     #[test]
@@ -629,6 +657,27 @@ mod tests {
             ("[metrics]\nenabeld = true", "f.toml:2:", "did you mean enabled"),
             ("[metrics]\n\nacks = [\"\"]", "f.toml:3:", "acks = [\"eth0\"]"),
             ("[metrics]\nacks = [\"eth 0\"]", "f.toml:2:", "acks = [\"eth0\"]"),
+        ] {
+            let error = Configuration::of_text("f.toml", text, Trust::Checked).expect_err("it is wrong");
+            let said = format!("{} {}", cause(&error), remedy(&error).unwrap_or_default());
+            assert!(said.starts_with(place) && said.contains(hint), "{text:?}: {said}");
+        }
+    }
+
+    #[test]
+    fn conditions_that_cannot_be_are_errors_with_line_and_suggestion() {
+        for (text, place, hint) in [
+            ("[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\nmark = \"red\"", "f.toml:4: mark=red: expected", "0x10/0xf0"),
+            ("[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\nmark = -1", "f.toml:4: mark=-1: expected", "0x10"),
+            ("[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\nmark = \"1/0\"", "f.toml:4: mark=1/0: a mask of 0", "0xff"),
+            ("[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\npriority = -1", "f.toml:4:", "docs/guide/daemon.md"),
+            ("[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\npriorty = 6", "f.toml:4:", "did you mean priority"),
+            (
+                "[[rule]]\ncgroup = \"/a\"\nmark = \"0x10\"\nuse = \"reno\"\n\
+                 [[rule]]\ncgroup = \"/a\"\nmark = 16\nuse = \"cubic\"",
+                "f.toml:8:",
+                "second",
+            ),
         ] {
             let error = Configuration::of_text("f.toml", text, Trust::Checked).expect_err("it is wrong");
             let said = format!("{} {}", cause(&error), remedy(&error).unwrap_or_default());

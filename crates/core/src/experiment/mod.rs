@@ -101,6 +101,7 @@ impl Configuration {
                 unit: None,
                 dst: overlay.selector.to.map(|to| to.to_string()),
                 port: overlay.selector.to_port,
+                conditions: overlay.selector.conditions,
                 choices: overlay.choices(),
                 existing: overlay.existing,
                 redraws: overlay.held_out.is_some(),
@@ -118,7 +119,7 @@ impl Configuration {
 pub(crate) mod tests {
     use super::*;
     pub(crate) use analysis::tests::blocks;
-    use ccctl_loader::CgroupPath;
+    use ccctl_loader::{CgroupPath, Conditions};
     pub(crate) use plan::tests::plan;
 
     #[test]
@@ -128,6 +129,7 @@ pub(crate) mod tests {
                 cgroup: CgroupPath::parse("/a").expect("a path"),
                 to: Some("10.0.0.0/8".parse().expect("a prefix")),
                 to_port: Some(443),
+                conditions: Conditions::default(),
             },
             arm: "cubic".to_owned(),
             held_out: Some(("bbr".to_owned(), [95_000, 5000])),
@@ -162,7 +164,12 @@ pub(crate) mod tests {
         let text = "[[rule]]\ncgroup = \"/a\"\nuse = \"reno\"\nmin_rto = \"50ms\"\n[[rule]]\ncgroup = \"/a\"\nport = 80\nuse = \"reno\"\n";
         let file = Configuration::of_text("f.toml", text, crate::trust::Trust::Checked).expect("it is right");
         let overlay = |path: &str| Overlay {
-            selector: Selector { cgroup: CgroupPath::parse(path).expect("a path"), to: None, to_port: None },
+            selector: Selector {
+                cgroup: CgroupPath::parse(path).expect("a path"),
+                to: None,
+                to_port: None,
+                conditions: Conditions::default(),
+            },
             arm: "cubic".to_owned(),
             held_out: None,
             existing: true,

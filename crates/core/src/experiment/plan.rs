@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ccctl_inference::schedule::{Arm, Schedule};
 use ccctl_inference::Refusal;
-use ccctl_loader::{CgroupPath, Selector};
+use ccctl_loader::{CgroupPath, Conditions, Selector};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -133,7 +133,8 @@ impl Plan {
     /// Whose connections take part.
     pub fn selector(&self) -> ccctl_loader::Result<Selector> {
         let to = self.dst.as_deref().map(str::parse).transpose()?;
-        Ok(Selector { cgroup: CgroupPath::parse(&self.cgroup)?, to, to_port: self.port })
+        let cgroup = CgroupPath::parse(&self.cgroup)?;
+        Ok(Selector { cgroup, to, to_port: self.port, conditions: Conditions::default() })
     }
 
     /// Does it have connections in common with these?
@@ -231,6 +232,7 @@ pub(crate) mod tests {
             cgroup: CgroupPath::parse(path).expect("a path"),
             to: to.map(|to| to.parse().expect("a prefix")),
             to_port,
+            conditions: Conditions::default(),
         };
         for (path, to, port, overlaps) in [
             ("/system.slice", None, None, true),

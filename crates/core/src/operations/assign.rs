@@ -3,7 +3,7 @@
 
 use ccctl_console::UsageError;
 use ccctl_loader::{
-    assign, parse_targets, preview_assign, AssignRequest, CgroupTree, Moved, SocketSetting, SocketSettings,
+    assign, parse_targets, preview_assign, AssignRequest, CgroupTree, Conditions, Moved, SocketSetting, SocketSettings,
 };
 use clap::builder::{StringValueParser, TypedValueParser};
 use clap::{ArgGroup, Args};
@@ -40,6 +40,12 @@ pub struct Assign {
     /// Only this service port: remote port for outgoing connections, local port for accepted ones
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Option<u16>,
+    /// Only sockets with this mark (`SO_MARK`), or with these bits of it: 0x10 or 0x10/0xf0
+    #[arg(long, value_name = "VALUE[/MASK]", value_parser = typed())]
+    pub mark: Option<Setting>,
+    /// Only sockets with this priority (`SO_PRIORITY`)
+    #[arg(long, value_name = "N")]
+    pub priority: Option<u32>,
     /// Their algorithm: NAME, NAME|NAME... (the first that the kernel has), or NAME=WEIGHT,NAME=WEIGHT... (drawn for each
     /// connection); without, the rule sets what options name, and leaves the algorithm alone
     pub targets: Option<String>,
@@ -78,7 +84,7 @@ pub struct Assign {
 const SETTINGS: &str = "Settings";
 
 /// As a setting is typed; what it means is known to the setting.
-fn typed() -> impl TypedValueParser<Value = Setting> {
+pub(super) fn typed() -> impl TypedValueParser<Value = Setting> {
     StringValueParser::new().map(Setting::Text)
 }
 
@@ -120,7 +126,9 @@ impl Operation for Assign {
 
     fn run(&self) -> anyhow::Result<Assigned> {
         let (cgroup, unit, dst) = (self.cgroup.as_deref(), self.unit.as_deref(), self.dst.as_deref());
-        let selector = RuleTarget { cgroup, unit, pid: self.pid, dst, port: self.port }.selector(self.absent_ok)?;
+        let conditions = Conditions::parse(self.mark.as_ref(), self.priority)?;
+        let target = RuleTarget { cgroup, unit, pid: self.pid, dst, port: self.port, conditions };
+        let selector = target.selector(self.absent_ok)?;
         let cgroup_exists = CgroupTree::find()?.has(&selector.cgroup);
         local_algorithms::refresh();
         let settings = self.settings()?;

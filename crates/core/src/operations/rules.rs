@@ -42,6 +42,12 @@ pub struct RuleInfo {
     pub dst: Option<String>,
     /// Port of the service; none: any.
     pub port: Option<u16>,
+    /// Mark of the socket, `0x10`, or some bits of it, `0x10/0xf0`; none: any.
+    #[serde(default)]
+    pub mark: Option<String>,
+    /// Priority of the socket; none: any.
+    #[serde(default)]
+    pub priority: Option<u32>,
     /// The algorithm that connections get, as one types it; empty: the rule leaves it alone.
     pub targets: String,
     /// The same, parsed.
@@ -65,6 +71,14 @@ pub struct RuleSetting {
 }
 
 impl RuleInfo {
+    /// What it asks of a socket besides its cgroup, peer and port: `mark 0x10 priority 6`; empty: nothing.
+    #[must_use]
+    pub fn conditions(&self) -> String {
+        let mark = self.mark.as_ref().map(|mark| format!("mark {mark}"));
+        let priority = self.priority.map(|priority| format!("priority {priority}"));
+        [mark, priority].into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+
     /// All that it gives, in one line: `bpf_yeah|cubic, min_rto=50ms`.
     #[must_use]
     pub fn gives(&self) -> String {
@@ -93,11 +107,14 @@ pub struct ChoiceInfo {
 impl From<&Rule> for RuleInfo {
     fn from(rule: &Rule) -> Self {
         let choices = rule.choices.iter();
+        let conditions = rule.selector.conditions;
         Self {
             id: rule.id,
             cgroup: rule.selector.cgroup.to_string(),
             dst: rule.selector.to.map(|prefix| prefix.to_string()),
             port: rule.selector.to_port,
+            mark: conditions.mark.map(|mark| mark.to_string()),
+            priority: conditions.priority,
             targets: format_choices(&rule.choices),
             choices: choices
                 .map(|choice| ChoiceInfo { congestion_controls: choice.names.clone(), weight: choice.weight })

@@ -2,14 +2,16 @@
 //! Taking rules out.
 
 use ccctl_console::UsageError;
-use ccctl_loader::{preview_unassign, read_rules, remove_all, unassign, Error, Moved};
+use ccctl_loader::{preview_unassign, read_rules, remove_all, unassign, Conditions, Error, Moved};
 use clap::{ArgGroup, Args};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::assign::typed;
 use super::rules::RuleInfo;
 use crate::request;
 use crate::rule_target::RuleTarget;
+use crate::settings::Setting;
 use crate::Operation;
 
 /// Take a rule out: by its id, by what it is for, or all.
@@ -40,6 +42,12 @@ pub struct Unassign {
     /// The rule's port
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), conflicts_with_all = ["id", "all"])]
     pub port: Option<u16>,
+    /// The rule's mark
+    #[arg(long, value_name = "VALUE[/MASK]", value_parser = typed(), conflicts_with_all = ["id", "all"])]
+    pub mark: Option<Setting>,
+    /// The rule's priority
+    #[arg(long, value_name = "N", conflicts_with_all = ["id", "all"])]
+    pub priority: Option<u32>,
     /// Also move live connections that the rule has matched: to what they match now, or to what they had before
     #[serde(default)]
     #[arg(long)]
@@ -77,11 +85,12 @@ impl Operation for Unassign {
 
     fn run(&self) -> anyhow::Result<Unassigned> {
         let by_selector = [self.cgroup.is_some(), self.unit.is_some(), self.pid.is_some()].contains(&true);
+        let narrows = [self.dst.is_some(), self.port.is_some(), self.mark.is_some(), self.priority.is_some()];
         let ways = [self.id.is_some(), self.all, by_selector].iter().filter(|way| **way).count();
-        if ways != 1 || (!by_selector && (self.dst.is_some() || self.port.is_some())) {
+        if ways != 1 || (!by_selector && narrows.contains(&true)) {
             return Err(UsageError::new(
                 "which rule?",
-                "use --id ID, --cgroup PATH with its --dst and --port, or --all",
+                "use --id ID, --cgroup PATH with its --dst, --port and other selectors, or --all",
             )
             .into());
         }
@@ -102,7 +111,9 @@ impl Operation for Unassign {
 impl Unassign {
     fn id_of_selector(&self) -> anyhow::Result<u32> {
         let (cgroup, unit, dst) = (self.cgroup.as_deref(), self.unit.as_deref(), self.dst.as_deref());
-        let selector = RuleTarget { cgroup, unit, pid: self.pid, dst, port: self.port }.selector(true)?;
+        let conditions = Conditions::parse(self.mark.as_ref(), self.priority)?;
+        let target = RuleTarget { cgroup, unit, pid: self.pid, dst, port: self.port, conditions };
+        let selector = target.selector(true)?;
         let table = read_rules()?;
         if let Some(rule) = table.rule_for(&selector) {
             return Ok(rule.id);

@@ -225,6 +225,7 @@ fn move_existing(lock: &Lock, moving: &[Put], steps: &mut Vec<Step>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ccctl_loader::Conditions;
 
     fn rule(cgroup: &str, name: &str) -> WantedRule {
         WantedRule {
@@ -232,6 +233,7 @@ mod tests {
             unit: None,
             dst: None,
             port: None,
+            conditions: Conditions::default(),
             choices: vec![Choice { names: vec![name.to_owned()], weight: 1 }],
             settings: SocketSettings::default(),
             existing: false,

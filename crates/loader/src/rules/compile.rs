@@ -2,14 +2,17 @@
 //! From rules to the maps that `bpf/policy/rule_match.h` follows.
 //!
 //! Cgroups that rules name become a tree of path components. A cgroup with rules is a scope, and knows the next one
-//! outward. Within a scope each prefix has a set of rules by port, and knows the set of the next shorter prefix.
+//! outward. Within a scope each prefix has a set of rules by port, and knows the set of the next shorter prefix. Rules that
+//! differ only in their conditions are a chain.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
+use std::iter::successors;
 
 use super::record::{
-    cgroup_key, cgroup_node, port_key, prefix_key, rule, rule_choice, rule_scope, rule_set, rule_settings,
-    rules_header, rules_settings, PREFIX_KEY_BITS, RULES_FORMAT, RULES_FORMAT_OF_ALGORITHMS, RULE_SCOPE_BITS,
-    RULE_SEARCH_STEPS,
+    cgroup_key, cgroup_node, port_key, prefix_key, rule, rule_choice, rule_conditions, rule_scope, rule_set,
+    rule_settings, rules_header, rules_settings, PREFIX_KEY_BITS, RULES_FORMAT, RULES_FORMAT_OF_ALGORITHMS,
+    RULES_FORMAT_OF_SETTINGS, RULE_SCOPE_BITS, RULE_SEARCH_STEPS,
 };
 use super::table::{Rule, RuleTable, Selector, MOST_RULES};
 use crate::error::{Error, Result};
@@ -25,6 +28,8 @@ pub(crate) struct Compiled {
     pub(crate) header: rules_header,
     pub(crate) rules: Vec<rule>,
     pub(crate) settings: Vec<rule_settings>,
+    /// Of each rule; of none where no rule has conditions.
+    pub(crate) conditions: Vec<rule_conditions>,
     pub(crate) nodes: Vec<(cgroup_key, cgroup_node)>,
     pub(crate) scopes: Vec<rule_scope>,
     pub(crate) prefixes: Vec<(prefix_key, u32)>,
@@ -47,6 +52,7 @@ pub(crate) fn compile(table: &RuleTable) -> Result<Compiled> {
         },
         rules: vec![rule::default()],
         settings: vec![rule_settings::default()],
+        conditions: conditions_of(rules),
         scopes: vec![rule_scope::default()],
         sets: vec![rule_set::default()],
         ..Compiled::default()
@@ -106,12 +112,24 @@ impl Tree {
 
 /// The oldest that has all that these rules say, so that an older ccctl reads what it can.
 fn format_of(rules: &[Rule]) -> u32 {
-    let is_new = |rule: &Rule| rule.choices.is_empty() || !rule.settings.is_empty();
-    if rules.iter().any(is_new) {
+    let has_settings = |rule: &Rule| rule.choices.is_empty() || !rule.settings.is_empty();
+    if rules.iter().any(has_conditions) {
         RULES_FORMAT
+    } else if rules.iter().any(has_settings) {
+        RULES_FORMAT_OF_SETTINGS
     } else {
         RULES_FORMAT_OF_ALGORITHMS
     }
+}
+
+fn has_conditions(rule: &Rule) -> bool {
+    !rule.selector.conditions.is_empty()
+}
+
+fn conditions_of(rules: &[Rule]) -> Vec<rule_conditions> {
+    let wanted = if rules.iter().any(has_conditions) { rules } else { &[] };
+    let records = wanted.iter().map(|rule| rule.selector.conditions.record());
+    std::iter::once(rule_conditions::default()).chain(records).collect()
 }
 
 fn rule_record(source: &Rule, node: u32, settings: u32) -> rule {
@@ -150,6 +168,11 @@ impl Compiled {
         result
     }
 
+    /// The conditions of all rules together.
+    pub(crate) fn conditions_of_rules(&self) -> u32 {
+        self.conditions.iter().fold(0, |all, conditions| all | conditions.has)
+    }
+
     /// Gives their place; 0 where the rule has none.
     fn add_settings(&mut self, rule: &Rule) -> u32 {
         if rule.settings.is_empty() {
@@ -165,18 +188,8 @@ impl Compiled {
         // In order: any peer first, and a shorter prefix before those that it contains.
         for (prefix, indexes) in by_prefix {
             let set = self.sets.len() as u32;
-            let mut contents = rule_set { wider: wider_set(&sets, *prefix), ..rule_set::default() };
-            for index in indexes {
-                let rule = *index as u32 + 1;
-                match rules[*index].selector.to_port {
-                    None => contents.any_port = rule,
-                    Some(port) => {
-                        contents.has_ports = 1;
-                        self.ports.push((port_key { set, port: port.into() }, rule));
-                    }
-                }
-            }
-            self.sets.push(contents);
+            let contents = self.set_of(set, indexes, rules);
+            self.sets.push(rule_set { wider: wider_set(&sets, *prefix), ..contents });
             sets.insert(*prefix, set);
             if let Some(prefix) = prefix {
                 self.prefixes.push((key_of(scope, *prefix), set));
@@ -186,16 +199,59 @@ impl Compiled {
         let has_prefixes = u32::from(sets.keys().any(Option::is_some));
         let any_peer_set = self.sets[any_peer as usize];
         let is_only = has_prefixes + any_peer_set.has_ports == 0;
-        let only_rule = if is_only { any_peer_set.any_port } else { 0 };
+        let is_for_all = |rule: &u32| self.conditions.get(*rule as usize).is_none_or(|conditions| conditions.has == 0);
+        let only_rule = Some(any_peer_set.any_port).filter(is_for_all).filter(|_| is_only).unwrap_or(0);
         self.scopes.push(rule_scope { outer, only_rule, any_peer, has_prefixes });
         scope
     }
 
+    /// The rules of one prefix, by port.
+    fn set_of(&mut self, set: u32, indexes: &[usize], rules: &[Rule]) -> rule_set {
+        let mut by_port: BTreeMap<Option<u16>, Vec<usize>> = BTreeMap::new();
+        for index in indexes {
+            by_port.entry(rules[*index].selector.to_port).or_default().push(*index);
+        }
+        let rank = |index: &usize| (rules[*index].selector.conditions.rank(), Reverse(rules[*index].id));
+        let mut contents = rule_set::default();
+        // In order: any port first, where the chain of a port goes on.
+        for (port, mut alike) in by_port {
+            alike.sort_by_key(rank);
+            let first = alike.into_iter().fold(contents.any_port, |next, index| self.chain(index as u32 + 1, next));
+            match port {
+                None => contents.any_port = first,
+                Some(port) => {
+                    contents.has_ports = 1;
+                    self.ports.push((port_key { set, port: port.into() }, first));
+                }
+            }
+        }
+        contents
+    }
+
+    /// Puts a rule before another one; gives its place.
+    fn chain(&mut self, rule: u32, next: u32) -> u32 {
+        if let Some(conditions) = self.conditions.get_mut(rule as usize).filter(|conditions| conditions.has != 0) {
+            conditions.next = next;
+        }
+        rule
+    }
+
+    /// Rules of a chain that one search may look at one by one; none where no rule has conditions.
+    fn chain_steps(&self, first: u32) -> u32 {
+        let of = |rule: u32| self.conditions.get(rule as usize).filter(|_| rule != 0);
+        successors(of(first), |conditions| of(conditions.next)).count() as u32
+    }
+
     /// Refuses rules that the program would give up on.
     fn check_depth(&self) -> Result<()> {
+        let mut chains: Vec<u32> = self.sets.iter().map(|set| self.chain_steps(set.any_port)).collect();
+        for (key, first) in &self.ports {
+            let longest = &mut chains[key.set as usize];
+            *longest = self.chain_steps(*first).max(*longest);
+        }
         let mut set_steps = vec![0; self.sets.len()];
         for (set, contents) in self.sets.iter().enumerate().skip(1) {
-            set_steps[set] = 1 + set_steps[contents.wider as usize];
+            set_steps[set] = 1 + set_steps[contents.wider as usize] + chains[set];
         }
         let mut longest = vec![0; self.scopes.len()];
         for (scope, contents) in self.scopes.iter().enumerate() {
@@ -212,8 +268,10 @@ impl Compiled {
             return Ok(());
         }
         Err(Error::Host {
-            cause: format!("rules are nested too deeply: a connection would search {RULE_SEARCH_STEPS} sets"),
-            remedy: "use fewer nested prefixes".to_owned(),
+            cause: format!(
+                "rules are nested too deeply: a connection would search {RULE_SEARCH_STEPS} sets and conditions"
+            ),
+            remedy: "use fewer nested prefixes, or fewer rules that differ only in their conditions".to_owned(),
         })
     }
 }

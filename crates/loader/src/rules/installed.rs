@@ -10,6 +10,7 @@ use ccctl_catalog::kernel::c_text;
 use libbpf_rs::{Link, MapCore as _, MapFlags, MapHandle};
 
 use super::cgroup::CgroupPath;
+use super::conditions::Conditions;
 use super::record::{self, RULES_FORMAT, RULES_FORMAT_OF_ALGORITHMS};
 use super::settings::SocketSettings;
 use super::table::{Choice, Rule, RuleTable, Selector};
@@ -83,6 +84,11 @@ impl Installed {
         self.maps.get(name)
     }
 
+    /// Does a rule have conditions? The first element of their map stands for none.
+    pub(crate) fn has_conditions(&self) -> bool {
+        self.map("rule_conditions").is_some_and(|conditions| conditions.max_entries() > 1)
+    }
+
     fn element<T: Pod>(&self, map: &str, index: u32) -> Result<T> {
         let missing = || Error::kernel(format!("read {map} of the rules"), std::io::Error::other("no such element"));
         let bytes = self.map(map).ok_or_else(missing)?.lookup(&index.to_le_bytes(), MapFlags::ANY);
@@ -101,6 +107,9 @@ impl Installed {
             let mut rule = rule_of(&record, &paths).ok_or_else(unreadable)?;
             if record.settings != 0 {
                 rule.settings = SocketSettings::of_record(&self.element("rule_settings", record.settings)?);
+            }
+            if self.has_conditions() {
+                rule.selector.conditions = Conditions::of_record(&self.element("rule_conditions", index)?);
             }
             rules.push(rule);
         }
@@ -150,7 +159,8 @@ fn rule_of(record: &record::rule, paths: &HashMap<u32, CgroupPath>) -> Option<Ru
         family => Some(Prefix::of_octets(family, record.address, record.prefix_bits)?),
     };
     let to_port = Some(record.port).filter(|port| *port != 0);
-    let selector = Selector { cgroup: paths.get(&record.node)?.clone(), to, to_port };
+    let cgroup = paths.get(&record.node)?.clone();
+    let selector = Selector { cgroup, to, to_port, conditions: Conditions::default() };
     let names = |choice: &record::rule_choice| {
         choice.names.iter().map(|name| c_text(name)).filter(|name| !name.is_empty()).collect::<Vec<_>>()
     };

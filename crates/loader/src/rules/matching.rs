@@ -8,7 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::cgroup::CgroupPath;
-use super::table::{Rule, RuleTable};
+use super::conditions::{Attributes, Unmet};
+use super::table::{Rule, RuleTable, Selector};
 
 /// What rules look at.
 #[derive(Debug, Clone)]
@@ -19,6 +20,8 @@ pub struct Flow {
     pub peer: Option<IpAddr>,
     /// The peer's port of a connection made, the own port of one accepted.
     pub service_port: u16,
+    /// What conditions look at.
+    pub attributes: Attributes,
 }
 
 /// What became of a rule.
@@ -33,13 +36,23 @@ pub enum Verdict {
     OtherPeer,
     /// It is for another port.
     OtherPort,
+    /// It is for another mark.
+    OtherMark,
+    /// It is for another priority.
+    OtherPriority,
     /// It matches, and one for a cgroup nearer to the socket does too.
     WiderCgroup,
     /// It matches, and one of the same cgroup with a longer prefix does too.
     WiderPrefix,
     /// It matches, and one of the same cgroup and prefix that names the port does too.
     AnyPort,
+    /// It matches, and one of the same cgroup, prefix and port with more conditions does too, or with as many that are narrower
+    /// or older.
+    WeakerConditions,
 }
+
+/// Greater is more specific: the cgroup, the prefix, the port, the conditions, and of equal ones the older.
+type Rank = (usize, Option<u8>, bool, (u32, u32), Reverse<u32>);
 
 impl Rule {
     /// What keeps it from matching.
@@ -51,14 +64,19 @@ impl Rule {
         if selector.to.is_some_and(|to| !flow.peer.is_some_and(|peer| to.contains(peer))) {
             return Some(Verdict::OtherPeer);
         }
-        let other_port = selector.to_port.is_some_and(|port| port != flow.service_port);
-        other_port.then_some(Verdict::OtherPort)
+        if selector.to_port.is_some_and(|port| port != flow.service_port) {
+            return Some(Verdict::OtherPort);
+        }
+        selector.conditions.unmet(&flow.attributes).map(|unmet| match unmet {
+            Unmet::Mark => Verdict::OtherMark,
+            Unmet::Priority => Verdict::OtherPriority,
+        })
     }
 
-    /// Greater is more specific: first the cgroup, then the prefix, then the port.
-    fn rank(&self) -> (usize, Option<u8>, bool) {
-        let selector = &self.selector;
-        (selector.cgroup.components().count(), selector.to.map(|to| to.bits()), selector.to_port.is_some())
+    fn rank(&self) -> Rank {
+        let Selector { cgroup, to, to_port, conditions } = &self.selector;
+        let depth = cgroup.components().count();
+        (depth, to.map(|to| to.bits()), to_port.is_some(), conditions.rank(), Reverse(self.id))
     }
 }
 
@@ -73,7 +91,8 @@ pub fn consider<'a>(table: &'a RuleTable, flow: &Flow) -> Vec<(&'a Rule, Verdict
         (Some(best), own) if best == own => Verdict::Won,
         (Some(best), own) if best.0 != own.0 => Verdict::WiderCgroup,
         (Some(best), own) if best.1 != own.1 => Verdict::WiderPrefix,
-        _ => Verdict::AnyPort,
+        (Some(best), own) if best.2 != own.2 => Verdict::AnyPort,
+        _ => Verdict::WeakerConditions,
     };
     let matching = matching.into_iter().map(|rule| (rule, outcome(rule)));
     let others = others.into_iter().filter_map(|rule| Some((rule, rule.mismatch(flow)?)));

@@ -6,6 +6,7 @@
 
 mod cgroup;
 mod compile;
+mod conditions;
 mod installed;
 mod live;
 mod matching;
@@ -27,6 +28,7 @@ use libbpf_rs::{MapCore as _, MapHandle};
 use nix::time::{clock_gettime, ClockId};
 
 pub use cgroup::{CgroupPath, CgroupTree};
+pub use conditions::{Attributes, Conditions, Mark};
 pub use live::Moved;
 pub use matching::{consider, Flow, Verdict};
 pub use settings::{MetSetting, SocketSetting, SocketSettings};
@@ -136,7 +138,7 @@ pub fn preview_assign(request: &AssignRequest<'_>) -> Result<Assigned> {
     let mut table = read_rules()?;
     let (id, before) = put(&mut table, request)?;
     let mut moved = Moved::default();
-    let Selector { cgroup, to, to_port } = &request.selector;
+    let Selector { cgroup, to, to_port, .. } = &request.selector;
     if request.existing && CgroupTree::find()?.has(cgroup) {
         let filter = SocketFilter {
             cgroup: Some(cgroup.to_string().into()),

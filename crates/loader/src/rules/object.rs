@@ -21,10 +21,11 @@ const MEMORY_MAPS: [&str; 3] = [ALGORITHM_MEMORY_MAPS[0], ALGORITHM_MEMORY_MAPS[
 /// What sockets had before rules gave them settings.
 const SETTINGS_NOTES: &str = "settings_notes";
 /// The other maps that an iterator shares with the program.
-const SHARED_MAPS: [&str; 9] = [
+const SHARED_MAPS: [&str; 10] = [
     "rules_header",
     "rules",
     "rule_settings",
+    "rule_conditions",
     "cgroup_nodes",
     "rule_scopes",
     "rule_prefixes",
@@ -34,12 +35,14 @@ const SHARED_MAPS: [&str; 9] = [
 ];
 const SETTINGS_OF_RULES: &str = ".rodata.settings";
 const HAS_SETTINGS: &str = ".rodata.has_settings";
+const HAS_CONDITIONS: &str = ".rodata.has_conditions";
 const QUERY: &str = ".rodata.query";
 
 /// Loads the program with these rules in its maps. Nothing calls it yet.
 pub(crate) fn load_program(compiled: &Compiled, before: Option<&Installed>) -> Result<Object> {
     let settings = compiled.settings_of_rules(&available_algorithms()?);
     let has_settings = u32::from(settings.has != 0 || before.is_some_and(had_settings));
+    let has_conditions = compiled.conditions_of_rules();
     let object = load("the program of the rules", ccctl_catalog::RULES_OBJECT, |open| {
         for mut map in open.maps_mut() {
             let name = map.name().to_string_lossy().into_owned();
@@ -50,6 +53,8 @@ pub(crate) fn load_program(compiled: &Compiled, before: Option<&Installed>) -> R
                 map.set_initial_value(bytes_of(&settings))?;
             } else if name == HAS_SETTINGS {
                 map.set_initial_value(bytes_of(&has_settings))?;
+            } else if name == HAS_CONDITIONS {
+                map.set_initial_value(bytes_of(&has_conditions))?;
             } else if let Some(entries) = compiled.entries_of(&name) {
                 map.set_max_entries(entries.max(1) as u32)?;
             }
@@ -63,6 +68,7 @@ pub(crate) fn load_program(compiled: &Compiled, before: Option<&Installed>) -> R
 /// Loads the iterator for one piece of work, on the maps of the rules in force.
 pub(crate) fn load_iterator(installed: Option<&Installed>, query: &rule_query) -> Result<Object> {
     let has_settings = u32::from(installed.is_some_and(|installed| has_settings(installed) || had_settings(installed)));
+    let has_conditions = u32::from(installed.is_some_and(Installed::has_conditions));
     load("the iterator of the rules", ccctl_catalog::RULE_SOCKETS_OBJECT, |open| {
         for mut map in open.maps_mut() {
             let name = map.name().to_string_lossy().into_owned();
@@ -70,6 +76,8 @@ pub(crate) fn load_iterator(installed: Option<&Installed>, query: &rule_query) -
                 map.set_initial_value(bytes_of(query))?;
             } else if name == HAS_SETTINGS {
                 map.set_initial_value(bytes_of(&has_settings))?;
+            } else if name == HAS_CONDITIONS {
+                map.set_initial_value(bytes_of(&has_conditions))?;
             } else if SHARED_MAPS.iter().chain(&MEMORY_MAPS).any(|shared| *shared == name) {
                 if let Some(shared) = installed.and_then(|installed| installed.map(&name)) {
                     map.reuse_fd(shared.as_fd())?;
@@ -126,6 +134,7 @@ impl Compiled {
         Some(match map {
             "rules" => self.rules.len(),
             "rule_settings" => self.settings.len(),
+            "rule_conditions" => self.conditions.len(),
             "cgroup_nodes" => self.nodes.len(),
             "rule_scopes" => self.scopes.len(),
             "rule_prefixes" => self.prefixes.len(),
@@ -142,6 +151,7 @@ impl Compiled {
                 "rules_header" => put(&0_u32.to_le_bytes(), bytes_of(&self.header))?,
                 "rules" => fill_array(&self.rules, put)?,
                 "rule_settings" => fill_array(&self.settings, put)?,
+                "rule_conditions" => fill_array(&self.conditions, put)?,
                 "rule_scopes" => fill_array(&self.scopes, put)?,
                 "rule_sets" => fill_array(&self.sets, put)?,
                 "cgroup_nodes" => self.nodes.iter().try_for_each(|(key, node)| put(bytes_of(key), bytes_of(node)))?,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::cgroup::CgroupPath;
+use super::conditions::Conditions;
 use super::record::{RULE_CHOICES, RULE_FALLBACKS};
 use super::settings::SocketSettings;
 use super::MOST_WEIGHT;
@@ -23,6 +24,8 @@ pub struct Selector {
     pub to: Option<Prefix>,
     /// Only of this service: the peer's port of connections made, the own port of connections accepted.
     pub to_port: Option<u16>,
+    /// Only those that meet these.
+    pub conditions: Conditions,
 }
 
 /// One alternative of a rule: the first of these names that the kernel has when the connection begins.
@@ -267,10 +270,10 @@ impl fmt::Display for Selector {
         if let Some(to) = self.to {
             write!(formatter, " to {to}")?;
         }
-        match self.to_port {
-            Some(port) => write!(formatter, " port {port}"),
-            None => Ok(()),
+        if let Some(port) = self.to_port {
+            write!(formatter, " port {port}")?;
         }
+        self.conditions.fmt(formatter)
     }
 }
 
@@ -301,7 +304,12 @@ mod tests {
     use super::*;
 
     fn selector(cgroup: &str) -> Selector {
-        Selector { cgroup: CgroupPath::parse(cgroup).expect("a path"), to: None, to_port: None }
+        Selector {
+            cgroup: CgroupPath::parse(cgroup).expect("a path"),
+            to: None,
+            to_port: None,
+            conditions: Conditions::default(),
+        }
     }
 
     fn none() -> SocketSettings {

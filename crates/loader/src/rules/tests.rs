@@ -11,8 +11,9 @@ use ccctl_catalog::Setting;
 
 use super::cgroup::CgroupPath;
 use super::compile::{compile, Compiled};
+use super::conditions::{Attributes, Conditions};
 use super::matching::{consider, Flow, Verdict};
-use super::record::RULE_SEARCH_STEPS;
+use super::record::{rule_conditions, RULE_MARK, RULE_PRIORITY, RULE_SEARCH_STEPS};
 use super::settings::{SocketSetting, SocketSettings};
 use super::table::{Choice, RuleTable, Selector};
 use crate::prefix::Prefix;
@@ -56,7 +57,19 @@ impl Random {
             cgroup: self.cgroup(),
             to: (self.below(3) > 0).then(|| self.prefix()),
             to_port: (self.below(2) > 0).then(|| 1 + self.below(3) as u16),
+            conditions: self.conditions(),
         }
+    }
+
+    /// None in most rules, so that some sets of rules have none at all.
+    fn conditions(&mut self) -> Conditions {
+        if self.below(4) > 0 {
+            return Conditions::default();
+        }
+        let mark = ["0", "1", "2/2", "0/2", "3/3", "1/1", "0x1/0xff"][self.below(7) as usize];
+        let mark = (self.below(3) > 0).then(|| Setting::Text(mark.to_owned()));
+        let priority = (self.below(3) == 0).then(|| self.below(3) as u32);
+        Conditions::parse(mark.as_ref(), priority).expect("they are right")
     }
 
     fn table(&mut self) -> RuleTable {
@@ -75,7 +88,8 @@ impl Random {
             IpAddr::V4(v4) if self.below(2) == 0 => v4.to_ipv6_mapped().into(),
             other => other,
         });
-        Flow { cgroup: self.cgroup(), peer, service_port: self.below(4) as u16 }
+        let attributes = Attributes { mark: self.below(4) as u32, priority: self.below(3) as u32 };
+        Flow { cgroup: self.cgroup(), peer, service_port: self.below(4) as u16, attributes }
     }
 }
 
@@ -95,21 +109,41 @@ fn is_in(prefix: Prefix, peer: IpAddr) -> bool {
     prefix_v4 == peer_v4 && (free_bits == 128 || prefix_number >> free_bits == peer_number >> free_bits)
 }
 
+/// How many conditions these are, and how many bits of the mark they look at; None where the socket does not meet them all.
+fn conditions_met(conditions: &Conditions, attributes: &Attributes) -> Option<(u32, u32)> {
+    let hex = |text: &str| u32::from_str_radix(text.trim_start_matches("0x"), 16).expect("a number");
+    let (mut count, mut bits) = (0, 0);
+    if let Some(text) = conditions.mark.map(|mark| mark.to_string()) {
+        let (value, mask) = text.split_once('/').unwrap_or((&text, "0xffffffff"));
+        let (value, mask) = (hex(value), hex(mask));
+        (count, bits) = (count + 1, (0..32).filter(|bit| mask >> bit & 1 == 1).count() as u32);
+        if (0..32).any(|bit| mask >> bit & 1 == 1 && attributes.mark >> bit & 1 != value >> bit & 1) {
+            return None;
+        }
+    }
+    if let Some(priority) = conditions.priority {
+        count += 1;
+        if priority != attributes.priority {
+            return None;
+        }
+    }
+    Some((count, bits))
+}
+
 /// The documented order, and nothing clever.
 fn by_the_book(table: &RuleTable, flow: &Flow) -> Option<u32> {
-    let mut best: Option<((usize, i32, bool), u32)> = None;
+    let mut best: Option<((usize, i32, bool, (u32, u32)), u32)> = None;
     for rule in table.rules() {
         let (cgroup, inside) = (rule.selector.cgroup.as_str(), flow.cgroup.as_str());
         let under = cgroup == "/" || inside == cgroup || inside.starts_with(&format!("{cgroup}/"));
         let peer_fits = rule.selector.to.is_none_or(|to| flow.peer.is_some_and(|peer| is_in(to, peer)));
         let port_fits = rule.selector.to_port.is_none_or(|port| port == flow.service_port);
-        if !(under && peer_fits && port_fits) {
-            continue;
-        }
+        let met = conditions_met(&rule.selector.conditions, &flow.attributes);
+        let Some(met) = met.filter(|_| under && peer_fits && port_fits) else { continue };
         let depth = cgroup.matches('/').count() - usize::from(cgroup == "/");
         let bits = rule.selector.to.map_or(-1, |to| i32::from(to.bits()));
-        let rank = (depth, bits, rule.selector.to_port.is_some());
-        assert_ne!(best.map(|(rank, _)| rank), Some(rank), "two rules of one rank");
+        let rank = (depth, bits, rule.selector.to_port.is_some(), met);
+        // By id: of two rules of one rank the older one stays.
         if best.is_none_or(|(best_rank, _)| rank > best_rank) {
             best = Some((rank, rule.id));
         }
@@ -128,17 +162,22 @@ fn by_the_maps(compiled: &Compiled, flow: &Flow) -> Option<u32> {
     if let only @ 1.. = compiled.scopes[scope as usize].only_rule {
         return Some(compiled.rules[only as usize].id);
     }
-    let mut set = 0;
+    let (mut set, mut candidate) = (0, 0);
     for _ in 0..RULE_SEARCH_STEPS {
-        if set != 0 {
+        if candidate != 0 {
+            match compiled.conditions.get(candidate as usize) {
+                Some(conditions) if !meets(conditions, &flow.attributes) => candidate = conditions.next,
+                _ => return Some(compiled.rules[candidate as usize].id),
+            }
+        } else if set != 0 {
             let contents = compiled.sets[set as usize];
             let port =
                 compiled.ports.iter().find(|(key, _)| key.set == set && key.port == u32::from(flow.service_port));
             let rule = port.map_or(contents.any_port, |(_, rule)| *rule);
-            if rule != 0 {
+            if rule != 0 && compiled.conditions_of_rules() == 0 {
                 return Some(compiled.rules[rule as usize].id);
             }
-            set = contents.wider;
+            (candidate, set) = (rule, contents.wider);
         } else if scope != 0 {
             let contents = compiled.scopes[scope as usize];
             let longest = flow.peer.and_then(|peer| longest_prefix(compiled, scope, peer));
@@ -149,6 +188,12 @@ fn by_the_maps(compiled: &Compiled, flow: &Flow) -> Option<u32> {
         }
     }
     panic!("the search does not end");
+}
+
+fn meets(conditions: &rule_conditions, attributes: &Attributes) -> bool {
+    let has = |which: u32| conditions.has >> which & 1 == 1;
+    (!has(RULE_MARK) || attributes.mark & conditions.mark_mask == conditions.mark)
+        && (!has(RULE_PRIORITY) || attributes.priority == conditions.priority)
 }
 
 /// A trie of longest prefixes: the data are the bytes after the length, in memory order.
@@ -166,7 +211,7 @@ fn longest_prefix(compiled: &Compiled, scope: u32, peer: IpAddr) -> Option<u32> 
 #[test]
 fn the_maps_say_what_the_book_says() {
     let mut random = Random(0x5eed_0fcc_0c71);
-    let (mut matched, mut flows) = (0, 0);
+    let (mut matched, mut flows, mut by_conditions) = (0, 0, 0);
     for _ in 0..SETS {
         let table = random.table();
         let compiled = compile(&table).expect("it is not that deep");
@@ -180,37 +225,85 @@ fn the_maps_say_what_the_book_says() {
             assert_eq!(winners, expected.into_iter().collect::<Vec<_>>(), "{flow:?} of {table:?}");
             assert_eq!(told.len(), table.rules().len());
             matched += u32::from(expected.is_some());
+            let won = expected.and_then(|id| table.rule(id));
+            by_conditions += u32::from(won.is_some_and(|rule| !rule.selector.conditions.is_empty()));
             flows += 1;
         }
     }
     assert!(matched > flows / 4 && matched < flows, "{matched} of {flows} flows match a rule: that tests little");
+    assert!(by_conditions > flows / 50, "{by_conditions} of {flows} flows match by conditions: that tests little");
 }
 
 #[test]
 fn what_outranks_a_rule_is_told() {
     let mut table = RuleTable::default();
-    let mut put = |cgroup: &str, to: Option<&str>, to_port| {
+    let mut put_with = |cgroup: &str, to: Option<&str>, to_port, (mark, priority): (Option<&str>, Option<u32>)| {
         let to = to.map(|text| text.parse().expect("a prefix"));
-        let selector = Selector { cgroup: CgroupPath::parse(cgroup).expect("a path"), to, to_port };
+        let mark = mark.map(|mark| Setting::Text(mark.to_owned()));
+        let conditions = Conditions::parse(mark.as_ref(), priority).expect("they are right");
+        let selector = Selector { cgroup: CgroupPath::parse(cgroup).expect("a path"), to, to_port, conditions };
         let reno = Choice { names: vec!["reno".to_owned()], weight: 1 };
         table.put(selector, vec![reno], SocketSettings::default(), 0).expect("room").0
     };
-    let won = put("/a/b", Some("10.0.0.0/8"), Some(80));
-    let expected = [
+    let both = Some("10.0.0.0/8");
+    let won = put_with("/a/b", both, Some(80), (Some("1"), Some(6)));
+    let with_conditions = [
         (won, Verdict::Won),
+        (put_with("/a/b", both, Some(80), (Some("1"), None)), Verdict::WeakerConditions),
+        (put_with("/a/b", both, Some(80), (Some("1/0xff"), None)), Verdict::WeakerConditions),
+        (put_with("/a/b", both, Some(80), (Some("1/0xf1"), None)), Verdict::WeakerConditions),
+        (put_with("/a/b", both, Some(80), (Some("1/0x1f"), None)), Verdict::WeakerConditions),
+        (put_with("/a/b", both, Some(80), (None, Some(6))), Verdict::WeakerConditions),
+    ];
+    let unmet = [
+        (put_with("/a/b", both, Some(80), (Some("2"), Some(6))), Verdict::OtherMark),
+        (put_with("/a/b", both, Some(80), (Some("1"), Some(5))), Verdict::OtherPriority),
+    ];
+    let mut put = |cgroup: &str, to: Option<&str>, to_port| put_with(cgroup, to, to_port, (None, None));
+    let without = [
+        (put("/a/b", both, Some(80)), Verdict::WeakerConditions),
         (put("/a/b", Some("10.0.0.0/8"), None), Verdict::AnyPort),
         (put("/a/b", Some("0.0.0.0/0"), Some(80)), Verdict::WiderPrefix),
         (put("/a/b", None, Some(80)), Verdict::WiderPrefix),
         (put("/a", Some("10.0.0.1/32"), Some(80)), Verdict::WiderCgroup),
         (put("/", None, None), Verdict::WiderCgroup),
+    ];
+    let others = [
         (put("/a/c", None, None), Verdict::OtherCgroup),
         (put("/a/b", Some("::/0"), None), Verdict::OtherPeer),
         (put("/a/b", Some("10.0.0.1/32"), Some(443)), Verdict::OtherPort),
     ];
     let cgroup = CgroupPath::parse("/a/b/c").expect("a path");
-    let flow = Flow { cgroup, peer: Some("::ffff:10.0.0.1".parse().expect("an address")), service_port: 80 };
+    let peer = Some("::ffff:10.0.0.1".parse().expect("an address"));
+    let flow = Flow { cgroup, peer, service_port: 80, attributes: Attributes { mark: 1, priority: 6 } };
     let told: Vec<(u32, Verdict)> = consider(&table, &flow).iter().map(|(rule, verdict)| (rule.id, *verdict)).collect();
-    assert_eq!(told, expected);
+    assert_eq!(told, [&with_conditions[..], &without, &unmet, &others].concat());
+}
+
+/// Rules with conditions that nothing meets are looked at one by one, in each set that a connection is in.
+#[test]
+fn the_longest_chain_is_searched_and_a_longer_one_refused() {
+    let chain = |rules: u32| {
+        let mut table = RuleTable::default();
+        for mark in 1..=rules {
+            let mark = Setting::Whole(mark.into());
+            let conditions = Conditions::parse(Some(&mark), None).expect("they are right");
+            let selector = Selector { cgroup: CgroupPath::root(), to: None, to_port: None, conditions };
+            let reno = Choice { names: vec!["reno".to_owned()], weight: 1 };
+            table.put(selector, vec![reno], SocketSettings::default(), 0).expect("room");
+        }
+        table
+    };
+    // 2 steps more: to the scope, and to its set
+    let longest = chain(RULE_SEARCH_STEPS - 3);
+    let compiled = compile(&longest).expect("1,023 steps are few enough");
+    let attributes = |mark| Attributes { mark, priority: 0 };
+    let flow = |mark| Flow { cgroup: CgroupPath::root(), peer: None, service_port: 1, attributes: attributes(mark) };
+    assert_eq!(by_the_maps(&compiled, &flow(0)), None);
+    for mark in [1, RULE_SEARCH_STEPS - 3] {
+        assert_eq!(by_the_maps(&compiled, &flow(mark)), Some(mark), "ids are given in turn");
+    }
+    assert!(compile(&chain(RULE_SEARCH_STEPS - 2)).is_err(), "1,024 steps are too many");
 }
 
 #[test]
@@ -222,7 +315,8 @@ fn the_deepest_nest_is_searched_and_a_deeper_one_refused() {
             for bits in 0..=128 {
                 let to = Some(Prefix::of(Ipv6Addr::LOCALHOST.into(), bits));
                 let reno = Choice { names: vec!["reno".to_owned()], weight: 1 };
-                let selector = Selector { cgroup: cgroup.clone(), to, to_port: Some(9) };
+                let conditions = Conditions::default();
+                let selector = Selector { cgroup: cgroup.clone(), to, to_port: Some(9), conditions };
                 table.put(selector, vec![reno], SocketSettings::default(), 0).expect("room");
             }
         }
@@ -234,6 +328,7 @@ fn the_deepest_nest_is_searched_and_a_deeper_one_refused() {
         cgroup: CgroupPath::of_components(vec!["x"; 6]),
         peer: Some(Ipv6Addr::LOCALHOST.into()),
         service_port: port,
+        attributes: Attributes::default(),
     };
     let compiled = compile(&deepest).expect("910 steps are few enough");
     assert_eq!(by_the_maps(&compiled, &flow(8)), None);
@@ -248,12 +343,18 @@ fn rules_that_give_an_algorithm_alone_are_written_in_the_older_format() {
         let value = Setting::Text(text.to_owned());
         SocketSettings::parse([(SocketSetting::MinRto, Some(&value))]).expect("it is right")
     };
-    let selector = |path: &str| Selector { cgroup: CgroupPath::parse(path).expect("a path"), to: None, to_port: None };
+    let selector = |path: &str| Selector {
+        cgroup: CgroupPath::parse(path).expect("a path"),
+        to: None,
+        to_port: None,
+        conditions: Conditions::default(),
+    };
     let reno = || vec![Choice { names: vec!["reno".to_owned()], weight: 1 }];
     let mut table = RuleTable::default();
     table.put(selector("/a"), reno(), SocketSettings::default(), 0).expect("room");
     let compiled = compile(&table).expect("it is not that deep");
     assert_eq!((compiled.header.format, compiled.settings.len(), compiled.rules[1].settings), (2, 1, 0));
+    assert_eq!((compiled.conditions.len(), compiled.conditions_of_rules()), (1, 0));
     assert_eq!(size_of_val(&compiled.rules[1]), 624, "as in 0.2.0");
 
     table.put(selector("/b"), Vec::new(), settings("50ms"), 0).expect("room");
@@ -271,4 +372,20 @@ fn rules_that_give_an_algorithm_alone_are_written_in_the_older_format() {
     let (id, before) = table.put(selector("/b"), reno(), SocketSettings::default(), 1).expect("room");
     assert_eq!((id, before.map(|rule| rule.targets())), (2, Some("min_rto=50ms".to_owned())));
     assert_eq!(table.rule(2).map(|rule| (rule.added_ns, rule.targets())), Some((1, "reno".to_owned())));
+
+    // one with a condition is another rule for the same cgroup, and takes a format that older readers refuse
+    let mark = Conditions::parse(Some(&Setting::Whole(1)), None).expect("it is right");
+    let (id, before) =
+        table.put(Selector { conditions: mark, ..selector("/b") }, reno(), SocketSettings::default(), 1).expect("room");
+    assert_eq!((id, before), (4, None));
+    let compiled = compile(&table).expect("it is not that deep");
+    let all: Vec<(u32, u32)> = compiled.conditions.iter().map(|conditions| (conditions.has, conditions.next)).collect();
+    assert_eq!((compiled.header.format, compiled.conditions_of_rules()), (4, 1 << RULE_MARK));
+    assert_eq!(
+        all,
+        [(0, 0), (0, 0), (0, 0), (0, 0), (1 << RULE_MARK, 2)],
+        "the rule for all sockets of /b is the second"
+    );
+    let of_b = compiled.scopes.iter().filter(|scope| scope.any_peer == 2).map(|scope| scope.only_rule);
+    assert!(of_b.eq([0]), "there are two");
 }

@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::cgroup::CgroupPath;
+use super::conditions::Attributes;
 use super::live::RuleSocket;
 use super::matching::{consider, Flow, Verdict};
 use super::record::{rule_report, RULE_ACCEPT, RULE_CONNECT, RULE_LISTEN};
@@ -229,6 +230,7 @@ fn explain(table: &RuleTable, socket: &RuleSocket, current: &dyn Fn(&str) -> Opt
         cgroup: socket.cgroup.clone(),
         peer: (!listens).then(|| destination.ip()),
         service_port: if passive { source.port() } else { destination.port() },
+        attributes: Attributes { mark: report.mark, priority: report.priority },
     };
     let algorithm = c_text(&report.algorithm);
     let now = Now { map_id: Some(report.map_id).filter(|id| *id != 0), current_map_id: current(&algorithm), algorithm };

@@ -32,6 +32,7 @@ mod object_trust;
 mod prague;
 mod refuse;
 mod rules;
+mod rules_conditions;
 mod rules_live;
 mod rules_random;
 mod rules_refuse;

@@ -3,10 +3,11 @@
 
 use crate::support;
 use crate::support::policy;
+use std::cmp::Reverse;
 use std::net::{IpAddr, TcpListener};
 
 use ccctl_testbed::{Cgroup, Network, CLIENT_V4, CLIENT_V6, SERVER_V4, SERVER_V6};
-use policy::{assign, listen, pair, why};
+use policy::{assign, listen, marked_client, why, Pair};
 use support::{succeeds, Random};
 
 const RULES: u64 = 14;
@@ -26,21 +27,44 @@ const PREFIXES: [&str; 10] = [
     "::/0",
 ];
 
+/// Each with its value and mask.
+const MARKS: [(&str, u32, u32); 4] = [("1", 1, !0), ("0", 0, !0), ("0x1/0x1", 1, 1), ("2/0x3", 2, 3)];
+
 struct Rule {
     id: u64,
     cgroup: String,
     to: Option<&'static str>,
     port: Option<u16>,
+    mark: Option<(&'static str, u32, u32)>,
+    priority: Option<u32>,
     gives: &'static str,
 }
 
+/// One end of a connection, as rules see it.
+#[derive(Clone, Copy)]
+struct End<'a> {
+    cgroup: &'a str,
+    peer: IpAddr,
+    port: u16,
+    mark: u32,
+    priority: u32,
+}
+
+/// By cgroup, prefix, port, number of conditions and bits of the mark; and of equal rules the older.
+type Rank = (usize, i32, bool, u32, u32, Reverse<u64>);
+
 impl Rule {
     /// Its rank, if it is for such a connection.
-    fn rank(&self, cgroup: &str, peer: IpAddr, port: u16) -> Option<(usize, i32, bool)> {
+    fn rank(&self, end: End<'_>) -> Option<Rank> {
+        let End { cgroup, peer, port, mark, priority } = end;
         let covers = cgroup == self.cgroup || cgroup.starts_with(&format!("{}/", self.cgroup));
         let bits = self.to.map_or(Some(-1), |to| bits_if_in(to, peer))?;
-        let fits = covers && self.port.is_none_or(|own| own == port);
-        fits.then(|| (self.cgroup.len(), bits, self.port.is_some()))
+        let meets = self.mark.is_none_or(|(_, value, mask)| mark & mask == value)
+            && self.priority.is_none_or(|own| own == priority);
+        let fits = covers && meets && self.port.is_none_or(|own| own == port);
+        let count = u32::from(self.mark.is_some()) + u32::from(self.priority.is_some());
+        let mark_bits = self.mark.map_or(0, |(_, _, mask)| mask.count_ones());
+        fits.then(|| (self.cgroup.len(), bits, self.port.is_some(), count, mark_bits, Reverse(self.id)))
     }
 }
 
@@ -82,11 +106,16 @@ fn random_rules_on_real_connections() {
                     {
                         let port = listener.local_addr().unwrap().port();
                         let peer = server.parse::<IpAddr>().unwrap().to_canonical();
-                        let made = winner(&table, cgroup.path(), peer, port);
-                        let accepted = winner(&table, cgroups[1].path(), client.parse().unwrap(), port);
+                        let (mark, priority) = (random.below(4) as u32, random.below(2) as u32);
+                        let made = winner(&table, End { cgroup: cgroup.path(), peer, port, mark, priority });
+                        // its listener has neither
+                        let peer = client.parse().unwrap();
+                        let accepted = End { cgroup: cgroups[1].path(), peer, port, mark: 0, priority: 0 };
+                        let accepted = winner(&table, accepted);
                         let gives = |rule: Option<&Rule>| rule.map_or(DEFAULT, |rule| rule.gives).to_owned();
-                        let connection = pair(cgroup, &network, listener, server);
-                        let when = format!("{} -> {server} port {port}", cgroup.path());
+                        let client = marked_client(cgroup, &network, listener, server, (mark, priority));
+                        let connection = Pair { client, server: listener.accept().unwrap().0 };
+                        let when = format!("{} -> {server} port {port} {mark:#x} {priority}", cgroup.path());
                         assert_eq!(connection.algorithms(), [gives(made), gives(accepted)], "{when}");
                         if random.below(8) == 0 {
                             let told = why(&connection.client);
@@ -114,20 +143,24 @@ fn set_rules(random: &mut Random, cgroups: &[Cgroup], listeners: &[TcpListener])
         let cgroup = cgroups[pick(cgroups.len())].path().to_owned();
         let to = Some(PREFIXES[pick(PREFIXES.len())]).filter(|_| pick(4) > 0);
         let port = Some(listeners[pick(listeners.len())].local_addr().unwrap().port()).filter(|_| pick(2) > 0);
+        let mark = Some(MARKS[pick(MARKS.len())]).filter(|_| pick(4) == 0);
+        let priority = Some(pick(2) as u32).filter(|_| pick(4) == 0);
         let gives = ALGORITHMS[pick(2)];
         let text = port.map(|port| port.to_string()).unwrap_or_default();
         let mut words = vec!["--cgroup", &cgroup];
         words.extend(to.iter().flat_map(|to| ["--dst", to]));
         words.extend(port.iter().flat_map(|_| ["--port", text.as_str()]));
+        words.extend(mark.iter().flat_map(|(mark, ..)| ["--mark", mark]));
+        words.extend(priority.iter().flat_map(|priority| ["--priority", ["0", "1"][*priority as usize]]));
         words.push(gives);
         let id = assign(&words);
         rules.retain(|rule| rule.id != id); // the same selector once more
-        rules.push(Rule { id, cgroup, to, port, gives });
+        rules.push(Rule { id, cgroup, to, port, mark, priority, gives });
     }
     rules
 }
 
-fn winner<'a>(rules: &'a [Rule], cgroup: &str, peer: IpAddr, port: u16) -> Option<&'a Rule> {
-    let ranked = rules.iter().filter_map(|rule| Some((rule.rank(cgroup, peer, port)?, rule)));
+fn winner<'a>(rules: &'a [Rule], end: End<'_>) -> Option<&'a Rule> {
+    let ranked = rules.iter().filter_map(|rule| Some((rule.rank(end)?, rule)));
     ranked.max_by_key(|(rank, _)| *rank).map(|(_, rule)| rule)
 }

@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use ccctl_testbed::{algorithm_of, connect, cookie_of, Cgroup, Namespace, Network};
+use ccctl_testbed::{algorithm_of, cookie_of, set_mark, set_priority, Cgroup, Namespace, Network, Unconnected};
 use serde_json::Value;
 
 use crate::support::json;
@@ -40,10 +40,26 @@ pub fn pair(cgroup: &Cgroup, network: &Network, listener: &TcpListener, address:
 
 /// The same, without accepting the connection.
 pub fn client(cgroup: &Cgroup, network: &Network, listener: &TcpListener, address: &str) -> TcpStream {
+    marked_client(cgroup, network, listener, address, (0, 0))
+}
+
+/// The same, from a socket with this mark and priority.
+pub fn marked_client(
+    cgroup: &Cgroup,
+    network: &Network,
+    listener: &TcpListener,
+    address: &str,
+    (mark, priority): (u32, u32),
+) -> TcpStream {
     let port = listener.local_addr().unwrap().port();
     let to = if address.contains(':') { format!("[{address}]:{port}") } else { format!("{address}:{port}") };
-    let open = || network.client.enter(|| connect(&to, None, LIMIT).unwrap()).unwrap();
-    cgroup.enter(open).unwrap()
+    let open = || {
+        let socket = Unconnected::new(&to, None).unwrap();
+        set_mark(&socket, mark).unwrap();
+        set_priority(&socket, priority).unwrap();
+        socket.connect(LIMIT).unwrap()
+    };
+    cgroup.enter(|| network.client.enter(open).unwrap()).unwrap()
 }
 
 /// A socket's cookie as one types it.

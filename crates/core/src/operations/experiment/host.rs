@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 
 use ccctl_loader::owner_records::{self, OwnerRecord};
-use ccctl_loader::{available_algorithms, current_default, read_rules, Choice, Instance, Selector};
+use ccctl_loader::{available_algorithms, current_default, read_rules, Choice, Conditions, Instance, Selector};
 
 use crate::experiment::{counted_as, planning, ring, store, Design};
 use crate::{daemon, RuleTarget};
@@ -51,8 +51,9 @@ fn only(choices: &[Choice]) -> Option<String> {
 fn scope(design: &Design) -> anyhow::Result<(Selector, String)> {
     let (cgroup, unit) = (design.cgroup.as_deref(), design.unit.as_deref());
     let cgroup = if design.whole_host { Some("/") } else { cgroup };
-    let selector =
-        RuleTarget { cgroup, unit, pid: None, dst: design.dst.as_deref(), port: design.port }.selector(false)?;
+    let conditions = Conditions::default();
+    let (dst, port) = (design.dst.as_deref(), design.port);
+    let selector = RuleTarget { cgroup, unit, pid: None, dst, port, conditions }.selector(false)?;
     let place = if design.whole_host { "the host" } else { unit.or(cgroup).unwrap_or_default() };
     let to = selector.to.map(|to| format!(" to {to}")).unwrap_or_default();
     let port = selector.to_port.map(|port| format!(" port {port}")).unwrap_or_default();
