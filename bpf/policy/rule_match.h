@@ -52,6 +52,7 @@ struct cached_scopes {
 RULE_MAP(scope_cache, BPF_MAP_TYPE_ARRAY, 0, u32, struct cached_scopes, RULE_CACHED_SETS);
 
 #define CONDITION(which) (1U << (which))
+#define RTT_CONDITIONS (CONDITION(RULE_RTT_ABOVE) | CONDITION(RULE_RTT_BELOW))
 
 /* Of all rules together. Where it is 0 the verifier leaves out all that conditions need. */
 const volatile u32 has_conditions SEC(".rodata.has_conditions");
@@ -64,6 +65,7 @@ struct rule_search {
 	u32 rule;
 	u32 mark;
 	u32 priority;
+	u32 srtt_us; /* 1/8 us; 0: not known */
 	struct prefix_key peer; /* family 0: the peer is not known yet */
 };
 
@@ -150,11 +152,24 @@ static __always_inline u32 first_set(struct rule_search *search, const struct ru
 	return set ? *set : scope->any_peer;
 }
 
+static __always_inline bool meets_rtt(const struct rule_search *search, const struct rule_conditions *conditions)
+{
+	u32 rtt_us = search->srtt_us >> 3;
+
+	if (!(conditions->has & RTT_CONDITIONS))
+		return true;
+	if (!search->srtt_us)
+		return false;
+	return conditions->has & CONDITION(RULE_RTT_ABOVE) ? rtt_us > conditions->rtt_us : rtt_us < conditions->rtt_us;
+}
+
 static __always_inline bool meets(const struct rule_search *search, const struct rule_conditions *conditions)
 {
 	if (conditions->has & CONDITION(RULE_MARK) && (search->mark & conditions->mark_mask) != conditions->mark)
 		return false;
-	return !(conditions->has & CONDITION(RULE_PRIORITY)) || search->priority == conditions->priority;
+	if (conditions->has & CONDITION(RULE_PRIORITY) && search->priority != conditions->priority)
+		return false;
+	return meets_rtt(search, conditions);
 }
 
 /* The candidate, or on to the next rule of its chain. */
@@ -212,27 +227,41 @@ static __always_inline u32 find_among(const struct sock_common *skc, u32 scope, 
 	if (has_conditions) {
 		search.mark = ((const struct sock *)skc)->sk_mark;
 		search.priority = ((const struct sock *)skc)->sk_priority;
+		search.srtt_us = ((const struct tcp_sock *)skc)->srtt_us;
 	}
 	bpf_loop(RULE_SEARCH_STEPS, search_step, &search, 0);
 	return search.rule;
 }
 
-/* The rule of this socket; none in most cases. A listener's peers are not known: only rules for any peer count. */
-static __always_inline struct rule *find_rule(const void *tp, bool passive, bool listens)
+/* Index of the rule of this socket; 0 in most cases. A listener's peers are not known: only rules for any peer count. */
+static __always_inline u32 find_index(const void *tp, bool passive, bool listens)
 {
 	u32 id = scope_of(tp);
 	struct rule_scope *scope;
 	u32 index;
 
 	if (!id)
-		return NULL;
+		return 0;
 	scope = bpf_map_lookup_elem(&rule_scopes, &id);
 	if (!scope)
-		return NULL;
+		return 0;
 	index = scope->only_rule;
-	if (!index)
-		index = find_among(tp, id, passive, listens);
+	return index ? index : find_among(tp, id, passive, listens);
+}
+
+static __always_inline struct rule *find_rule(const void *tp, bool passive, bool listens)
+{
+	u32 index = find_index(tp, passive, listens);
+
 	return index ? bpf_map_lookup_elem(&rules, &index) : NULL;
+}
+
+/* Does the rule of this index look at the RTT? */
+static __always_inline bool looks_at_rtt(u32 index)
+{
+	struct rule_conditions *conditions = bpf_map_lookup_elem(&rule_conditions, &index);
+
+	return conditions && conditions->has & RTT_CONDITIONS;
 }
 
 #endif

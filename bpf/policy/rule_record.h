@@ -25,6 +25,7 @@ enum rule_event {
 	RULE_ACCEPT, /* the handshake is done */
 	RULE_LISTEN,
 	RULE_EXISTING, /* found alive by an iterator */
+	RULE_ESTABLISHED, /* the handshake of a connection that was made is done, and its RTT known */
 };
 
 /* What a rule may set besides the algorithm. Values are in these units. */
@@ -44,6 +45,8 @@ enum rule_setting {
 enum rule_condition {
 	RULE_MARK, /* sk_mark, SO_MARK */
 	RULE_PRIORITY, /* sk_priority, SO_PRIORITY */
+	RULE_RTT_ABOVE, /* srtt_us, not known before the handshake is done: no rule with one of these two matches then */
+	RULE_RTT_BELOW,
 };
 
 /* Element 0 of rules_header. */
@@ -93,6 +96,7 @@ struct rule_conditions {
 	unsigned int mark; /* of the bits in mark_mask */
 	unsigned int mark_mask;
 	unsigned int priority;
+	unsigned int rtt_us; /* the limit */
 };
 
 /* cgroup_nodes: the cgroups that rules name, and those above them, by path component. The root is node 0. */
@@ -215,6 +219,8 @@ struct rule_report {
 	unsigned char passive; /* of a socket that met no rule: its port has a listener */
 	unsigned int mark; /* sk_mark */
 	unsigned int priority; /* sk_priority */
+	unsigned int has_rtt; /* one was measured */
+	unsigned int rtt_us; /* smoothed */
 	unsigned int has_assignment;
 	unsigned int is_full; /* asked for by its cookie: it has none, and no room for one */
 	unsigned int ecn_flags; /* TCP_ECN_OK, TCP_ECN_MODE_ACCECN: what both sides agreed to */

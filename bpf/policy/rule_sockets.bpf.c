@@ -92,6 +92,9 @@ static __always_inline void describe(const struct tcp_sock *tp)
 	report.inode = inode_of(skc);
 	report.mark = BPF_CORE_READ((const struct sock *)tp, sk_mark);
 	report.priority = BPF_CORE_READ((const struct sock *)tp, sk_priority);
+	report.rtt_us = BPF_CORE_READ(tp, srtt_us);
+	report.has_rtt = report.rtt_us != 0;
+	report.rtt_us >>= 3;
 }
 
 static __noinline int write_path(struct seq_file *seq, const struct cgroup *cgroup, u32 depth)

@@ -4,7 +4,7 @@
  *
  * One sockops program, attached to the root of the cgroup tree by one link, which is all that is pinned. It is called
  *   - before a SYN is sent, so that an algorithm that needs ECN negotiates it;
- *   - when a connection that was made is established: only then an initial window can be set;
+ *   - when a connection that was made is established: only then an initial window can be set, and its RTT is known;
  *   - when an accepted connection is established, before its algorithm is initialized;
  *   - when a socket begins to listen: the SYN-ACK comes from the listener, so only its algorithm can ask for ECN. That
  *     is done for rules that leave nothing to the peer or to chance.
@@ -51,17 +51,35 @@ static __always_inline bool is_set(u32 which)
 	return settings_of_rules.has & SETTING(which);
 }
 
-/* A connection that was made. One that its rule did not meet before the SYN is older than the rule. */
+static __always_inline bool rules_have_rtt(void)
+{
+	return has_conditions & RTT_CONDITIONS;
+}
+
+/*
+ * A connection that was made. A rule that looks at its RTT takes the place of the one that it met before the SYN. If another one
+ * is for it that it did not meet then, it is older than the rule.
+ */
 static __always_inline void established(struct bpf_sock_ops *ctx, void *sk)
 {
 	struct rule_assignment *met;
 	struct rule *rule;
+	u32 index = 0;
 	int error;
 
 	if (is_set(RULE_ECN))
 		take_mark_off(ctx, sk, settings_of_rules.not_reno);
-	rule = is_set(RULE_INITIAL_WINDOW) ? find_rule(sk, false, false) : NULL;
-	if (!rule || !rule->settings)
+	if (rules_have_rtt() || is_set(RULE_INITIAL_WINDOW))
+		index = find_index(sk, false, false);
+	rule = index ? bpf_map_lookup_elem(&rules, &index) : NULL;
+	if (!rule)
+		return;
+	if (rules_have_rtt() && looks_at_rtt(index)) {
+		settle_settings(ctx, sk, rule, SETTINGS_ACCEPTED, &error);
+		assign(ctx, sk, rule, RULE_ESTABLISHED, false, true);
+		return;
+	}
+	if (!is_set(RULE_INITIAL_WINDOW) || !rule->settings)
 		return;
 	met = remembered(sk);
 	if (!met || met->rule_id == rule->id)
@@ -77,7 +95,7 @@ static __always_inline bool concerns_rules(u32 op)
 	case BPF_SOCK_OPS_TCP_LISTEN_CB:
 		return true;
 	case BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB:
-		return is_set(RULE_INITIAL_WINDOW) || is_set(RULE_ECN);
+		return is_set(RULE_INITIAL_WINDOW) || is_set(RULE_ECN) || rules_have_rtt();
 	case BPF_SOCK_OPS_NEEDS_ECN:
 	case BPF_SOCK_OPS_HDR_OPT_LEN_CB:
 		return is_set(RULE_ECN);

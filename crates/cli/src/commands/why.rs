@@ -92,6 +92,7 @@ fn met_text(met: &MetRule) -> String {
         Event::Connect => "when it connected",
         Event::Accept => "when it was accepted",
         Event::Listen => "when it began to listen",
+        Event::Establish => "when its handshake was done",
         Event::Existing => "as a live connection, by --existing",
     };
     if met.wanted.is_empty() {
@@ -181,6 +182,7 @@ fn verdict(verdict: Verdict) -> &'static str {
         Verdict::OtherPort => "for another port",
         Verdict::OtherMark => "for another mark",
         Verdict::OtherPriority => "for another priority",
+        Verdict::OtherRtt => "for another RTT",
         Verdict::WiderCgroup => "matches, but a rule of a nearer cgroup does, too",
         Verdict::WiderPrefix => "matches, but a rule with a longer prefix does, too",
         Verdict::AnyPort => "matches, but a rule that names the port does, too",

@@ -83,6 +83,9 @@ pub struct Rule {
     /// Only sockets with this priority (`SO_PRIORITY`).
     #[schemars(with = "Option<u32>")]
     pub priority: Option<Spanned<u32>>,
+    /// Only connections with an RTT above or below this: `">100ms"`, `"<5ms"`.
+    #[schemars(with = "Option<String>")]
+    pub rtt: Option<Spanned<String>>,
     /// An instance, a fallback list or a weighted split; without, the algorithm is left alone.
     #[serde(rename = "use")]
     #[schemars(with = "Option<String>")]
@@ -114,7 +117,8 @@ impl Rule {
     /// Where it is in the text.
     #[must_use]
     pub fn offset(&self) -> usize {
-        let texts = [&self.uses, &self.cgroup, &self.unit, &self.dst].into_iter().flatten().map(Spanned::span);
+        let texts =
+            [&self.uses, &self.cgroup, &self.unit, &self.dst, &self.rtt].into_iter().flatten().map(Spanned::span);
         let settings = [
             &self.mark,
             &self.initial_window,

@@ -8,7 +8,7 @@ use ccctl_catalog::{did_you_mean, ParameterSet};
 use ccctl_console::{cause, UsageError};
 use ccctl_loader::{
     available_algorithms, format_targets, parse_targets, CgroupPath, CgroupTree, Choice, Conditions, Mark, Prefix,
-    Program, Selector, SocketSetting, SocketSettings, MOST_RULES,
+    Program, RttLimit, Selector, SocketSetting, SocketSettings, MOST_RULES,
 };
 use toml::Spanned;
 
@@ -266,6 +266,9 @@ fn check_rule(
     }
     let conditions = check_conditions(place, rule)?;
     let settings = check_settings(place, rule)?;
+    if let Some(ecn) = &rule.ecn {
+        conditions.require_in_time(&settings).map_err(|error| at(place, ecn, &error.into()))?;
+    }
     let choices = match &rule.uses {
         Some(uses) => {
             let choices = parse_targets(uses.get_ref(), names).map_err(|error| at(place, uses, &error.into()))?;
@@ -298,8 +301,12 @@ fn check_conditions(place: &Place<'_>, rule: &file::Rule) -> anyhow::Result<Cond
     let parse = |mark: &Spanned<Setting>| {
         Mark::parse(&mark.get_ref().to_string()).map_err(|error| at(place, mark, &error.into()))
     };
-    let mark = rule.mark.as_ref().map(parse).transpose()?;
-    Ok(Conditions { mark, priority: rule.priority.as_ref().map(|priority| *priority.get_ref()) })
+    let limit = |rtt: &Spanned<String>| RttLimit::parse(rtt.get_ref()).map_err(|error| at(place, rtt, &error.into()));
+    Ok(Conditions {
+        mark: rule.mark.as_ref().map(parse).transpose()?,
+        priority: rule.priority.as_ref().map(|priority| *priority.get_ref()),
+        rtt: rule.rtt.as_ref().map(limit).transpose()?,
+    })
 }
 
 fn check_settings(place: &Place<'_>, rule: &file::Rule) -> anyhow::Result<SocketSettings> {
@@ -551,13 +558,21 @@ mod tests {
     #[test]
     fn rules_that_differ_in_their_conditions_are_for_other_connections() {
         let rule = |rest: &str| format!("[[rule]]\ncgroup = \"/a\"\nuse = \"reno\"\n{rest}\n");
-        let written = ["", "mark = 0x10", "mark = \"0x10/0xf0\"", "priority = 6", "mark = 16\npriority = 6"];
+        let written = [
+            "",
+            "mark = 0x10",
+            "mark = \"0x10/0xf0\"",
+            "priority = 6",
+            "mark = 16\npriority = 6",
+            "rtt = \">100ms\"",
+            "rtt = \"< 0.1s\"",
+        ];
         let text = written.map(rule).concat();
         let rules = Configuration::of_text("f.toml", &text, Trust::Checked).expect("it is right").rules;
         let conditions: Vec<String> = rules.iter().map(|rule| rule.conditions.to_string()).collect();
         assert_eq!(
             conditions,
-            ["", " mark 0x10", " mark 0x10/0xf0", " priority 6", " mark 0x10 priority 6"],
+            ["", " mark 0x10", " mark 0x10/0xf0", " priority 6", " mark 0x10 priority 6", " rtt >100ms", " rtt <100ms"],
             "as rules and apply print them"
         );
     }
@@ -671,6 +686,10 @@ mod tests {
             ("[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\nmark = -1", "f.toml:4: mark=-1: expected", "0x10"),
             ("[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\nmark = \"1/0\"", "f.toml:4: mark=1/0: a mask of 0", "0xff"),
             ("[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\npriority = -1", "f.toml:4:", "docs/guide/daemon.md"),
+            ("[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\nrtt = \"100ms\"", "f.toml:4: rtt=100ms: expected > or <", "<5ms"),
+            ("[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\nrtt = \">100\"", "f.toml:4: rtt=>100: a time needs", ">100ms"),
+            ("[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\nrtt = 100", "f.toml:4:", "docs/guide/daemon.md"),
+            ("[[rule]]\nrtt = \">1ms\"\ncgroup = \"/a\"\necn = \"on\"", "f.toml:4: a rule with an RTT", "leave out ecn"),
             ("[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\npriorty = 6", "f.toml:4:", "did you mean priority"),
             (
                 "[[rule]]\ncgroup = \"/a\"\nmark = \"0x10\"\nuse = \"reno\"\n\

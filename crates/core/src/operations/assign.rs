@@ -46,6 +46,9 @@ pub struct Assign {
     /// Only sockets with this priority (`SO_PRIORITY`)
     #[arg(long, value_name = "N")]
     pub priority: Option<u32>,
+    /// Only connections with an RTT above or below this: '>100ms' or '<5ms'; they get the rule when their handshake is done
+    #[arg(long, value_name = "LIMIT")]
+    pub rtt: Option<String>,
     /// Their algorithm: NAME, NAME|NAME... (the first that the kernel has), or NAME=WEIGHT,NAME=WEIGHT... (drawn for each
     /// connection); without, the rule sets what options name, and leaves the algorithm alone
     pub targets: Option<String>,
@@ -126,12 +129,13 @@ impl Operation for Assign {
 
     fn run(&self) -> anyhow::Result<Assigned> {
         let (cgroup, unit, dst) = (self.cgroup.as_deref(), self.unit.as_deref(), self.dst.as_deref());
-        let conditions = Conditions::parse(self.mark.as_ref(), self.priority)?;
+        let conditions = Conditions::parse(self.mark.as_ref(), self.priority, self.rtt.as_deref())?;
         let target = RuleTarget { cgroup, unit, pid: self.pid, dst, port: self.port, conditions };
         let selector = target.selector(self.absent_ok)?;
         let cgroup_exists = CgroupTree::find()?.has(&selector.cgroup);
         local_algorithms::refresh();
         let settings = self.settings()?;
+        conditions.require_in_time(&settings)?;
         let choices = match &self.targets {
             Some(targets) => parse_targets(targets, &[])?,
             None if settings.is_empty() => {

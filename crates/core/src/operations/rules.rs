@@ -48,6 +48,9 @@ pub struct RuleInfo {
     /// Priority of the socket; none: any.
     #[serde(default)]
     pub priority: Option<u32>,
+    /// RTT of the connection, `>100ms` or `<5ms`; none: any.
+    #[serde(default)]
+    pub rtt: Option<String>,
     /// The algorithm that connections get, as one types it; empty: the rule leaves it alone.
     pub targets: String,
     /// The same, parsed.
@@ -71,12 +74,13 @@ pub struct RuleSetting {
 }
 
 impl RuleInfo {
-    /// What it asks of a socket besides its cgroup, peer and port: `mark 0x10 priority 6`; empty: nothing.
+    /// What it asks of a socket besides its cgroup, peer and port: `mark 0x10 priority 6 rtt >100ms`; empty: nothing.
     #[must_use]
     pub fn conditions(&self) -> String {
         let mark = self.mark.as_ref().map(|mark| format!("mark {mark}"));
         let priority = self.priority.map(|priority| format!("priority {priority}"));
-        [mark, priority].into_iter().flatten().collect::<Vec<_>>().join(" ")
+        let rtt = self.rtt.as_ref().map(|rtt| format!("rtt {rtt}"));
+        [mark, priority, rtt].into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
     /// All that it gives, in one line: `bpf_yeah|cubic, min_rto=50ms`.
@@ -115,6 +119,7 @@ impl From<&Rule> for RuleInfo {
             port: rule.selector.to_port,
             mark: conditions.mark.map(|mark| mark.to_string()),
             priority: conditions.priority,
+            rtt: conditions.rtt.map(|limit| limit.to_string()),
             targets: format_choices(&rule.choices),
             choices: choices
                 .map(|choice| ChoiceInfo { congestion_controls: choice.names.clone(), weight: choice.weight })

@@ -48,6 +48,9 @@ pub struct Unassign {
     /// The rule's priority
     #[arg(long, value_name = "N", conflicts_with_all = ["id", "all"])]
     pub priority: Option<u32>,
+    /// The rule's RTT
+    #[arg(long, value_name = "LIMIT", conflicts_with_all = ["id", "all"])]
+    pub rtt: Option<String>,
     /// Also move live connections that the rule has matched: to what they match now, or to what they had before
     #[serde(default)]
     #[arg(long)]
@@ -85,7 +88,8 @@ impl Operation for Unassign {
 
     fn run(&self) -> anyhow::Result<Unassigned> {
         let by_selector = [self.cgroup.is_some(), self.unit.is_some(), self.pid.is_some()].contains(&true);
-        let narrows = [self.dst.is_some(), self.port.is_some(), self.mark.is_some(), self.priority.is_some()];
+        let conditions = [self.mark.is_some(), self.priority.is_some(), self.rtt.is_some()];
+        let narrows = [&[self.dst.is_some(), self.port.is_some()][..], &conditions].concat();
         let ways = [self.id.is_some(), self.all, by_selector].iter().filter(|way| **way).count();
         if ways != 1 || (!by_selector && narrows.contains(&true)) {
             return Err(UsageError::new(
@@ -111,7 +115,7 @@ impl Operation for Unassign {
 impl Unassign {
     fn id_of_selector(&self) -> anyhow::Result<u32> {
         let (cgroup, unit, dst) = (self.cgroup.as_deref(), self.unit.as_deref(), self.dst.as_deref());
-        let conditions = Conditions::parse(self.mark.as_ref(), self.priority)?;
+        let conditions = Conditions::parse(self.mark.as_ref(), self.priority, self.rtt.as_deref())?;
         let target = RuleTarget { cgroup, unit, pid: self.pid, dst, port: self.port, conditions };
         let selector = target.selector(true)?;
         let table = read_rules()?;

@@ -3,9 +3,10 @@
 
 use std::fmt;
 
-use ccctl_catalog::Setting;
+use ccctl_catalog::{Parameter, ParameterError, Setting};
 
-use super::record::{rule_conditions, RULE_MARK, RULE_PRIORITY};
+use super::record::{rule_conditions, RULE_MARK, RULE_PRIORITY, RULE_RTT_ABOVE, RULE_RTT_BELOW};
+use super::settings::{SocketSetting, SocketSettings};
 use crate::error::{Error, Result};
 
 /// All bits of a mark.
@@ -70,6 +71,73 @@ impl fmt::Display for Mark {
     }
 }
 
+/// From 1 us to a minute: no connection lives with more.
+const RTTS_US: (u32, u32) = (1, 60_000_000);
+
+/// A limit of the RTT: `>100ms`, `<5ms`. The limit itself is on neither side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RttLimit {
+    /// More than so many us.
+    Above(u32),
+    /// Less than so many us.
+    Below(u32),
+}
+
+impl RttLimit {
+    /// From `>` or `<` and a time.
+    ///
+    /// # Errors
+    /// Where it is not that, or the time is not within 1 us and 60 s.
+    pub fn parse(text: &str) -> Result<Self> {
+        let refused = |cause: &str, remedy: String| Error::Request { cause: format!("rtt={text}: {cause}"), remedy };
+        let (limit, sign): (fn(u32) -> Self, char) = match text.chars().next() {
+            Some('>') => (Self::Above, '>'),
+            Some('<') => (Self::Below, '<'),
+            _ => return Err(refused("expected > or < and a time", "rtt='>100ms' or rtt='<5ms'".to_owned())),
+        };
+        let us = rtt().parse(text[1..].trim_start()).map_err(|error| match &error {
+            ParameterError::Value { cause, remedy, .. } => refused(cause, with_sign(remedy, sign)),
+            _ => error.into(),
+        })?;
+        Ok(limit(us))
+    }
+
+    fn matches(self, rtt_us: u32) -> bool {
+        match self {
+            Self::Above(limit_us) => rtt_us > limit_us,
+            Self::Below(limit_us) => rtt_us < limit_us,
+        }
+    }
+
+    /// Greater is narrower; of a lower and an upper limit the lower one counts more.
+    fn rank(self) -> (u32, u32) {
+        match self {
+            Self::Above(us) => (2, us),
+            Self::Below(us) => (1, u32::MAX - us),
+        }
+    }
+}
+
+/// What to type instead, with the sign that a time lacks.
+fn with_sign(remedy: &str, sign: char) -> String {
+    let each = remedy.split(" or ").map(|time| format!("rtt={sign}{}", time.trim_start_matches("rtt=")));
+    each.collect::<Vec<_>>().join(" or ")
+}
+
+/// How an RTT is written.
+fn rtt() -> Parameter {
+    Parameter::of_range("rtt", "us", RTTS_US, 100_000)
+}
+
+impl fmt::Display for RttLimit {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Above(us) => write!(formatter, ">{}", rtt().format(*us)),
+            Self::Below(us) => write!(formatter, "<{}", rtt().format(*us)),
+        }
+    }
+}
+
 /// What a rule asks of a socket: all of it must hold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Conditions {
@@ -77,6 +145,8 @@ pub struct Conditions {
     pub mark: Option<Mark>,
     /// Its priority (`SO_PRIORITY`).
     pub priority: Option<u32>,
+    /// Its RTT.
+    pub rtt: Option<RttLimit>,
 }
 
 /// What conditions look at.
@@ -86,23 +156,43 @@ pub struct Attributes {
     pub mark: u32,
     /// Its priority; 0: none.
     pub priority: u32,
+    /// Its smoothed RTT, us; None: not known yet.
+    pub rtt_us: Option<u32>,
 }
+
+/// Number of conditions, bits of the mark, kind and narrowness of the limit of the RTT.
+pub(super) type ConditionsRank = (u32, u32, (u32, u32));
 
 /// A condition that does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unmet {
     Mark,
     Priority,
+    Rtt,
 }
 
 impl Conditions {
     /// From what people have written, where they have written something.
     ///
     /// # Errors
-    /// Those of [`Mark::parse`].
-    pub fn parse(mark: Option<&Setting>, priority: Option<u32>) -> Result<Self> {
+    /// Those of [`Mark::parse`] and [`RttLimit::parse`].
+    pub fn parse(mark: Option<&Setting>, priority: Option<u32>, rtt: Option<&str>) -> Result<Self> {
         let mark = mark.map(|mark| Mark::parse(&mark.to_string())).transpose()?;
-        Ok(Self { mark, priority })
+        Ok(Self { mark, priority, rtt: rtt.map(RttLimit::parse).transpose()? })
+    }
+
+    /// Refuses what a rule with these conditions cannot set: when the RTT is known, the SYN has gone.
+    ///
+    /// # Errors
+    /// Where there is something of it.
+    pub fn require_in_time(&self, settings: &SocketSettings) -> Result<()> {
+        if self.rtt.is_none() || settings.iter().all(|(setting, _)| setting != SocketSetting::Ecn) {
+            return Ok(());
+        }
+        Err(Error::Request {
+            cause: "a rule with an RTT cannot ask for ECN: the SYN is sent before the RTT is known".to_owned(),
+            remedy: "leave out ecn, or give it to a rule without rtt".to_owned(),
+        })
     }
 
     /// Does it ask nothing?
@@ -116,13 +206,18 @@ impl Conditions {
         if self.mark.is_some_and(|mark| !mark.matches(attributes.mark)) {
             return Some(Unmet::Mark);
         }
-        self.priority.is_some_and(|priority| priority != attributes.priority).then_some(Unmet::Priority)
+        if self.priority.is_some_and(|priority| priority != attributes.priority) {
+            return Some(Unmet::Priority);
+        }
+        let is_met = |limit: RttLimit| attributes.rtt_us.is_some_and(|rtt_us| limit.matches(rtt_us));
+        self.rtt.is_some_and(|limit| !is_met(limit)).then_some(Unmet::Rtt)
     }
 
-    /// Greater is more specific: first the number of conditions, then the bits of the mark.
-    pub(super) fn rank(&self) -> (u32, u32) {
-        let count = u32::from(self.mark.is_some()) + u32::from(self.priority.is_some());
-        (count, self.mark.map_or(0, |mark| mark.mask.count_ones()))
+    /// Greater is more specific: the number of conditions, the bits of the mark, the limit of the RTT.
+    pub(super) fn rank(&self) -> ConditionsRank {
+        let has = [self.mark.is_some(), self.priority.is_some(), self.rtt.is_some()];
+        let count = has.into_iter().map(u32::from).sum();
+        (count, self.mark.map_or(0, |mark| mark.mask.count_ones()), self.rtt.map_or((0, 0), RttLimit::rank))
     }
 
     /// For the program.
@@ -136,6 +231,14 @@ impl Conditions {
             record.priority = priority;
             record.has |= 1 << RULE_PRIORITY;
         }
+        if let Some(limit) = self.rtt {
+            let (which, us) = match limit {
+                RttLimit::Above(us) => (RULE_RTT_ABOVE, us),
+                RttLimit::Below(us) => (RULE_RTT_BELOW, us),
+            };
+            record.rtt_us = us;
+            record.has |= 1 << which;
+        }
         record
     }
 
@@ -145,18 +248,26 @@ impl Conditions {
         Self {
             mark: has(RULE_MARK).then_some(Mark { value: record.mark, mask: record.mark_mask }),
             priority: has(RULE_PRIORITY).then_some(record.priority),
+            rtt: match (has(RULE_RTT_ABOVE), has(RULE_RTT_BELOW)) {
+                (true, _) => Some(RttLimit::Above(record.rtt_us)),
+                (_, true) => Some(RttLimit::Below(record.rtt_us)),
+                _ => None,
+            },
         }
     }
 }
 
-/// ` mark 0x10 priority 6`: each with a space before it.
+/// ` mark 0x10 priority 6 rtt >100ms`: each with a space before it.
 impl fmt::Display for Conditions {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(mark) = self.mark {
             write!(formatter, " mark {mark}")?;
         }
-        match self.priority {
-            Some(priority) => write!(formatter, " priority {priority}"),
+        if let Some(priority) = self.priority {
+            write!(formatter, " priority {priority}")?;
+        }
+        match self.rtt {
+            Some(limit) => write!(formatter, " rtt {limit}"),
             None => Ok(()),
         }
     }
@@ -213,12 +324,54 @@ mod tests {
     }
 
     #[test]
+    fn limits_of_the_rtt_are_read_as_people_write_them_and_printed_alike() {
+        for (typed, limit, printed) in [
+            (">100ms", RttLimit::Above(100_000), ">100ms"),
+            ("<5ms", RttLimit::Below(5000), "<5ms"),
+            ("> 0.1s", RttLimit::Above(100_000), ">100ms"),
+            ("<500us", RttLimit::Below(500), "<500us"),
+            (">60s", RttLimit::Above(60_000_000), ">60s"),
+        ] {
+            let read = RttLimit::parse(typed).expect(typed);
+            assert_eq!((read, read.to_string().as_str()), (limit, printed));
+            assert_eq!(RttLimit::parse(printed).expect(printed), limit);
+        }
+        let (above, below) = (RttLimit::Above(100), RttLimit::Below(100));
+        assert_eq!([99, 100, 101].map(|rtt_us| above.matches(rtt_us)), [false, false, true]);
+        assert_eq!([99, 100, 101].map(|rtt_us| below.matches(rtt_us)), [true, false, false]);
+    }
+
+    #[test]
+    fn what_is_no_limit_of_the_rtt_is_refused_in_one_line() {
+        for (typed, part, remedy) in [
+            ("", "expected > or <", "rtt='>100ms'"),
+            ("100ms", "expected > or <", "rtt='>100ms'"),
+            ("=100ms", "expected > or <", "rtt='<5ms'"),
+            ("ä", "expected > or <", "rtt='<5ms'"),
+            (">", "a time", "rtt=>100ms"),
+            (">100", "needs its unit", "rtt=>100us or rtt=>100ms or rtt=>100s"),
+            (">=100ms", "a time", "rtt=>100ms"),
+            (">-1ms", "a time", "rtt=>100ms"),
+            ("<0ms", "out of range: 1us to 60s", "rtt=<1us"),
+            (">2min", "out of range: 1us to 60s", "rtt=>60s"),
+            (">99999999999999999s", "out of range", "rtt=>60s"),
+            ("<1.5us", "finer than", "rtt=<1us or rtt=<2us"),
+            (">100mbit", "a time", "rtt=>100ms"),
+        ] {
+            let error = RttLimit::parse(typed).expect_err(typed);
+            let (text, said) = (error.to_string(), error.remedy().unwrap_or_default());
+            assert!(text.starts_with(&format!("rtt={typed}: ")) && text.contains(part), "{typed}: {text}");
+            assert!(!text.contains('\n') && said.contains(remedy), "{typed}: {said}");
+        }
+    }
+
+    #[test]
     fn all_conditions_must_hold_and_a_record_keeps_them() {
         let conditions = |mark: Option<&str>, priority| {
             let mark = mark.map(|text| Setting::Text(text.to_owned()));
-            Conditions::parse(mark.as_ref(), priority).expect("they are right")
+            Conditions::parse(mark.as_ref(), priority, None).expect("they are right")
         };
-        let attributes = |mark, priority| Attributes { mark, priority };
+        let attributes = |mark, priority| Attributes { mark, priority, rtt_us: Some(5000) };
         let both = conditions(Some("0x10/0xf0"), Some(6));
         assert_eq!(both.to_string(), " mark 0x10/0xf0 priority 6");
         assert_eq!(both.unmet(&attributes(0x1f, 6)), None);
@@ -227,8 +380,31 @@ mod tests {
         assert_eq!(conditions(Some("0"), None).unmet(&attributes(1, 0)), Some(Unmet::Mark), "one without a mark");
         assert_eq!(conditions(None, Some(0)).unmet(&attributes(1, 0)), None);
         assert!(Conditions::default().is_empty() && !conditions(None, Some(0)).is_empty());
-        for kept in [both, conditions(Some("0"), None), conditions(None, Some(0)), Conditions::default()] {
+        let all = |text: &str| Conditions { rtt: Some(RttLimit::parse(text).expect(text)), ..both };
+        assert_eq!(all(">4ms").to_string(), " mark 0x10/0xf0 priority 6 rtt >4ms");
+        assert_eq!(all(">4ms").unmet(&attributes(0x1f, 6)), None);
+        assert_eq!(all("<5ms").unmet(&attributes(0x1f, 6)), Some(Unmet::Rtt));
+        let unknown = Attributes { rtt_us: None, ..attributes(0x1f, 6) };
+        assert_eq!(
+            [">1us", "<60s"].map(|text| all(text).unmet(&unknown)),
+            [Some(Unmet::Rtt); 2],
+            "before the handshake"
+        );
+        let none = Conditions::default();
+        for kept in [both, all(">4ms"), all("<5ms"), conditions(Some("0"), None), conditions(None, Some(0)), none] {
             assert_eq!(Conditions::of_record(&kept.record()), kept);
         }
+    }
+
+    #[test]
+    fn ecn_is_refused_where_it_would_come_after_the_syn() {
+        let on = Setting::Text("on".to_owned());
+        let ecn = SocketSettings::parse([(SocketSetting::Ecn, Some(&on))]).expect("it is right");
+        let rtt = Conditions::parse(None, None, Some(">1ms")).expect("it is right");
+        assert!(
+            Conditions::default().require_in_time(&ecn).is_ok()
+                && rtt.require_in_time(&SocketSettings::default()).is_ok()
+        );
+        assert!(rtt.require_in_time(&ecn).expect_err("it is too late").to_string().contains("cannot ask for ECN"));
     }
 }

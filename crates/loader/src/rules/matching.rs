@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::cgroup::CgroupPath;
-use super::conditions::{Attributes, Unmet};
+use super::conditions::{Attributes, ConditionsRank, Unmet};
 use super::table::{Rule, RuleTable, Selector};
 
 /// What rules look at.
@@ -40,6 +40,8 @@ pub enum Verdict {
     OtherMark,
     /// It is for another priority.
     OtherPriority,
+    /// It is for another RTT, or the RTT is not known yet.
+    OtherRtt,
     /// It matches, and one for a cgroup nearer to the socket does too.
     WiderCgroup,
     /// It matches, and one of the same cgroup with a longer prefix does too.
@@ -52,7 +54,7 @@ pub enum Verdict {
 }
 
 /// Greater is more specific: the cgroup, the prefix, the port, the conditions, and of equal ones the older.
-type Rank = (usize, Option<u8>, bool, (u32, u32), Reverse<u32>);
+type Rank = (usize, Option<u8>, bool, ConditionsRank, Reverse<u32>);
 
 impl Rule {
     /// What keeps it from matching.
@@ -70,6 +72,7 @@ impl Rule {
         selector.conditions.unmet(&flow.attributes).map(|unmet| match unmet {
             Unmet::Mark => Verdict::OtherMark,
             Unmet::Priority => Verdict::OtherPriority,
+            Unmet::Rtt => Verdict::OtherRtt,
         })
     }
 

@@ -28,7 +28,7 @@ use libbpf_rs::{MapCore as _, MapHandle};
 use nix::time::{clock_gettime, ClockId};
 
 pub use cgroup::{CgroupPath, CgroupTree};
-pub use conditions::{Attributes, Conditions, Mark};
+pub use conditions::{Attributes, Conditions, Mark, RttLimit};
 pub use live::Moved;
 pub use matching::{consider, Flow, Verdict};
 pub use settings::{MetSetting, SocketSetting, SocketSettings};

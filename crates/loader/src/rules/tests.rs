@@ -13,7 +13,7 @@ use super::cgroup::CgroupPath;
 use super::compile::{compile, Compiled};
 use super::conditions::{Attributes, Conditions};
 use super::matching::{consider, Flow, Verdict};
-use super::record::{rule_conditions, RULE_MARK, RULE_PRIORITY, RULE_SEARCH_STEPS};
+use super::record::{rule_conditions, RULE_MARK, RULE_PRIORITY, RULE_RTT_ABOVE, RULE_RTT_BELOW, RULE_SEARCH_STEPS};
 use super::settings::{SocketSetting, SocketSettings};
 use super::table::{Choice, RuleTable, Selector};
 use crate::prefix::Prefix;
@@ -69,7 +69,8 @@ impl Random {
         let mark = ["0", "1", "2/2", "0/2", "3/3", "1/1", "0x1/0xff"][self.below(7) as usize];
         let mark = (self.below(3) > 0).then(|| Setting::Text(mark.to_owned()));
         let priority = (self.below(3) == 0).then(|| self.below(3) as u32);
-        Conditions::parse(mark.as_ref(), priority).expect("they are right")
+        let rtt = (self.below(3) == 0).then(|| [">2us", "<4us", ">3us", "<3us", ">4us"][self.below(5) as usize]);
+        Conditions::parse(mark.as_ref(), priority, rtt).expect("they are right")
     }
 
     fn table(&mut self) -> RuleTable {
@@ -88,7 +89,8 @@ impl Random {
             IpAddr::V4(v4) if self.below(2) == 0 => v4.to_ipv6_mapped().into(),
             other => other,
         });
-        let attributes = Attributes { mark: self.below(4) as u32, priority: self.below(3) as u32 };
+        let rtt_us = (self.below(4) > 0).then(|| 1 + self.below(6) as u32);
+        let attributes = Attributes { mark: self.below(4) as u32, priority: self.below(3) as u32, rtt_us };
         Flow { cgroup: self.cgroup(), peer, service_port: self.below(4) as u16, attributes }
     }
 }
@@ -109,8 +111,12 @@ fn is_in(prefix: Prefix, peer: IpAddr) -> bool {
     prefix_v4 == peer_v4 && (free_bits == 128 || prefix_number >> free_bits == peer_number >> free_bits)
 }
 
-/// How many conditions these are, and how many bits of the mark they look at; None where the socket does not meet them all.
-fn conditions_met(conditions: &Conditions, attributes: &Attributes) -> Option<(u32, u32)> {
+/// How many conditions these are, how many bits of the mark they look at, whether the limit of the RTT is a lower one, and how
+/// narrow it is.
+type Met = (u32, u32, u32, i32);
+
+/// None where the socket does not meet them all.
+fn conditions_met(conditions: &Conditions, attributes: &Attributes) -> Option<Met> {
     let hex = |text: &str| u32::from_str_radix(text.trim_start_matches("0x"), 16).expect("a number");
     let (mut count, mut bits) = (0, 0);
     if let Some(text) = conditions.mark.map(|mark| mark.to_string()) {
@@ -127,12 +133,22 @@ fn conditions_met(conditions: &Conditions, attributes: &Attributes) -> Option<(u
             return None;
         }
     }
-    Some((count, bits))
+    let (mut kind, mut narrow) = (0, 0);
+    if let Some(text) = conditions.rtt.map(|limit| limit.to_string()) {
+        let limit_us: i32 = text[1..].trim_end_matches("us").parse().expect("microseconds");
+        let rtt_us = attributes.rtt_us? as i32;
+        count += 1;
+        (kind, narrow) = if text.starts_with('>') { (2, limit_us) } else { (1, -limit_us) };
+        if (kind == 2 && rtt_us <= limit_us) || (kind == 1 && rtt_us >= limit_us) {
+            return None;
+        }
+    }
+    Some((count, bits, kind, narrow))
 }
 
 /// The documented order, and nothing clever.
 fn by_the_book(table: &RuleTable, flow: &Flow) -> Option<u32> {
-    let mut best: Option<((usize, i32, bool, (u32, u32)), u32)> = None;
+    let mut best: Option<((usize, i32, bool, Met), u32)> = None;
     for rule in table.rules() {
         let (cgroup, inside) = (rule.selector.cgroup.as_str(), flow.cgroup.as_str());
         let under = cgroup == "/" || inside == cgroup || inside.starts_with(&format!("{cgroup}/"));
@@ -194,6 +210,8 @@ fn meets(conditions: &rule_conditions, attributes: &Attributes) -> bool {
     let has = |which: u32| conditions.has >> which & 1 == 1;
     (!has(RULE_MARK) || attributes.mark & conditions.mark_mask == conditions.mark)
         && (!has(RULE_PRIORITY) || attributes.priority == conditions.priority)
+        && (!has(RULE_RTT_ABOVE) || attributes.rtt_us.is_some_and(|rtt_us| rtt_us > conditions.rtt_us))
+        && (!has(RULE_RTT_BELOW) || attributes.rtt_us.is_some_and(|rtt_us| rtt_us < conditions.rtt_us))
 }
 
 /// A trie of longest prefixes: the data are the bytes after the length, in memory order.
@@ -234,32 +252,42 @@ fn the_maps_say_what_the_book_says() {
     assert!(by_conditions > flows / 50, "{by_conditions} of {flows} flows match by conditions: that tests little");
 }
 
+/// Conditions: mark, priority, RTT.
+type Written<'a> = (Option<&'a str>, Option<u32>, Option<&'a str>);
+
 #[test]
 fn what_outranks_a_rule_is_told() {
     let mut table = RuleTable::default();
-    let mut put_with = |cgroup: &str, to: Option<&str>, to_port, (mark, priority): (Option<&str>, Option<u32>)| {
+    let mut put_with = |cgroup: &str, to: Option<&str>, to_port, (mark, priority, rtt): Written| {
         let to = to.map(|text| text.parse().expect("a prefix"));
         let mark = mark.map(|mark| Setting::Text(mark.to_owned()));
-        let conditions = Conditions::parse(mark.as_ref(), priority).expect("they are right");
+        let conditions = Conditions::parse(mark.as_ref(), priority, rtt).expect("they are right");
         let selector = Selector { cgroup: CgroupPath::parse(cgroup).expect("a path"), to, to_port, conditions };
         let reno = Choice { names: vec!["reno".to_owned()], weight: 1 };
         table.put(selector, vec![reno], SocketSettings::default(), 0).expect("room").0
     };
     let both = Some("10.0.0.0/8");
-    let won = put_with("/a/b", both, Some(80), (Some("1"), Some(6)));
+    let won = put_with("/a/b", both, Some(80), (Some("1"), Some(6), None));
+    let mut put_at = |written: Written| put_with("/a/b", both, Some(80), written);
     let with_conditions = [
         (won, Verdict::Won),
-        (put_with("/a/b", both, Some(80), (Some("1"), None)), Verdict::WeakerConditions),
-        (put_with("/a/b", both, Some(80), (Some("1/0xff"), None)), Verdict::WeakerConditions),
-        (put_with("/a/b", both, Some(80), (Some("1/0xf1"), None)), Verdict::WeakerConditions),
-        (put_with("/a/b", both, Some(80), (Some("1/0x1f"), None)), Verdict::WeakerConditions),
-        (put_with("/a/b", both, Some(80), (None, Some(6))), Verdict::WeakerConditions),
+        (put_at((Some("1"), None, None)), Verdict::WeakerConditions),
+        (put_at((Some("1/0xff"), None, None)), Verdict::WeakerConditions),
+        (put_at((Some("1/0xf1"), None, None)), Verdict::WeakerConditions),
+        (put_at((Some("1/0x1f"), None, None)), Verdict::WeakerConditions),
+        (put_at((None, None, Some(">19ms"))), Verdict::WeakerConditions),
+        (put_at((None, None, Some(">5ms"))), Verdict::WeakerConditions),
+        (put_at((None, None, Some("<21ms"))), Verdict::WeakerConditions),
+        (put_at((None, None, Some("<100ms"))), Verdict::WeakerConditions),
+        (put_at((None, Some(6), None)), Verdict::WeakerConditions),
     ];
     let unmet = [
-        (put_with("/a/b", both, Some(80), (Some("2"), Some(6))), Verdict::OtherMark),
-        (put_with("/a/b", both, Some(80), (Some("1"), Some(5))), Verdict::OtherPriority),
+        (put_at((Some("2"), Some(6), None)), Verdict::OtherMark),
+        (put_at((Some("1"), Some(5), None)), Verdict::OtherPriority),
+        (put_at((None, None, Some(">20ms"))), Verdict::OtherRtt),
+        (put_at((Some("1"), Some(6), Some("<20ms"))), Verdict::OtherRtt),
     ];
-    let mut put = |cgroup: &str, to: Option<&str>, to_port| put_with(cgroup, to, to_port, (None, None));
+    let mut put = |cgroup: &str, to: Option<&str>, to_port| put_with(cgroup, to, to_port, (None, None, None));
     let without = [
         (put("/a/b", both, Some(80)), Verdict::WeakerConditions),
         (put("/a/b", Some("10.0.0.0/8"), None), Verdict::AnyPort),
@@ -275,7 +303,8 @@ fn what_outranks_a_rule_is_told() {
     ];
     let cgroup = CgroupPath::parse("/a/b/c").expect("a path");
     let peer = Some("::ffff:10.0.0.1".parse().expect("an address"));
-    let flow = Flow { cgroup, peer, service_port: 80, attributes: Attributes { mark: 1, priority: 6 } };
+    let attributes = Attributes { mark: 1, priority: 6, rtt_us: Some(20_000) };
+    let flow = Flow { cgroup, peer, service_port: 80, attributes };
     let told: Vec<(u32, Verdict)> = consider(&table, &flow).iter().map(|(rule, verdict)| (rule.id, *verdict)).collect();
     assert_eq!(told, [&with_conditions[..], &without, &unmet, &others].concat());
 }
@@ -287,7 +316,7 @@ fn the_longest_chain_is_searched_and_a_longer_one_refused() {
         let mut table = RuleTable::default();
         for mark in 1..=rules {
             let mark = Setting::Whole(mark.into());
-            let conditions = Conditions::parse(Some(&mark), None).expect("they are right");
+            let conditions = Conditions::parse(Some(&mark), None, None).expect("they are right");
             let selector = Selector { cgroup: CgroupPath::root(), to: None, to_port: None, conditions };
             let reno = Choice { names: vec!["reno".to_owned()], weight: 1 };
             table.put(selector, vec![reno], SocketSettings::default(), 0).expect("room");
@@ -297,7 +326,7 @@ fn the_longest_chain_is_searched_and_a_longer_one_refused() {
     // 2 steps more: to the scope, and to its set
     let longest = chain(RULE_SEARCH_STEPS - 3);
     let compiled = compile(&longest).expect("1,023 steps are few enough");
-    let attributes = |mark| Attributes { mark, priority: 0 };
+    let attributes = |mark| Attributes { mark, ..Attributes::default() };
     let flow = |mark| Flow { cgroup: CgroupPath::root(), peer: None, service_port: 1, attributes: attributes(mark) };
     assert_eq!(by_the_maps(&compiled, &flow(0)), None);
     for mark in [1, RULE_SEARCH_STEPS - 3] {
@@ -374,7 +403,7 @@ fn rules_that_give_an_algorithm_alone_are_written_in_the_older_format() {
     assert_eq!(table.rule(2).map(|rule| (rule.added_ns, rule.targets())), Some((1, "reno".to_owned())));
 
     // one with a condition is another rule for the same cgroup, and takes a format that older readers refuse
-    let mark = Conditions::parse(Some(&Setting::Whole(1)), None).expect("it is right");
+    let mark = Conditions::parse(Some(&Setting::Whole(1)), None, None).expect("it is right");
     let (id, before) =
         table.put(Selector { conditions: mark, ..selector("/b") }, reno(), SocketSettings::default(), 1).expect("room");
     assert_eq!((id, before), (4, None));

@@ -14,7 +14,7 @@ use super::cgroup::CgroupPath;
 use super::conditions::Attributes;
 use super::live::RuleSocket;
 use super::matching::{consider, Flow, Verdict};
-use super::record::{rule_report, RULE_ACCEPT, RULE_CONNECT, RULE_LISTEN};
+use super::record::{rule_report, RULE_ACCEPT, RULE_CONNECT, RULE_ESTABLISHED, RULE_LISTEN};
 use super::settings::{MetSetting, SocketSetting};
 use super::table::{Rule, RuleTable};
 use super::{assignment, now_ns, read_rules, Assignment as _};
@@ -52,6 +52,8 @@ pub enum Event {
     Listen,
     /// It was alive already, and `--existing` found it.
     Existing,
+    /// When the handshake of a connection that was made was done, and its RTT known.
+    Establish,
 }
 
 /// What a socket remembers of its rule.
@@ -230,7 +232,11 @@ fn explain(table: &RuleTable, socket: &RuleSocket, current: &dyn Fn(&str) -> Opt
         cgroup: socket.cgroup.clone(),
         peer: (!listens).then(|| destination.ip()),
         service_port: if passive { source.port() } else { destination.port() },
-        attributes: Attributes { mark: report.mark, priority: report.priority },
+        attributes: Attributes {
+            mark: report.mark,
+            priority: report.priority,
+            rtt_us: (report.has_rtt != 0).then_some(report.rtt_us),
+        },
     };
     let algorithm = c_text(&report.algorithm);
     let now = Now { map_id: Some(report.map_id).filter(|id| *id != 0), current_map_id: current(&algorithm), algorithm };
@@ -268,6 +274,7 @@ fn met(report: &rule_report) -> Met {
             RULE_CONNECT => Event::Connect,
             RULE_ACCEPT => Event::Accept,
             RULE_LISTEN => Event::Listen,
+            RULE_ESTABLISHED => Event::Establish,
             _ => Event::Existing,
         },
         ago: Duration::from_nanos(now_ns().saturating_sub(assignment.at_ns)),

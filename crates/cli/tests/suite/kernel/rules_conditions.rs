@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rules that select by what a socket has: its mark and its priority. Real connections, whose sockets are asked; which rule
-//! is expected is worked out by hand from the documented order.
+//! Rules that select by what a socket has: its mark, its priority, its RTT. Real connections, whose sockets are asked; which
+//! rule is expected is worked out by hand from the documented order.
 
 use crate::support;
 use crate::support::policy;
-use std::net::TcpListener;
+use std::net::{IpAddr, TcpListener, TcpStream};
+use std::time::Duration;
 
+use ccctl_path::{Path, PathSpec, SenderSpec, Waiting, RECEIVER_V4, RECEIVER_V6};
+use ccctl_sim::{BitRate, Limit};
 use ccctl_testbed::{
-    algorithm_of, claim, listen_with_mark, set_mark, set_priority, Cgroup, Network, RULES, SERVER_V4, SERVER_V6,
+    algorithm_of, claim, connect, listen_with_mark, max_pacing_rate_of, notsent_lowat_of, set_mark, set_priority,
+    tcp_info, Cgroup, Network, RULES, SERVER_V4, SERVER_V6,
 };
 use policy::{assign, findings, listen, marked_client, pair, rules, why, Pair};
 use serde_json::{json, Value};
@@ -15,6 +19,13 @@ use support::{code, json, refuses, succeeds, Folder};
 
 /// Of both namespaces; no rule gives it.
 const DEFAULT: &str = "bbr";
+
+const LIMIT: Duration = Duration::from_secs(10);
+/// Number of each sender of [`path`].
+const NEAR: usize = 0;
+const FAR: usize = 1;
+/// Between the RTTs of the two.
+const LIMIT_US: u32 = 20_000;
 
 fn network() -> Network {
     let network = Network::new().unwrap();
@@ -222,11 +233,149 @@ fn conditions_make_another_rule_and_are_listed() {
             (&["--priority=-1"], &["-1"]),
             (&["--priority", "4294967296"], &["4294967296"]),
             (&["--priority", "high"], &["high"]),
+            (&["--rtt", "100ms"], &["rtt=100ms", "expected > or <", "rtt='>100ms'"]),
+            (&["--rtt", ">"], &["rtt=>", "a time"]),
+            (&["--rtt", ">100"], &["rtt=>100", "its unit", "rtt=>100us or rtt=>100ms"]),
+            (&["--rtt", "<0ms"], &["rtt=<0ms", "1us to 60s"]),
+            (&["--rtt", ">1h"], &["rtt=>1h", "1us to 60s"]),
+            (&["--rtt", ">=5ms"], &["rtt=>=5ms", "a time"]),
+            (&["--rtt", ">5ms", "--ecn", "on"], &["cannot ask for ECN", "leave out ecn"]),
         ] {
             refuses(&[&["assign", "--cgroup", front.path()], words, &["reno"]].concat(), code::USAGE, parts);
         }
         assert_eq!(rules(), before);
         succeeds(&["unassign", "--all"]);
+    });
+}
+
+/// A receiver 2 ms from one sender and 40 ms from the other.
+fn path() -> Path {
+    let [near, far] = [2, 40].map(Duration::from_millis);
+    let mut spec = PathSpec::new(BitRate::mbit_per_s(100), near, Limit::Packets(200));
+    spec.senders = [near, far].map(SenderSpec::with_rtt).to_vec();
+    spec.waiting = Waiting::Sleep;
+    let path = Path::start(&spec).unwrap();
+    for end in path.endpoints().all() {
+        end.set_sysctl("net/ipv4/tcp_congestion_control", DEFAULT).unwrap();
+    }
+    path
+}
+
+/// A connection from a sender, over which nothing was sent: what its ends have measured is the handshake.
+fn open(path: &Path, cgroup: &Cgroup, sender: usize, listener: &TcpListener, address: IpAddr) -> Pair {
+    let to = (address, listener.local_addr().unwrap().port());
+    let to = std::net::SocketAddr::from(to).to_string();
+    let open = || path.endpoints().sender(sender).enter(|| connect(&to, None, LIMIT).unwrap()).unwrap();
+    let client = cgroup.enter(open).unwrap();
+    Pair { client, server: listener.accept().unwrap().0 }
+}
+
+/// Has it measured more than the limit? A machine under load may make the near path a far one.
+fn is_far(stream: &TcpStream) -> bool {
+    tcp_info(stream).unwrap().tcpi_rtt > LIMIT_US
+}
+
+/// Which rule it met, and when; None: no rule.
+fn met(stream: &TcpStream) -> Option<(u64, String)> {
+    let told = why(stream);
+    let met = Some(&told["met"]).filter(|met| !met.is_null())?;
+    Some((met["rule_id"].as_u64().unwrap(), met["event"].as_str().unwrap().to_owned()))
+}
+
+#[test]
+fn rtts_select_connections_when_their_handshake_is_done() {
+    support::test("RTTs", 120, || {
+        let path = path();
+        let (front, back) = (Cgroup::new("front").unwrap(), Cgroup::new("back").unwrap());
+        let bind = || TcpListener::bind(("::", 0)).unwrap();
+        let listener = back.enter(|| path.endpoints().receiver().enter(bind).unwrap()).unwrap();
+        let all = assign(&["--cgroup", front.path(), "cubic"]);
+        let far = assign(&["--cgroup", front.path(), "--rtt", ">20ms", "reno"]);
+        let near = assign(&["--cgroup", back.path(), "--rtt", "<20ms", "reno", "--existing"]);
+        assert_eq!(findings(&listener), ["no_rule"], "a listener has no RTT");
+        let mut near_ones = 0;
+        for (sender, address) in [
+            (NEAR, RECEIVER_V4.into()),
+            (FAR, RECEIVER_V4.into()),
+            (NEAR, RECEIVER_V6.into()),
+            (FAR, RECEIVER_V6.into()),
+            (NEAR, RECEIVER_V4.into()),
+        ] {
+            let connection = open(&path, &front, sender, &listener, address);
+            let made_far = is_far(&connection.client);
+            let accepted_far = is_far(&connection.server);
+            assert!(sender == NEAR || (made_far && accepted_far), "an RTT cannot be less than the path's");
+            near_ones += u32::from(!made_far && !accepted_far);
+            let expected = if made_far { (far, "establish".to_owned()) } else { (all, "connect".to_owned()) };
+            assert_eq!(met(&connection.client), Some(expected), "{address}: {}", why(&connection.client));
+            let expected = (!accepted_far).then(|| (near, "accept".to_owned()));
+            assert_eq!(met(&connection.server), expected, "{address}: {}", why(&connection.server));
+            let made = if made_far { "reno" } else { "cubic" };
+            let accepted = if accepted_far { DEFAULT } else { "reno" };
+            assert_eq!(connection.algorithms(), [made, accepted], "{address}");
+            let told = why(&connection.client);
+            assert_eq!(told["findings"], json!(["as_the_rule_says"]), "{told}");
+            assert_eq!(told["met"]["congestion_control_before"], DEFAULT, "not what the first rule gave: {told}");
+            let other = if made_far { (all, "weaker_conditions") } else { (far, "other_rtt") };
+            assert!(verdicts(&told).contains(&(other.0, other.1.to_owned())), "{told}");
+        }
+        assert!(near_ones > 0, "no RTT of the near sender was below 20 ms");
+        drop(listener);
+        succeeds(&["unassign", "--all"]);
+    });
+}
+
+/// The rule that is for the RTT takes the place of the one before it as a whole.
+#[test]
+fn a_rule_for_an_rtt_takes_back_what_the_one_before_it_set() {
+    support::test("settings by RTT", 60, || {
+        let path = path();
+        let (front, back) = (Cgroup::new("front").unwrap(), Cgroup::new("back").unwrap());
+        let bind = || TcpListener::bind((RECEIVER_V4, 0)).unwrap();
+        let listener = back.enter(|| path.endpoints().receiver().enter(bind).unwrap()).unwrap();
+        assign(&["--cgroup", front.path(), "--notsent-lowat", "64k", "--initial-window", "20", "reno"]);
+        let far_words = ["--rtt", ">20ms", "--max-pacing-rate", "80mbit", "--initial-window", "30"];
+        let far = assign(&[&["--cgroup", front.path()], &far_words[..]].concat());
+        let connection = open(&path, &front, FAR, &listener, RECEIVER_V4.into());
+        let client = &connection.client;
+        assert_eq!(met(client), Some((far, "establish".to_owned())));
+        let given = (notsent_lowat_of(client).unwrap(), max_pacing_rate_of(client).unwrap());
+        assert_eq!(given, (0, 10_000_000), "80 Mbit/s");
+        assert_eq!(tcp_info(client).unwrap().tcpi_snd_cwnd, 30);
+        assert_eq!(connection.algorithms()[0], DEFAULT, "it leaves the algorithm alone");
+        assert_eq!(findings(client), ["as_the_rule_says"]);
+        let near = open(&path, &front, NEAR, &listener, RECEIVER_V4.into());
+        if !is_far(&near.client) {
+            let lowat = notsent_lowat_of(&near.client).unwrap();
+            let window = tcp_info(&near.client).unwrap().tcpi_snd_cwnd;
+            assert_eq!((lowat, window, algorithm_of(&near.client).unwrap().as_str()), (65_536, 20, "reno"));
+        }
+        succeeds(&["unassign", "--all", "--existing"]);
+        assert_eq!(max_pacing_rate_of(client).unwrap(), u32::MAX, "no limit");
+        drop((connection, near, listener));
+    });
+}
+
+#[test]
+fn live_connections_are_moved_by_the_rtt_that_they_have_then() {
+    support::test("RTTs of live connections", 60, || {
+        let path = path();
+        let (front, back) = (Cgroup::new("front").unwrap(), Cgroup::new("back").unwrap());
+        let bind = || TcpListener::bind((RECEIVER_V4, 0)).unwrap();
+        let listener = back.enter(|| path.endpoints().receiver().enter(bind).unwrap()).unwrap();
+        let open = |sender| open(&path, &front, sender, &listener, RECEIVER_V4.into());
+        let ends = [open(NEAR), open(FAR)];
+        let far = [is_far(&ends[0].client), is_far(&ends[1].client)];
+        let words = ["assign", "--cgroup", front.path(), "--rtt", ">20ms", "reno", "--existing", "--json"];
+        let answer = json(&words);
+        assert_eq!(answer["existing"]["moved"], far.iter().filter(|far| **far).count(), "{answer}");
+        assert_eq!(answer["rule"]["rtt"], ">20ms");
+        let expected = far.map(|far| if far { "reno" } else { DEFAULT });
+        assert_eq!([0, 1].map(|end| ends[end].algorithms()[0].clone()), expected);
+        assert_eq!(met(&ends[1].client).map(|(_, event)| event).as_deref(), Some("existing"));
+        succeeds(&["unassign", "--cgroup", front.path(), "--rtt", "> 0.02s", "--existing"]);
+        assert_eq!([0, 1].map(|end| ends[end].algorithms()[0].clone()), [DEFAULT; 2]);
+        drop((ends, listener));
     });
 }
 
@@ -243,9 +392,9 @@ fn a_file_keeps_rules_apart_by_their_conditions() {
             json(&["apply", file, "--json"])["steps"].as_array().unwrap().iter().map(text).collect()
         };
         let by_hand = assign(&["--cgroup", front.path(), "--mark", "9", "cubic"]);
-        let two = file(&["use = \"reno\"", "use = \"cubic\"\nmark = 0x10\npriority = 6"]);
+        let two = file(&["use = \"reno\"", "use = \"cubic\"\nmark = 0x10\npriority = 6\nrtt = \"< 0.1s\""]);
         let place = format!("cgroup {}", front.path());
-        let with = format!("{place} mark 0x10 priority 6");
+        let with = format!("{place} mark 0x10 priority 6 rtt <100ms");
         assert_eq!(steps(&two), [format!("assign {place} reno"), format!("assign {with} cubic")]);
         assert_eq!(steps(&two), [""; 0]);
         let other = file(&["use = \"reno\"", "use = \"cubic\"\nmark = \"0x10/0xf0\"\npriority = 6"]);
