@@ -686,10 +686,18 @@ mod tests {
             ("[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\nmark = -1", "f.toml:4: mark=-1: expected", "0x10"),
             ("[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\nmark = \"1/0\"", "f.toml:4: mark=1/0: a mask of 0", "0xff"),
             ("[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\npriority = -1", "f.toml:4:", "docs/guide/daemon.md"),
-            ("[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\nrtt = \"100ms\"", "f.toml:4: rtt=100ms: expected > or <", "<5ms"),
+            (
+                "[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\nrtt = \"100ms\"",
+                "f.toml:4: rtt=100ms: expected > or <",
+                "<5ms",
+            ),
             ("[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\nrtt = \">100\"", "f.toml:4: rtt=>100: a time needs", ">100ms"),
             ("[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\nrtt = 100", "f.toml:4:", "docs/guide/daemon.md"),
-            ("[[rule]]\nrtt = \">1ms\"\ncgroup = \"/a\"\necn = \"on\"", "f.toml:4: a rule with an RTT", "leave out ecn"),
+            (
+                "[[rule]]\nrtt = \">1ms\"\ncgroup = \"/a\"\necn = \"on\"",
+                "f.toml:4: a rule with an RTT",
+                "leave out ecn",
+            ),
             ("[[rule]]\nuse = \"reno\"\ncgroup = \"/a\"\npriorty = 6", "f.toml:4:", "did you mean priority"),
             (
                 "[[rule]]\ncgroup = \"/a\"\nmark = \"0x10\"\nuse = \"reno\"\n\
