@@ -180,7 +180,7 @@ fn fit(measured: &Measured, present: &Simulated) -> anyhow::Result<Result<Fit, S
         present,
         connections: connections(measured),
         mss_bytes: measured.mss_bytes,
-        with_neighbour: false,
+        with_mixes: false,
         repeats: FIT_REPEATS,
     };
     let found = simulate(&request)?;
@@ -211,7 +211,7 @@ fn candidates(
         present,
         connections: fit.simulated_connection_count,
         mss_bytes: measured.mss_bytes,
-        with_neighbour: true,
+        with_mixes: true,
         repeats: CANDIDATE_REPEATS,
     };
     let names: Vec<String> = algorithms.iter().map(|simulated| simulated.algorithm.clone()).collect();
@@ -341,12 +341,13 @@ fn print_candidates(candidates: &[Candidate]) -> anyhow::Result<()> {
             candidate.algorithm.clone(),
             spread(&candidate.goodput_range, 8e-6, 2),
             changes(&candidate.change_range_pct),
+            candidate.split_range_pct.as_ref().map_or_else(|| "-".to_owned(), changes),
             spread(&candidate.srtt_range, 1e-3, 1),
             spread(&candidate.retransmit_range_pct, 1.0, 2),
             changes(&candidate.neighbour_range_pct),
             note,
         ]
     };
-    let header = ["ALGORITHM", "MBIT/S", "CHANGE", "RTT MS", "RETRANSMITS %", "NEIGHBOUR", ""];
+    let header = ["ALGORITHM", "MBIT/S", "CHANGE", "SPLIT", "RTT MS", "RETRANSMITS %", "NEIGHBOUR", ""];
     output::table(&header, candidates.iter().map(row).collect())
 }

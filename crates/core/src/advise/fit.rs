@@ -105,6 +105,10 @@ pub struct Performance {
     pub retransmit_pct: f64,
     /// The same goodput, of one connection of the present algorithm that shares the link; null: there was none.
     pub neighbour_bytes_per_s: Option<f64>,
+    /// Where half of the connections of the scope have the algorithm, and the others the present one: goodput of one of the first, and
+    /// of one of the others; null: there is only one connection.
+    #[serde(default)]
+    pub split_bytes_per_s: Option<[f64; 2]>,
 }
 
 /// What was found.

@@ -45,6 +45,10 @@ pub struct Candidate {
     pub goodput_range: PathRange,
     /// Its change from the present algorithm, %.
     pub change_range_pct: PathRange,
+    /// What a test that gives it to half of the connections would say: goodput of this half over that of the other half, %; null:
+    /// there is only one connection.
+    #[serde(default)]
+    pub split_range_pct: Option<PathRange>,
     /// Mean smoothed RTT, us.
     pub srtt_range: PathRange,
     /// Retransmitted segments, %.
@@ -72,6 +76,9 @@ pub fn judge(algorithms: &[String], found: &[Vec<Performance>], weights: &[f64],
                 goodput_range: over(&|path| path[column].goodput_bytes_per_s),
                 change_range_pct: over(&|path| {
                     change(path[column].goodput_bytes_per_s, path[present].goodput_bytes_per_s)
+                }),
+                split_range_pct: found.iter().all(|path| path[column].split_bytes_per_s.is_some()).then(|| {
+                    over(&|path| path[column].split_bytes_per_s.map_or(0.0, |[with, without]| change(with, without)))
                 }),
                 srtt_range: over(&|path| path[column].srtt_mean_us),
                 retransmit_range_pct: over(&|path| path[column].retransmit_pct),
@@ -185,6 +192,15 @@ mod tests {
         assert!((change.least - 10.0).abs() < 1e-9 && (change.most - 20.0).abs() < 1e-9);
         assert!((of("bbr").neighbour_range_pct.least + 40.0).abs() < 1e-9, "the neighbour has 30 instead of 50");
         assert_eq!(to_try(&found).len(), 1);
+        assert_eq!(of("bbr").split_range_pct, None, "there was no split");
+    }
+
+    #[test]
+    fn a_split_says_what_one_half_takes_from_the_other() {
+        let split = |with, without| Performance { split_bytes_per_s: Some([with, without]), ..Performance::default() };
+        let found = judge(&["bbr".to_owned()], &[vec![split(150.0, 50.0)], vec![split(120.0, 80.0)]], &[0.5, 0.5], 0);
+        let range = found[0].split_range_pct.unwrap();
+        assert!((range.least - 50.0).abs() < 1e-9 && (range.most - 200.0).abs() < 1e-9, "{range:?}");
     }
 
     #[test]

@@ -47,14 +47,17 @@ pub struct Request<'a> {
     pub connections: u32,
     /// Data of a segment.
     pub mss_bytes: u32,
-    /// Also with a neighbour.
-    pub with_neighbour: bool,
+    /// Also where not all connections have the algorithm.
+    pub with_mixes: bool,
     /// Runs of each, with their own starts and losses.
     pub repeats: u32,
 }
 
 /// What others on the Internet use most.
 const OTHERS: &str = "cubic";
+/// Points of the sweep in which some connections keep the present algorithm: one more, or half of those of the scope.
+const NEIGHBOUR: &str = "neighbour";
+const SPLIT: &str = "split";
 /// Of each run the first part does not count.
 const WARM_UP_SHARE: u32 = 4;
 
@@ -88,7 +91,7 @@ impl Request<'_> {
             \"retransmit_rate:own\"{}]\n",
             LOOK.as_millis(),
             self.repeats,
-            if self.with_neighbour { ", \"goodput_per_flow:neighbour\"" } else { "" }
+            if self.with_mixes { ", \"goodput_per_flow:neighbour\"" } else { "" }
         );
         text += &self.axes();
         text
@@ -128,10 +131,26 @@ impl Request<'_> {
             algorithms(&|it| format!("\"{}\"", it.profile())),
             algorithms(&set),
         );
-        if self.with_neighbour {
-            text += "[[sweep]]\nname = \"neighbour\"\nvalues = [\"0\", \"1\"]\nwith = { \"flows.neighbour.count\" = [0, 1] }\n";
+        if self.with_mixes {
+            text += &self.mixes();
         }
         text
+    }
+
+    /// All connections of the scope have the algorithm; one more keeps the present one; half of them keep it.
+    fn mixes(&self) -> String {
+        let (all, half) = (self.connections, self.connections / 2);
+        let mut mixes = vec![("all", all, 0), (NEIGHBOUR, all, 1)];
+        if half > 0 {
+            mixes.push((SPLIT, all - half, half));
+        }
+        let list = |of: &dyn Fn(&(&str, u32, u32)) -> String| mixes.iter().map(of).collect::<Vec<_>>().join(", ");
+        format!(
+            "[[sweep]]\nname = \"mix\"\nvalues = [{}]\nwith = {{ \"flows.own.count\" = [{}], \"flows.neighbour.count\" = [{}] }}\n",
+            list(&|(name, ..)| format!("\"{name}\"")),
+            list(&|(_, own, _)| own.to_string()),
+            list(&|(.., present)| present.to_string()),
+        )
     }
 
     /// What the laboratory's summary says, by path and by algorithm, in their orders.
@@ -143,9 +162,18 @@ impl Request<'_> {
             let (Some(path), Some(algorithm)) = (number("path"), number("algorithm")) else { continue };
             let place = found.get_mut(path).and_then(|of_path| of_path.get_mut(algorithm));
             let place = place.context("the laboratory's summary has another grid")?;
-            if number("neighbour") == Some(1) {
-                place.neighbour_bytes_per_s = Some(point.bytes_per_s("goodput_per_flow:neighbour")?.0);
-                continue;
+            let goodput_of =
+                |group: &str| point.bytes_per_s(&format!("goodput_per_flow:{group}")).map(|(mean, _)| mean);
+            match point.place.get("mix").map(String::as_str) {
+                Some(NEIGHBOUR) => {
+                    place.neighbour_bytes_per_s = Some(goodput_of("neighbour")?);
+                    continue;
+                }
+                Some(SPLIT) => {
+                    place.split_bytes_per_s = Some([goodput_of("own")?, goodput_of("neighbour")?]);
+                    continue;
+                }
+                _ => {}
             }
             (place.goodput_bytes_per_s, place.goodput_error_bytes_per_s) = point.bytes_per_s("goodput_per_flow:own")?;
             place.goodput_p90_bytes_per_s = point.bytes_per_s("goodput_p90:own")?.0;
@@ -236,7 +264,7 @@ mod tests {
             present: &cubic,
             connections: 2,
             mss_bytes: 1448,
-            with_neighbour: true,
+            with_mixes: true,
             repeats: 3,
         };
         let text: toml::Table = request.text().parse().unwrap();
@@ -246,11 +274,17 @@ mod tests {
         let third = &axes[0]["with"]["link.bottleneck.loss"][2];
         assert_eq!((third["rate"].as_str(), third["burst"].as_str()), (Some("8000000 bit/s"), Some("15000 bytes")));
         assert_eq!(axes[1]["with"]["flows.own.set"][0]["beta"].as_str(), Some("0.8"));
+        assert_eq!(
+            axes[2]["with"]["flows.own.count"].as_array().unwrap().len(),
+            3,
+            "all, with a neighbour, and a split"
+        );
+        assert_eq!(axes[2]["with"]["flows.own.count"][2], axes[2]["with"]["flows.neighbour.count"][2], "one of two");
         let profile = |number: usize| axes[1]["with"]["flows.own.profile"][number].as_str();
         assert_eq!((profile(0), profile(1)), (Some("default"), Some("linux|default")));
-        let point = |path: &str, neighbour: &str, mean: f64| {
+        let point = |path: &str, mix: &str, mean: f64| {
             serde_json::json!({
-                "place": { "path": path, "algorithm": "1", "neighbour": neighbour },
+                "place": { "path": path, "algorithm": "1", "mix": mix },
                 "measures": {
                     "goodput_per_flow:own": { "mean": mean, "standard_error": 0.08 },
                     "goodput_per_flow:neighbour": { "mean": 2.0, "standard_error": null },
@@ -261,7 +295,7 @@ mod tests {
                 },
             })
         };
-        let summary = serde_json::json!({ "points": [point("1", "0", 8.0), point("1", "1", 4.0)] }).to_string();
+        let summary = serde_json::json!({ "points": [point("1", "all", 8.0), point("1", "neighbour", 4.0), point("1", "split", 6.0)] }).to_string();
         let found = request.read(&summary).unwrap();
         let wanted = Performance {
             goodput_bytes_per_s: 1e6,
@@ -271,6 +305,7 @@ mod tests {
             srtt_p95_us: 50_000.0,
             retransmit_pct: 0.5,
             neighbour_bytes_per_s: Some(250_000.0),
+            split_bytes_per_s: Some([750_000.0, 250_000.0]),
         };
         assert_eq!(found[1][1], wanted);
         assert_eq!(found[0][0], Performance::default());
