@@ -28,8 +28,8 @@ pub struct Advise {
     /// Accept objects that other users than root can write
     #[arg(long)]
     pub trust_writable: bool,
-    /// Use the measurement of this file, an earlier advice, instead of looking at sockets
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["time"])]
+    /// Take the measurement of an earlier advice, and look at no sockets
+    #[arg(long, value_name = "FILE", conflicts_with = "time")]
     pub measured: Option<PathBuf>,
     /// Do not keep the advice
     #[arg(long)]

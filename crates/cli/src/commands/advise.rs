@@ -17,6 +17,7 @@ use ccctl_core::advise::scenario::{Request, Simulated};
 use ccctl_core::advise::{no_help, store, Advice, Verdict};
 use ccctl_core::operations::{List, Listing, SocketFilter, Sockets};
 use ccctl_core::trust::Trust;
+use ccctl_loader::check_name;
 use ccctl_series::read_regular_text;
 
 use super::lab;
@@ -52,7 +53,7 @@ pub fn run(arguments: &Advise) -> anyhow::Result<Exit> {
 
 fn advise(arguments: &Advise, known: &Candidates) -> anyhow::Result<Advice> {
     let (scope, measured) = match &arguments.measured {
-        Some(file) => earlier(file)?,
+        Some(file) => earlier(file).map(|(scope, measured)| (scope, Ok(measured)))?,
         None => (scope(&arguments.filter), watch(&arguments.filter, arguments.time)?.measured()),
     };
     let mut advice = Advice::abstained(output::time(SystemTime::now()), scope, "");
@@ -80,13 +81,15 @@ fn advise(arguments: &Advise, known: &Candidates) -> anyhow::Result<Advice> {
 }
 
 /// Scope and measurement of an earlier advice.
-fn earlier(file: &Path) -> anyhow::Result<(String, Result<Measured, String>)> {
+fn earlier(file: &Path) -> anyhow::Result<(String, Measured)> {
     let remedy = "give a file that ccctl advise has kept, or the output of ccctl advise --json";
     let refuse = |cause: String| Fault::new(Exit::Usage, format!("{}: {cause}", file.display()), remedy);
     let text = read_regular_text(file, MOST_ADVICE_BYTES).map_err(|error| refuse(error.to_string()))?;
     let advice: Advice = serde_json::from_str(&text).map_err(|error| refuse(error.to_string()))?;
     let measured = advice.measured.ok_or_else(|| refuse("nothing was measured".to_owned()))?;
-    Ok((advice.scope, Ok(measured)))
+    // It stands in the commands that follow, for people to paste.
+    check_name(&measured.congestion_control).map_err(|error| refuse(error.to_string()))?;
+    Ok((advice.scope, measured))
 }
 
 /// Looks until the time is over or Ctrl-C.
@@ -230,7 +233,7 @@ fn next_commands(
     let scope = match (&filter.unit, &filter.cgroup) {
         (Some(unit), _) => format!("--unit {unit}"),
         (None, Some(cgroup)) => format!("--cgroup {cgroup}"),
-        (None, None) if filter.is_empty() => "--whole-host".to_owned(),
+        (None, None) if filter.is_empty() && arguments.measured.is_none() => "--whole-host".to_owned(),
         (None, None) => "--unit UNIT".to_owned(),
     };
     let instances: BTreeMap<&str, &str> =

@@ -54,6 +54,8 @@ const STEADY: f64 = 0.4;
 /// Measured paths that the simulator is asked for.
 const RATE_BYTES_PER_S: std::ops::RangeInclusive<f64> = 20_000.0..=125_000_000.0;
 const LEAST_RTT_US: u64 = 500;
+/// Of IPv4: more does not fit into a packet.
+const MSS_BYTES: std::ops::RangeInclusive<u32> = 1..=65_535;
 /// Connections of the scope that are simulated.
 const MOST_CONNECTIONS: f64 = 64.0;
 
@@ -130,6 +132,9 @@ pub fn require(measured: &Measured) -> Result<(), String> {
     let [first, second] = measured.goodput_halves_bytes_per_s;
     if measured.min_rtt_us < LEAST_RTT_US {
         return Err(format!("an RTT of {} us is too short for the simulator's model", measured.min_rtt_us));
+    }
+    if !MSS_BYTES.contains(&measured.mss_bytes) {
+        return Err(format!("no segment has {} bytes of data", measured.mss_bytes));
     }
     if !RATE_BYTES_PER_S.contains(&measured.rate_bytes_per_s) {
         let mbit = measured.rate_bytes_per_s * 8e-6;
@@ -445,5 +450,7 @@ pub(super) mod tests {
         assert!(refused(|it| it.min_rtt_us = 30).contains("30 us"));
         assert!(refused(|it| it.limited_connection_count = 1000.0).contains("1000 connections"));
         assert!(refused(|it| it.rate_bytes_per_s = 1.0).contains("Mbit/s"));
+        assert!(refused(|it| it.mss_bytes = 0).contains("0 bytes"));
+        assert!(refused(|it| it.mss_bytes = u32::MAX).contains("4294967295 bytes"));
     }
 }
