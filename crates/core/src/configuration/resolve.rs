@@ -673,10 +673,15 @@ mod tests {
             ("[metrics]\n\nacks = [\"\"]", "f.toml:3:", "acks = [\"eth0\"]"),
             ("[metrics]\nacks = [\"eth 0\"]", "f.toml:2:", "acks = [\"eth0\"]"),
         ] {
-            let error = Configuration::of_text("f.toml", text, Trust::Checked).expect_err("it is wrong");
-            let said = format!("{} {}", cause(&error), remedy(&error).unwrap_or_default());
-            assert!(said.starts_with(place) && said.contains(hint), "{text:?}: {said}");
+            is_refused(text, place, hint);
         }
+    }
+
+    #[track_caller]
+    fn is_refused(text: &str, place: &str, hint: &str) {
+        let error = Configuration::of_text("f.toml", text, Trust::Checked).expect_err("it is wrong");
+        let said = format!("{} {}", cause(&error), remedy(&error).unwrap_or_default());
+        assert!(said.starts_with(place) && said.contains(hint), "{text:?}: {said}");
     }
 
     #[test]
@@ -706,9 +711,7 @@ mod tests {
                 "second",
             ),
         ] {
-            let error = Configuration::of_text("f.toml", text, Trust::Checked).expect_err("it is wrong");
-            let said = format!("{} {}", cause(&error), remedy(&error).unwrap_or_default());
-            assert!(said.starts_with(place) && said.contains(hint), "{text:?}: {said}");
+            is_refused(text, place, hint);
         }
     }
 }
