@@ -266,7 +266,7 @@ fn state() -> BTreeMap<String, (String, u64)> {
 #[test]
 fn kills_leave_a_whole_set_of_rules() {
     support::test("kills", 240, || {
-        let kills = support::times(24, 80);
+        let kills = support::times(16, 80);
         let network = Network::new().unwrap();
         let cgroups = [Cgroup::new("a").unwrap(), Cgroup::new("b").unwrap()];
         let [a, b] = [cgroups[0].path(), cgroups[1].path()];
@@ -294,7 +294,7 @@ fn kills_leave_a_whole_set_of_rules() {
         };
         let outcomes = operations.map(|(words, with_rules)| {
             let mut shortest = Duration::MAX; // others may be busy on this machine
-            for _ in 0..3 {
+            for _ in 0..2 {
                 prepare(with_rules);
                 let started = Instant::now();
                 succeeds(words);
