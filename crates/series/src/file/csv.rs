@@ -222,7 +222,7 @@ fn for_each_record(
     if input.fill_buf().map_err(cannot_read(path))?.starts_with("\u{feff}".as_bytes()) {
         input.consume("\u{feff}".len());
     }
-    let mut fields = Fields { text: vec![0; 4096], ends: vec![0; 64], count: 0 };
+    let mut fields = Fields::new();
     let mut line = 1;
     while let Some(&first) = input.fill_buf().map_err(cannot_read(path))?.first() {
         let bad = |what: String| bad_line(path, line, what);
@@ -261,26 +261,31 @@ fn count(data: &[u8], wanted: u8) -> usize {
     data.iter().map(|&byte| usize::from(byte == wanted)).sum()
 }
 
-/// The fields of one record, in memory that records share.
+/// The fields of one record, in memory that records share. So is the parser: to make one takes longer than most records.
 struct Fields {
+    parser: Reader,
     text: Vec<u8>,
     ends: Vec<usize>,
     count: usize,
 }
 
 impl Fields {
+    fn new() -> Self {
+        let mut parser = Reader::new();
+        // It takes a byte order mark away where it begins; only a file begins with one. An empty line is no record.
+        let _ = parser.read_record(b"\n", &mut [0], &mut [0]);
+        Self { parser, text: vec![0; 4096], ends: vec![0; 64], count: 0 }
+    }
+
     /// Reads one record, which is not empty; says how many lines it had.
     fn read(&mut self, input: &mut impl BufRead) -> io::Result<Result<usize, String>> {
-        let mut reader = Reader::new();
-        // It takes a byte order mark away where it begins; only a file begins with one. An empty line is no record.
-        let _ = reader.read_record(b"\n", &mut [0], &mut [0]);
         let (mut written, mut lines, mut quotes) = (0, 0, 0);
         self.count = 0;
         loop {
             // At the end of the file nothing comes, which is how the parser learns of the end.
             let data = input.fill_buf()?;
             let (text, ends) = (&mut self.text[written..], &mut self.ends[self.count..]);
-            let (result, read, bytes, fields) = reader.read_record(data, text, ends);
+            let (result, read, bytes, fields) = self.parser.read_record(data, text, ends);
             lines += count(&data[..read], b'\n');
             quotes += count(&data[..read], b'"');
             input.consume(read);
