@@ -61,7 +61,31 @@ fn random_losses_are_found_and_bbr_is_worth_an_experiment() {
             found
         };
         assert_eq!(found("mirror"), found("veno"), "an object does what the algorithm does that it is a copy of");
+        advice_again(&folder, &advice, &found("veno"));
     });
+}
+
+/// From the same measurement, with fewer candidates: the same paths, and in them the same for the one that is left.
+fn advice_again(folder: &Folder, advice: &Value, veno: &Value) {
+    let file = folder.file("advice.json", advice.to_string());
+    let again = ["advise", "--measured", &file, "--candidates", "veno", "--no-keep", "--json"];
+    let output = run(Command::new(CCCTL).args(again), PATIENCE).unwrap();
+    assert!(output.success(), "{}", output.stderr);
+    let again: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!((&again["measured"], &again["fit"]), (&advice["measured"], &advice["fit"]));
+    let keys = ["goodput_range", "change_range_pct", "neighbour_range_pct"];
+    assert_eq!(keys.map(|key| &again["candidates"][0][key]), keys.map(|key| &veno[key]), "{again}");
+
+    let refused = |what: &str, value: Value, parts: &[&str]| {
+        let mut changed = advice.clone();
+        *changed.pointer_mut(what).unwrap() = value;
+        let file = folder.file("changed.json", changed.to_string());
+        refuses(&["advise", "--measured", &file], code::USAGE, parts);
+    };
+    refused("/measured/congestion_control", "reno; reboot".into(), &["changed.json", "reno; reboot"]);
+    refused("/measured", Value::Null, &["nothing was measured"]);
+    refuses(&["advise", "--measured", "/dev/zero"], code::USAGE, &["/dev/zero"]);
+    refuses(&["advise", "--measured", "./none.json"], code::USAGE, &["none.json"]);
 }
 
 #[test]
