@@ -9,22 +9,26 @@
  *          ccctl therefore gives it to connections with named destinations only, and only while the guard watches it.
  * Source   TCP Brutal 1.0 (github.com/apernet/tcp-brutal), the law and its constants.
  * Law      pacing rate = min(rate / A, max_sum_rate / N); W = 2 RTT pacing rate, in packets, and at least 4
+ *          rate: that which a rule has given the connection, else that of the instance
  *          A = acked / (acked + lost) of the packets of 5 seconds, at least 0.8; 1 where those are fewer than 50
  *          N = sockets that have the instance, idle ones too; without max_sum_rate there is no cap
  * Why      Where losses are random a sender that slows down for them wastes the path. Sending 1 / A as much delivers the rate.
  *          The bound of 0.8 limits what it adds where the losses are its own: without it, the more it loses the more it sends.
- *          The cap is for whoever shares the bottleneck: connections have the rate each, and nobody knows how many there will be.
+ *          The cap is for whoever shares the bottleneck: connections have a rate each, and nobody knows how many there will be.
+ *          N parts of 1 / N are no more than the cap, whatever rates they have. What a slow one leaves of its part is not shared
+ *          out: for that each would have to know the rates of all.
  * Differs  From Brutal: RTTs count in us and not in whole ms, A is a fraction and not rounded down to percents, ACKs without a
  *          rate sample count too, the first window is paced, a socket that is moved to it has its window at once, and there is
  *          a cap.
  * Needs    pacing: sk_pacing_rate and TCP's own timer, or the fq queue discipline.
- * State    64 bytes of 104, and 4 that the sockets of an instance share.
+ * State    68 bytes of 104, and 4 that the sockets of an instance share.
  * Range    rates up to 32 Gbit/s, RTTs up to 67 s, windows up to 2^20 packets.
  */
 #include "cc.h"
 
 #define FIXED_PARAMS(P)                                                                                                \
-	P(CC_PARAM(rate_bytes_per_s, 125000, 62500, 4000000000, "bytes/s", "what each connection sends"))              \
+	P(CC_PER_CONNECTION(                                                                                           \
+		CC_PARAM(rate_bytes_per_s, 125000, 62500, 4000000000, "bytes/s", "what each connection sends")))       \
 	P(CC_PARAM(max_sum_rate_bytes_per_s, 0, 0, 4000000000, "bytes/s",                                              \
 		   "what all connections of the instance send together, at most; 0: no cap"))                          \
 	P(CC_SWITCH(compensates_loss, 1, "send more by what is lost, so that the rate arrives"))                       \
@@ -32,6 +36,7 @@
 	P(CC_PARAM(cwnd_gain_pct, 200, 50, 800, "%", "window, of rate times RTT"))                                     \
 	P(CC_PARAM(min_cwnd_pkts, 4, 1, 1000, "pkts", "smallest window"))
 CC_PARAMS(fixed, FIXED_PARAMS);
+CC_CONNECTION_PARAMS(fixed);
 
 #define FIXED_SLOTS 5 /* seconds that count */
 #define FIXED_SAMPLES_MIN 50 /* packets in them; of fewer the share says nothing */
@@ -49,6 +54,7 @@ struct fixed_slot {
 
 struct fixed_state {
 	struct fixed_slot slots[FIXED_SLOTS];
+	u32 own_rate_bytes_per_s CC_NONE(0, "no rate of its own"); /* from its rule */
 	bool is_counted; /* among fixed_shared.sockets */
 };
 CC_STATE_STRUCT(fixed);
@@ -72,6 +78,7 @@ void CC_HOOK(fixed_release, struct sock *sk)
 {
 	struct fixed_state *ca = CC_STATE(fixed, sk);
 
+	CC_DROP_OWN_PARAMS(sk);
 	if (!ca->is_counted)
 		return;
 	ca->is_counted = false;
@@ -139,9 +146,10 @@ CC_INLINE u64 fixed_capped(const struct fixed_params *p, u64 rate_bytes_per_s)
 
 CC_INLINE void fixed_set_rate(struct sock *sk, const struct fixed_params *p, u32 ack_rate_q16)
 {
-	u64 rate_bytes_per_s = ((u64)p->rate_bytes_per_s << 16) / cc_max(ack_rate_q16, FIXED_ONE_Q16 / 2);
+	u32 own_bytes_per_s = CC_STATE(fixed, sk)->own_rate_bytes_per_s;
+	u64 rate_bytes_per_s = own_bytes_per_s ? own_bytes_per_s : p->rate_bytes_per_s;
 
-	rate_bytes_per_s = fixed_capped(p, rate_bytes_per_s);
+	rate_bytes_per_s = fixed_capped(p, (rate_bytes_per_s << 16) / cc_max(ack_rate_q16, FIXED_ONE_Q16 / 2));
 	cc_set_cwnd(tcp_sk(sk), fixed_cwnd_pkts(p, sk, rate_bytes_per_s));
 	sk->sk_pacing_rate = cc_min(rate_bytes_per_s, sk->sk_max_pacing_rate);
 }
@@ -152,6 +160,7 @@ void CC_HOOK(fixed_init, struct sock *sk)
 	struct fixed_state *ca = CC_NEW_STATE(fixed, sk);
 
 	ca->is_counted = is_counted;
+	ca->own_rate_bytes_per_s = CC_OWN_PARAM(fixed, sk, rate_bytes_per_s, 0);
 	fixed_join(ca);
 	tcp_sk(sk)->snd_ssthresh = TCP_INFINITE_SSTHRESH;
 	fixed_set_rate(sk, fixed_params(), FIXED_ONE_Q16);

@@ -14,15 +14,16 @@
  *          and decrease by a share bring several of its flows to equal shares. Slowdowns, two packets for 2 RTTs, empty
  *          its queue, so that its flows see the base delay of the path and not each other's queue.
  * Differs  From the draft: the window follows at each ACK, not once per RTT. A socket that is moved to it outside slow
- *          start begins with a slowdown. A loss in a slowdown halves the window from before it.
- * State    96 bytes of 104.
+ *          start begins with a slowdown. A loss in a slowdown halves the window from before it. T and the bound of the gain may be
+ *          those of a rule.
+ * State    104 bytes of 104.
  * Range    delays up to 71 minutes.
  */
 #include "cc.h"
 
 #define LEDBATPP_PARAMS(P)                                                                                             \
-	P(CC_PARAM(target_ms, 60, 1, 1000, "ms", "T: the queueing delay that it aims at"))                             \
-	P(CC_PARAM(gain_divisor_max, 16, 1, 64, "", "the gain is at least one divided by this"))                       \
+	P(CC_PER_CONNECTION(CC_PARAM(target_ms, 60, 1, 1000, "ms", "T: the queueing delay that it aims at")))          \
+	P(CC_PER_CONNECTION(CC_PARAM(gain_divisor_max, 16, 1, 64, "", "the gain is at least one divided by this")))    \
 	P(CC_PARAM(decrease_pct, 100, 1, 1000, "%",                                                                    \
 		   "C: share of the window given up in an RTT at twice the target, at most half"))                     \
 	P(CC_PARAM(exit_pct, 75, 1, 100, "%", "share of the target at which the first slow start ends"))               \
@@ -31,6 +32,7 @@
 	P(CC_PARAM(slowdown_rtts, 2, 1, 10, "RTTs", "length of a slowdown, without the slow start after it"))          \
 	P(CC_PARAM(slowdown_cwnd_pkts, 2, 2, 10, "pkts", "window of a slowdown, the smallest, and the first"))
 CC_PARAMS(ledbatpp, LEDBATPP_PARAMS);
+CC_CONNECTION_PARAMS(ledbatpp);
 
 #define LEDBATPP_HISTORY_MIN 10 /* RFC 6817 BASE_HISTORY */
 #define LEDBATPP_FILTER 4 /* RFC 6817 CURRENT_FILTER, and the draft's */
@@ -53,8 +55,15 @@ struct ledbatpp_state {
 	u32 saved_pkts; /* window before the slowdown */
 	u32 due_q20; /* decrease of less than a packet */
 	u32 phase;
+	u32 own_target_ms CC_NONE(0, "no target of its own"); /* from its rule, as the next */
+	u32 own_gain_divisor_max CC_NONE(0, "no bound of its own");
 };
 CC_STATE_STRUCT(ledbatpp);
+
+CC_INLINE u64 ledbatpp_target_us(const struct ledbatpp_state *ca, const struct ledbatpp_params *p)
+{
+	return 1000ULL * (ca->own_target_ms ? ca->own_target_ms : p->target_ms);
+}
 
 CC_INLINE u32 ledbatpp_smaller(u32 smallest_us, u32 rtt_us)
 {
@@ -97,11 +106,12 @@ CC_INLINE u32 ledbatpp_queue_us(const struct ledbatpp_state *ca)
 }
 
 /* 1 / gain; the largest while no RTT is known */
-CC_INLINE u32 ledbatpp_gain_divisor(const struct ledbatpp_params *p, u32 base_us)
+CC_INLINE u32 ledbatpp_gain_divisor(const struct ledbatpp_state *ca, const struct ledbatpp_params *p)
 {
-	u64 twice_us = 2000ULL * p->target_ms;
+	u32 most = ca->own_gain_divisor_max ? ca->own_gain_divisor_max : p->gain_divisor_max;
+	u64 twice_us = 2 * ledbatpp_target_us(ca, p);
 
-	return base_us ? cc_clamp((twice_us + base_us - 1) / base_us, 1, p->gain_divisor_max) : p->gain_divisor_max;
+	return ca->base_us ? cc_clamp((twice_us + ca->base_us - 1) / ca->base_us, 1, most) : most;
 }
 
 /* Down to this, but not below the window of a slowdown; never up */
@@ -167,7 +177,7 @@ CC_INLINE u32 ledbatpp_slow_start(struct tcp_sock *tp, u32 divisor, u32 acked_pk
 CC_INLINE void ledbatpp_decrease(struct ledbatpp_state *ca, struct tcp_sock *tp, const struct ledbatpp_params *p,
 				 u32 divisor, u32 queue_us, u32 acked_pkts)
 {
-	u64 target_us = 1000ULL * p->target_ms;
+	u64 target_us = ledbatpp_target_us(ca, p);
 	u64 share_q20 = cc_div(((u64)p->decrease_pct * cc_beyond(queue_us, target_us)) << 20, 100 * target_us);
 	u64 gain_q20 = cc_div(1 << 20, (u64)tp->snd_cwnd * divisor);
 	u64 due_q20 = ca->due_q20 + acked_pkts * cc_min(cc_beyond(share_q20, gain_q20), 1 << 19);
@@ -184,6 +194,8 @@ void CC_HOOK(ledbatpp_init, struct sock *sk)
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	ca->minute = cc_now_us(sk) / LEDBATPP_MINUTE_US;
+	ca->own_target_ms = CC_OWN_PARAM(ledbatpp, sk, target_ms, 0);
+	ca->own_gain_divisor_max = CC_OWN_PARAM(ledbatpp, sk, gain_divisor_max, 0);
 	if (tcp_in_slow_start(tp))
 		ledbatpp_shrink(tp, p, 0);
 	else
@@ -202,14 +214,15 @@ void CC_HOOK(ledbatpp_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 	struct ledbatpp_state *ca = CC_STATE(ledbatpp, sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 queue_us = ledbatpp_queue_us(ca);
-	u32 divisor = ledbatpp_gain_divisor(p, ca->base_us);
+	u32 divisor = ledbatpp_gain_divisor(ca, p);
+	u64 target_us = ledbatpp_target_us(ca, p);
 
-	if (ca->phase == LEDBATPP_FIRST && queue_us > 10ULL * p->exit_pct * p->target_ms)
+	if (ca->phase == LEDBATPP_FIRST && 100ULL * queue_us > p->exit_pct * target_us)
 		tp->snd_ssthresh = cc_min(tp->snd_ssthresh, cc_ssthresh_floor(tp->snd_cwnd));
 	ledbatpp_change_phase(ca, sk, p);
 	if (ca->phase == LEDBATPP_SLOWDOWN)
 		return;
-	if (!tcp_in_slow_start(tp) && queue_us > 1000ULL * p->target_ms) {
+	if (!tcp_in_slow_start(tp) && queue_us > target_us) {
 		ledbatpp_decrease(ca, tp, p, divisor, queue_us, acked_pkts);
 		return;
 	}
@@ -219,6 +232,11 @@ void CC_HOOK(ledbatpp_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
 		acked_pkts = ledbatpp_slow_start(tp, divisor, acked_pkts);
 	if (acked_pkts && !tcp_in_slow_start(tp))
 		tcp_cong_avoid_ai(tp, tp->snd_cwnd * divisor, acked_pkts);
+}
+
+void CC_HOOK(ledbatpp_release, struct sock *sk)
+{
+	CC_DROP_OWN_PARAMS(sk);
 }
 
 u32 CC_HOOK(ledbatpp_ssthresh, struct sock *sk)
@@ -232,6 +250,7 @@ u32 CC_HOOK(ledbatpp_ssthresh, struct sock *sk)
 
 CC_ALGORITHM(ledbatpp,
 	.init = CC_FN(ledbatpp_init),
+	.release = CC_FN(ledbatpp_release),
 	.pkts_acked = CC_FN(ledbatpp_pkts_acked),
 	.cong_avoid = CC_FN(ledbatpp_cong_avoid),
 	.ssthresh = CC_FN(ledbatpp_ssthresh),

@@ -3,6 +3,9 @@
  * The frame: what every algorithm declares itself with, and the rules that all of them share.
  *
  *   CC_PARAMS(name, NAME_PARAMS)          tunables, live; name_params() gives the set in force (params.h)
+ *   CC_CONNECTION_PARAMS(name)            if connections may have some of their own
+ *   CC_OWN_PARAM(name, sk, param, none)   in init: a connection's own value of one; `none` where it has none
+ *   CC_DROP_OWN_PARAMS(sk)                in release: those of a socket that is closed are dropped
  *   CC_HOOK(name_hook, args...)           a function that the kernel (or the simulator) calls
  *   CC_STATE_STRUCT(name)                 declares struct name_state, at most 104 bytes in each socket
  *   CC_NONE(value, "no RTT yet")          behind a member of it: this number says that there is no value

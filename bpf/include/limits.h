@@ -15,6 +15,9 @@
 /* What the sockets of an instance share, in the simulator: no kernel has this limit */
 #define CC_SHARED_BYTES 64
 
+/* Parameters of an algorithm that a rule may give to its connections alone */
+#define CC_OWN_PARAMS 4
+
 /* Name of an algorithm, with the closing zero: longer than a kernel name */
 #define CC_ALGORITHM_NAME_MAX 32
 

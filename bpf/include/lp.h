@@ -32,7 +32,7 @@ enum lowprio_source { LOWPRIO_AUTO, LOWPRIO_TIME_STAMPS, LOWPRIO_RTT };
 			      "a queue with fewer of its own packets indicates nothing (Linux: 0)")))
 
 #define LOWPRIO_MEMBER(item) LOWPRIO_MEMBER_OF(item)
-#define LOWPRIO_MEMBER_OF(tag, name, ...) u32 name;
+#define LOWPRIO_MEMBER_OF(tag, whose, name, ...) u32 name;
 struct lowprio_params {
 	LOWPRIO_PARAMS(LOWPRIO_MEMBER)
 };

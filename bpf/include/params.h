@@ -11,6 +11,8 @@
  *   CC_CHOICE(name, default, last, "first|second|...", text)  one of the words, by position from 0 to last
  *   CC_VARIANT(one of these)                                  what only a comparison needs: another version of the law, such
  *                                                             as Linux's or a draft's. `ccctl show` lists it with --all
+ *   CC_PER_CONNECTION(one of these)                           what a rule may also give to its connections alone, by
+ *                                                             `ccctl assign --param`
  *
  * `unit` says what the integer counts: "1/N" and a unit, each of which may be missing. People write and read the value
  * itself, and the name without a suffix that says the same (crates/catalog/src/notation.rs):
@@ -24,33 +26,48 @@
  * CC_PARAMS makes struct reno_params of them, and reno_params() gives the set in force. Each member has a btf_decl_tag,
  * "cc_param|default|minimum|maximum|unit|words|text" or the same with cc_variant, where words are separated by '|' as
  * well. It goes into the object's BTF and with it into the kernel, so that a running instance can be asked for its parameters
- * by any later ccctl.
+ * by any later ccctl. A second tag, "cc_per_connection", marks those that connections may have of their own.
  *
  * Two sets are kept and one is in force. Whoever changes parameters writes the idle set, and then flips `active`: a hook
  * sees all of a change or nothing of it.
+ *
+ * An algorithm with parameters per connection writes CC_CONNECTION_PARAMS(name) behind CC_PARAMS. Its init asks for the
+ * connection's own value with CC_OWN_PARAM(name, sk, parameter, none), keeps it in its state, and prefers it to that of the set
+ * in force from then on: an ACK costs no search. `none` is a number that the parameter cannot be. A rule that changes them has
+ * init called again (own_params.h). Its release calls CC_DROP_OWN_PARAMS(sk).
  */
 #ifndef CCCTL_PARAMS_H
 #define CCCTL_PARAMS_H
 
 #define CC_PARAM(name, default_value, minimum, maximum, unit, text)                                                    \
-	"cc_param", name, default_value, minimum, maximum, unit, "", text
-#define CC_SWITCH(name, default_value, text) "cc_param", name, default_value, 0, 1, "", "off|on", text
-#define CC_CHOICE(name, default_value, last, words, text) "cc_param", name, default_value, 0, last, "", words, text
+	"cc_param", shared, name, default_value, minimum, maximum, unit, "", text
+#define CC_SWITCH(name, default_value, text) "cc_param", shared, name, default_value, 0, 1, "", "off|on", text
+#define CC_CHOICE(name, default_value, last, words, text)                                                              \
+	"cc_param", shared, name, default_value, 0, last, "", words, text
 #define CC_VARIANT(item) CC_VARIANT_OF(item)
 #define CC_VARIANT_OF(tag, ...) "cc_variant", __VA_ARGS__
+#define CC_PER_CONNECTION(item) CC_PER_CONNECTION_OF(item)
+#define CC_PER_CONNECTION_OF(tag, whose, ...) tag, own, __VA_ARGS__
+#define CC_TAG_OF_shared
+#define CC_TAG_OF_own CC_TAG("cc_per_connection")
+#define CC_PLACE_OF_shared(name)
+#define CC_PLACE_OF_own(name) cc_place_##name,
 
-/* Two steps each: the first lets the item become its eight fields. */
+/* Two steps each: the first lets the item become its nine fields. */
 #define CC_MEMBER(item) CC_MEMBER_OF(item)
-#define CC_MEMBER_OF(tag, name, default_value, minimum, maximum, unit, words, text)                                    \
-	u32 name CC_TAG(tag "|" #default_value "|" #minimum "|" #maximum "|" unit "|" words "|" text);
+#define CC_MEMBER_OF(tag, whose, name, default_value, minimum, maximum, unit, words, text)                             \
+	u32 name CC_TAG_OF_##whose CC_TAG(tag "|" #default_value "|" #minimum "|" #maximum "|" unit "|" words "|" text);
 #define CC_DEFAULT(item) CC_DEFAULT_OF(item)
-#define CC_DEFAULT_OF(tag, name, default_value, ...) .name = default_value,
+#define CC_DEFAULT_OF(tag, whose, name, default_value, ...) .name = default_value,
+#define CC_PLACE(item) CC_PLACE_OF(item)
+#define CC_PLACE_OF(tag, whose, name, ...) CC_PLACE_OF_##whose(name)
 
 #define CC_PARAMS(algorithm, LIST)                                                                                     \
 	struct algorithm##_params {                                                                                    \
 		LIST(CC_MEMBER)                                                                                        \
 	};                                                                                                             \
+	enum { LIST(CC_PLACE) cc_places }; /* of those per connection: their places in cc_own_values */                \
 	CC_PARAMS_STORE(algorithm, { LIST(CC_DEFAULT) })                                                               \
-	_Static_assert(1, "")
+	_Static_assert(cc_places <= CC_OWN_PARAMS, "too many parameters per connection")
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "kernel/bpf.h"
 #include "limits.h"
+#include "own_params.h"
 
 #define CC_SECTION(name) __attribute__((section(name), used))
 #define CC_TAG(text) __attribute__((btf_decl_tag(text)))
@@ -125,6 +126,48 @@
 		__asm__("" : "+r"(set));                                                                               \
 		return set;                                                                                            \
 	}
+
+/*
+ * A connection's own parameters (own_params.h): the map that ccctl shares among all programs, and which of its elements are for
+ * this one, which ccctl writes before it loads the object.
+ */
+#define CC_CONNECTION_PARAMS(algorithm)                                                                                \
+	struct {                                                                                                       \
+		__uint(type, BPF_MAP_TYPE_HASH);                                                                       \
+		__uint(map_flags, BPF_F_NO_PREALLOC);                                                                  \
+		__uint(max_entries, CC_OWN_SOCKETS);                                                                   \
+		__type(key, u64);                                                                                      \
+		__type(value, struct cc_own_params);                                                                   \
+	} cc_own_params CC_SECTION(".maps");                                                                           \
+	const volatile struct cc_own_instance cc_own_instance CC_SECTION(".rodata.own");                               \
+	CC_INLINE bool cc_is_for_this(const struct cc_own_instance *own)                                               \
+	{                                                                                                              \
+		const volatile u64 *wanted = (const volatile u64 *)cc_own_instance.name;                               \
+		const u64 *name = (const u64 *)own->name;                                                              \
+                                                                                                                       \
+		return name[0] == wanted[0] && name[1] == wanted[1] && own->declared == cc_own_instance.declared;      \
+	}                                                                                                              \
+	CC_INLINE u32 cc_own_param(const struct sock *sk, u32 place, u32 none)                                         \
+	{                                                                                                              \
+		s64 cookie = sk->__sk_common.skc_cookie.counter;                                                       \
+		u64 address = (u64)sk;                                                                                 \
+		struct cc_own_params *own = bpf_map_lookup_elem(&cc_own_params, &address);                             \
+                                                                                                                       \
+		if (!own || !cookie || own->cookie != (u64)cookie || !cc_is_for_this(&own->values.instance))           \
+			return none;                                                                                   \
+		return own->values.has & (1U << place) ? own->values.value[place] : none;                              \
+	}                                                                                                              \
+	/* Room for others; where only the algorithm changes, the next one may be the same in a new program. */        \
+	CC_INLINE void cc_drop_own_params(const struct sock *sk)                                                       \
+	{                                                                                                              \
+		u64 address = (u64)sk;                                                                                 \
+                                                                                                                       \
+		if (sk->__sk_common.skc_state == TCP_CLOSE)                                                            \
+			bpf_map_delete_elem(&cc_own_params, &address);                                                 \
+	}                                                                                                              \
+	_Static_assert(cc_places > 0, "which parameter is CC_PER_CONNECTION?")
+#define CC_DROP_OWN_PARAMS(sk) cc_drop_own_params(sk)
+#define CC_OWN_PARAM(algorithm, sk, parameter, none) cc_own_param(sk, cc_place_##parameter, none)
 
 /* clang writes into BTF only those types that a function or a variable refers to. */
 #define CC_KEEP_IN_BTF(type) const struct type *const cc_keep_##type CC_SECTION(".rodata.ccctl")

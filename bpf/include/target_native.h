@@ -61,6 +61,11 @@ CC_WRAPS CC_INLINE u32 cc_random_u32(struct tcp_sock *tp)
 		return cc_params_in_force;                                                                             \
 	}
 
+/* There are no rules: a flow that is to have parameters of its own has a whole set. */
+#define CC_CONNECTION_PARAMS(algorithm) _Static_assert(cc_places > 0, "which parameter is CC_PER_CONNECTION?")
+#define CC_DROP_OWN_PARAMS(sk) ((void)(sk))
+#define CC_OWN_PARAM(algorithm, sk, parameter, none) ((void)(sk), (void)cc_place_##parameter, (none))
+
 #define CC_KEEP_IN_BTF(type) _Static_assert(1, "")
 #define CC_FENCE(why) _Static_assert(1, "")
 

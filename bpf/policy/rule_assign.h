@@ -5,6 +5,9 @@
 
 #include "rule_match.h"
 #include "rule_memory.h"
+#include "rule_parameters.h"
+
+#define NO_RULE 0 /* ids begin with 1 */
 
 /* A choice drawn by weight. 2^32 draws over at most 8 million weights: each is off by less than 0.2 %. */
 static __always_inline u32 draw(const struct rule *rule)
@@ -28,8 +31,20 @@ static __always_inline u32 choose(const struct rule *rule, const struct rule_ass
 	return rule->choices > 1 ? draw(rule) : 0;
 }
 
-/* Tries the names of a choice in order. `setter` is what bpf_setsockopt() wants here: the context, or the socket. */
-static __always_inline void give(void *setter, const struct rule_choice *choice, struct rule_assignment *assignment)
+/*
+ * Sets an algorithm, with the parameters that rule `id` has for it. `setter` is what bpf_setsockopt() wants here: the context, or
+ * the socket.
+ */
+static __always_inline int set_algorithm(void *setter, void *sk, u32 id, char *name)
+{
+	int error = has_parameters ? settle_parameters(setter, sk, id, name) : 0;
+
+	return error ? error : bpf_setsockopt(setter, SOL_TCP, TCP_CONGESTION, name, TCP_CA_NAME_MAX);
+}
+
+/* Tries the names of a choice in order. */
+static __always_inline void give(void *setter, void *sk, const struct rule_choice *choice,
+				 struct rule_assignment *assignment)
 {
 	assignment->error = 0;
 	assignment->given[0] = 0;
@@ -41,7 +56,7 @@ static __always_inline void give(void *setter, const struct rule_choice *choice,
 		__builtin_memcpy(name, choice->names[i], TCP_CA_NAME_MAX);
 		if (!name[0])
 			break;
-		error = bpf_setsockopt(setter, SOL_TCP, TCP_CONGESTION, name, sizeof(name));
+		error = set_algorithm(setter, sk, assignment->rule_id, name);
 		if (!error) {
 			__builtin_memcpy(assignment->given, name, TCP_CA_NAME_MAX);
 			break;
@@ -52,14 +67,14 @@ static __always_inline void give(void *setter, const struct rule_choice *choice,
 }
 
 /* A rule that leaves the algorithm alone: what an earlier one had given is taken back. */
-static __always_inline int leave(void *setter, struct rule_assignment *assignment)
+static __always_inline int leave(void *setter, void *sk, struct rule_assignment *assignment)
 {
 	char name[TCP_CA_NAME_MAX];
 	int error = 0;
 
 	if (assignment->given[0]) {
 		__builtin_memcpy(name, assignment->before, TCP_CA_NAME_MAX);
-		error = bpf_setsockopt(setter, SOL_TCP, TCP_CONGESTION, name, sizeof(name));
+		error = set_algorithm(setter, sk, NO_RULE, name);
 	}
 	assignment->error = error;
 	__builtin_memset(assignment->wanted, 0, TCP_CA_NAME_MAX);
@@ -94,10 +109,10 @@ static __always_inline int assign(void *setter, void *sk, const struct rule *rul
 	/* for a new connection that of the last tick, which is cheap: people read seconds; iterators do not have it */
 	assignment->at_ns = anew ? bpf_ktime_get_coarse_ns() : bpf_ktime_get_ns();
 	if (!rule->choices)
-		return leave(setter, assignment);
+		return leave(setter, sk, assignment);
 	if (!assignment->before[0])
 		read_algorithm(sk, assignment->before);
-	give(setter, &rule->choice[choice], assignment);
+	give(setter, sk, &rule->choice[choice], assignment);
 	return assignment->given[0] ? 0 : assignment->error;
 }
 
@@ -109,7 +124,7 @@ static __always_inline int restore(void *setter, void *sk, const struct rule_ass
 
 	__builtin_memcpy(name, assignment->before, TCP_CA_NAME_MAX);
 	if (name[0])
-		error = bpf_setsockopt(setter, SOL_TCP, TCP_CONGESTION, name, sizeof(name));
+		error = set_algorithm(setter, sk, NO_RULE, name);
 	if (!error)
 		forget(sk);
 	return error;

@@ -7,8 +7,10 @@
 #define CCCTL_RULE_RECORD_H
 
 #include "kernel/constants.h"
+#include "own_params.h"
 
-#define RULES_FORMAT 4
+#define RULES_FORMAT 5
+#define RULES_FORMAT_OF_CONDITIONS 4 /* that of rules without parameters: readers before parameters know it */
 #define RULES_FORMAT_OF_SETTINGS 3 /* that of rules without conditions: readers before conditions know it */
 #define RULES_FORMAT_OF_ALGORITHMS                                                                                     \
 	2 /* that of rules which set nothing but an algorithm: readers before settings know it */
@@ -18,6 +20,7 @@
 #define RULE_CGROUP_NAME_BYTES 256 /* NAME_MAX, with the closing zero */
 #define RULE_SEARCH_STEPS 1024 /* port sets that one search may look at */
 #define RULE_SCOPE_BITS 16 /* of the number of a scope */
+#define RULE_WORD_BYTES 64 /* of a parameter's name, or of its value as people write it, with the closing zero */
 #define RULE_NOTES 65536 /* of live connections; those beyond remember in storage of their sockets */
 
 enum rule_event {
@@ -97,6 +100,21 @@ struct rule_conditions {
 	unsigned int mark_mask;
 	unsigned int priority;
 	unsigned int rtt_us; /* the limit */
+};
+
+/* One of them as people write it: whoever reads the rules needs no instance to show them. */
+struct rule_parameter {
+	char name[RULE_WORD_BYTES];
+	char value[RULE_WORD_BYTES];
+};
+
+/*
+ * What a rule gives the connections that get the algorithm of one name (own_params.h), by the rule's id. A map of its own, which is
+ * empty where no rule has parameters: rules of older formats are as they were.
+ */
+struct rule_parameters {
+	struct cc_own_values values;
+	struct rule_parameter written[CC_OWN_PARAMS]; /* by place, as the values */
 };
 
 /* cgroup_nodes: the cgroups that rules name, and those above them, by path component. The root is node 0. */
@@ -197,7 +215,7 @@ struct rule_query {
 	unsigned int rule_id;
 };
 
-enum rule_tally { RULE_FOUND, RULE_MOVED, RULE_SET, RULE_FAILED, RULE_TALLIES };
+enum rule_tally { RULE_FOUND, RULE_MOVED, RULE_SET, RULE_PARAMETERS, RULE_FAILED, RULE_TALLIES };
 
 /* Written for each socket that is told of, and for each that could not be moved. */
 struct rule_report {
@@ -226,8 +244,11 @@ struct rule_report {
 	unsigned int ecn_flags; /* TCP_ECN_OK, TCP_ECN_MODE_ACCECN: what both sides agreed to */
 	unsigned int needs_ecn; /* its algorithm does: TCP_CONG_NEEDS_ECN */
 	unsigned int has_settings; /* the note that follows is of this socket */
+	unsigned int has_parameters; /* it has parameters of its own */
+	unsigned int unused;
 	struct rule_assignment assignment;
 	struct rule_settings_note settings;
+	struct cc_own_values parameters;
 	unsigned int setting_now[RULE_SETTINGS]; /* what the kernel has now, where the note has it */
 };
 

@@ -135,6 +135,7 @@ static __always_inline void change(struct seq_file *seq, struct tcp_sock *tp, st
 				   struct rule_assignment *met)
 {
 	const void *ops = read_algorithm(tp, report.algorithm);
+	u64 changes = parameter_changes(tp);
 
 	tally(RULE_FOUND);
 	if (((const struct sock_common *)tp)->skc_state != TCP_LISTEN &&
@@ -146,6 +147,8 @@ static __always_inline void change(struct seq_file *seq, struct tcp_sock *tp, st
 		report.error = restore(tp, tp, met);
 	if (read_algorithm(tp, report.algorithm) != ops)
 		tally(RULE_MOVED);
+	if (parameter_changes(tp) != changes)
+		tally(RULE_PARAMETERS);
 	if (!report.error && !report.settings_error)
 		return;
 	tally(RULE_FAILED);
@@ -176,6 +179,16 @@ static __always_inline void describe_settings(struct tcp_sock *tp)
 		report.setting_now[which] = read_setting(tp, which, note->tick_us);
 }
 
+static __always_inline void describe_parameters(const struct tcp_sock *tp)
+{
+	struct cc_own_params *own = has_parameters ? own_params_of(tp) : NULL;
+
+	if (!own)
+		return;
+	report.has_parameters = 1;
+	report.parameters = own->values;
+}
+
 static __always_inline void tell(struct seq_file *seq, struct tcp_sock *tp, bool passive, bool listens,
 				 const struct rule_assignment *met)
 {
@@ -194,6 +207,7 @@ static __always_inline void tell(struct seq_file *seq, struct tcp_sock *tp, bool
 		report.assignment = *met;
 	}
 	describe_settings(tp);
+	describe_parameters(tp);
 	if (query.cookie) {
 		u32 depth = BPF_CORE_READ(cgroup, level);
 

@@ -32,6 +32,7 @@
 #define SOL_SOCKET 1
 #define SO_MAX_PACING_RATE 47
 #define ENOENT 2
+#define E2BIG 7
 #define EAGAIN 11
 
 /* Of a connection. A closed socket, one in TIME_WAIT and one in SYN_RECV have no congestion control. */

@@ -64,23 +64,6 @@ struct sock_cgroup_data {
 	struct cgroup *cgroup; /* of cgroup v2, since 5.15 */
 };
 
-typedef struct {
-	s64 counter;
-} atomic64_t;
-
-struct sock_common {
-	u16 skc_family;
-	u8 skc_state; /* enum tcp_state */
-	u32 skc_daddr;
-	u32 skc_rcv_saddr;
-	u16 skc_dport; /* network order */
-	u16 skc_num; /* local port, host order */
-	possible_net_t skc_net;
-	atomic64_t skc_cookie; /* 0: nobody has asked for it yet */
-	struct in6_addr skc_v6_daddr;
-	struct in6_addr skc_v6_rcv_saddr;
-};
-
 struct inode {
 	unsigned long i_ino;
 };
@@ -94,9 +77,28 @@ struct socket_alloc {
 };
 #endif
 
-struct sock {
+typedef struct {
+	s64 counter;
+} atomic64_t;
+
+struct sock_common {
+	u8 skc_state; /* enum tcp_state; the simulator has 0 */
+	atomic64_t skc_cookie; /* 0: nobody has asked for it yet */
 #ifdef __bpf__
+	u16 skc_family;
+	u32 skc_daddr;
+	u32 skc_rcv_saddr;
+	u16 skc_dport; /* network order */
+	u16 skc_num; /* local port, host order */
+	possible_net_t skc_net;
+	struct in6_addr skc_v6_daddr;
+	struct in6_addr skc_v6_rcv_saddr;
+#endif
+};
+
+struct sock {
 	struct sock_common __sk_common;
+#ifdef __bpf__
 	struct sock_cgroup_data sk_cgrp_data;
 	struct socket *sk_socket;
 	kuid_t sk_uid;

@@ -30,6 +30,7 @@ struct inet_connection_sock {
 #ifdef __bpf__
 	u8 icsk_ca_dst_locked : 1; /* its route names the algorithm, and nothing else may */
 	u8 icsk_ca_setsockopt : 1; /* set by name, by the application or by BPF; or inherited from such a listener */
+	u8 icsk_ca_initialized : 1; /* init was called, or would have been */
 #endif
 	struct {
 		u8 pending; /* W: enum inet_csk_ack_state_t, of the receiver's ACKs */

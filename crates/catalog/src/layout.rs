@@ -4,7 +4,7 @@
 //! An object file can be anybody's: BTF in it may refer to itself, nest without end, or promise arrays of any length. All
 //! reading is bounded.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use libbpf_rs::btf::types::{Composite, DataSec, DeclTag, MemberAttr, Var};
 use libbpf_rs::btf::{HasSize as _, ReferencesType as _};
@@ -18,6 +18,8 @@ use crate::state::{Field, Flattener};
 const ALGORITHM_CHARACTERS: usize = 31;
 /// What a tag begins with that fences an algorithm; the reason follows.
 const FENCE_TAG: &str = "cc_fenced|";
+/// The second tag of a parameter that connections may have of their own.
+const PER_CONNECTION_TAG: &str = "cc_per_connection";
 /// Of a reason, so many are kept.
 const REASON_CHARACTERS: usize = 120;
 
@@ -55,6 +57,11 @@ impl Layout {
             state_bytes: state.map_or(0, |state| state.size()),
             fence: fence(btf),
         })
+    }
+
+    /// The parameters that a rule may give to its connections alone. Their order is that of `cc_own_values`.
+    pub fn per_connection(&self) -> impl Iterator<Item = &Parameter> {
+        self.parameters.iter().filter(|parameter| parameter.is_per_connection)
     }
 
     /// The state field of this name.
@@ -99,6 +106,11 @@ fn parameters(btf: &Btf<'_>, params: &Composite<'_>) -> Result<Vec<Parameter>, L
         .filter(|tag| tag.referenced_type_id() == params.type_id() && is_parameter_tag(tag))
         .map(|tag| (tag.component_index(), tag))
         .collect();
+    let own: HashSet<Option<u32>> = btf
+        .type_by_kind::<DeclTag<'_>>()
+        .filter(|tag| tag.referenced_type_id() == params.type_id() && text(tag.name()) == PER_CONNECTION_TAG)
+        .map(|tag| tag.component_index())
+        .collect();
     let mut found = Vec::new();
     for (index, member) in members(params).enumerate() {
         let name = text(member.name);
@@ -109,6 +121,7 @@ fn parameters(btf: &Btf<'_>, params: &Composite<'_>) -> Result<Vec<Parameter>, L
         let tag = tags.get(&Some(index as u32));
         let tag = tag.ok_or_else(|| LayoutError::Missing(format!("range of parameter {name}")))?;
         let parameter = Parameter::of_tag(&name, &text(tag.name()))?;
+        let parameter = parameter.per_connection(own.contains(&Some(index as u32)));
         if let Some(other) = found.iter().find(|known: &&Parameter| known.name == parameter.name) {
             return Err(LayoutError::Alike { members: [other.member.clone(), name], name: parameter.name });
         }

@@ -23,6 +23,8 @@ pub struct Parameter {
     pub text: String,
     /// Only comparisons need it: it chooses another version of the law, such as Linux's or a draft's.
     pub is_variant: bool,
+    /// A rule may give its connections a value of their own.
+    pub is_per_connection: bool,
     notation: Notation,
 }
 
@@ -109,6 +111,7 @@ impl Parameter {
             words: Vec::new(),
             text: String::new(),
             is_variant: false,
+            is_per_connection: false,
             notation,
         }
     }
@@ -141,6 +144,7 @@ impl Parameter {
             words: words.split('|').filter(|word| !word.is_empty()).map(str::to_owned).collect(),
             text: text.to_owned(),
             is_variant: kind == "cc_variant",
+            is_per_connection: false,
             notation,
         };
         if (parameter.minimum..=parameter.maximum).contains(&parameter.default) {
@@ -148,6 +152,11 @@ impl Parameter {
         }
         let Self { member: name, default, minimum, maximum, .. } = parameter;
         Err(ParameterError::Default { name, default, minimum, maximum })
+    }
+
+    /// The same, where a second tag says that connections may have a value of their own.
+    pub(crate) fn per_connection(self, is_per_connection: bool) -> Self {
+        Self { is_per_connection, ..self }
     }
 
     /// Reads a value as a user types it: a number with the unit that it needs, or one of the words.

@@ -46,6 +46,23 @@ fn purposes_are_those_of_deployments() {
     assert_eq!(production, ["bbr", "bbr3", "cubic", "dctcp", "fixed", "ledbatpp", "lp", "reno"]);
 }
 
+/// Those that a rule may give to its connections alone. Each has a place in the state, for `init` keeps it there.
+#[test]
+fn parameters_per_connection_are_kept_in_the_state() {
+    let mut found = Vec::new();
+    for algorithm in algorithms() {
+        let layout = algorithm.layout();
+        for parameter in layout.per_connection() {
+            let place = format!("own_{}", parameter.member);
+            assert!(layout.field(&place).is_some_and(|field| field.none.is_some()), "{}: no {place}", algorithm.name());
+            assert!(parameter.minimum > 0, "{}: 0 is for none", parameter.name);
+            found.push((algorithm.name(), parameter.name.clone()));
+        }
+    }
+    let named = [("fixed", "rate"), ("ledbatpp", "target"), ("ledbatpp", "gain_divisor_max")];
+    assert_eq!(found, named.map(|(algorithm, name)| (algorithm, name.to_owned())));
+}
+
 /// The page for those who choose: its tables name each algorithm with the purpose that its file has.
 #[test]
 fn which_algorithm_says_what_the_headers_say() {

@@ -7,6 +7,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
+use ccctl_catalog::Parameter;
 use ccctl_loader::CgroupTree;
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::CompleteEnv;
@@ -49,6 +50,7 @@ fn with_sources(command: clap::Command) -> clap::Command {
         "algorithm" if argument.get_long().is_some() => argument.add(ArgValueCandidates::new(algorithms)),
         "algorithm" | "with" => argument.add(ArgValueCompleter::new(algorithms_and_objects)),
         "name" if is_load => argument, // a new one
+        "set" if argument.get_long() == Some("param") => argument.add(ArgValueCandidates::new(own_parameters)),
         "cgroup" => argument.add(ArgValueCompleter::new(cgroups)),
         id => match SOURCES.iter().find(|(known, _)| *known == id) {
             Some((_, source)) => argument.add(ArgValueCandidates::new(*source)),
@@ -92,9 +94,17 @@ fn profiles() -> Vec<CompletionCandidate> {
 
 /// `KEY=` of all algorithms
 fn parameters() -> Vec<CompletionCandidate> {
+    keys(|parameter| !parameter.is_variant)
+}
+
+/// Those that rules may set
+fn own_parameters() -> Vec<CompletionCandidate> {
+    keys(|parameter| parameter.is_per_connection)
+}
+
+fn keys(is_wanted: fn(&Parameter) -> bool) -> Vec<CompletionCandidate> {
     let all = known_algorithms().flat_map(|algorithm| algorithm.layout().parameters);
-    let mut keys: Vec<String> =
-        all.filter(|parameter| !parameter.is_variant).map(|parameter| format!("{}=", parameter.name)).collect();
+    let mut keys: Vec<String> = all.filter(is_wanted).map(|parameter| format!("{}=", parameter.name)).collect();
     keys.sort();
     keys.dedup();
     candidates(keys)

@@ -146,12 +146,12 @@ pub fn require_no_wide_rule(program: &Program, name: &str) -> anyhow::Result<()>
     let Some(reason) = of_program(program) else { return Ok(()) };
     let table = read_rules()?;
     let has_name = |choices: &[Choice]| choices.iter().any(|choice| choice.names.iter().any(|known| known == name));
-    let wide = table.rules().iter().find(|rule| has_name(&rule.choices) && !is_narrow(rule.selector.to));
+    let wide = table.rules().iter().find(|rule| has_name(&rule.content.choices) && !is_narrow(rule.selector.to));
     wide.map_or(Ok(()), |rule| {
         let cause = format!(
             "rule {} gives {name} to all destinations ({}), and it is fenced, since {reason}",
             rule.id,
-            format_choices(&rule.choices)
+            format_choices(&rule.content.choices)
         );
         Err(Fault::new(Exit::Refused, cause, format!("ccctl unassign --id {}, or use another name", rule.id)).into())
     })

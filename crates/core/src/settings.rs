@@ -21,6 +21,11 @@ pub struct Settings(pub BTreeMap<String, Setting>);
 #[serde(transparent)]
 pub struct Changes(pub BTreeMap<String, Setting>);
 
+/// Parameters that connections have of their own, by name: `--param KEY=VALUE`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct OwnSettings(pub BTreeMap<String, Setting>);
+
 const SET: &str = "set";
 
 fn setting_arg() -> Arg {
@@ -64,6 +69,12 @@ macro_rules! read_as_settings {
 
 read_as_settings!(Settings, setting_arg().long(SET).help("Set one parameter, such as beta=0.8; may be repeated"));
 read_as_settings!(
+    OwnSettings,
+    setting_arg()
+        .long("param")
+        .help("Set a parameter of the algorithm for these connections alone, such as rate=50mbit; may be repeated")
+);
+read_as_settings!(
     Changes,
     setting_arg().required(true).help("Parameters to change, such as beta=0.8: all of them or none")
 );
@@ -99,6 +110,9 @@ pub struct ShownParameter {
     /// Only comparisons need it: it chooses another version of the law, such as Linux's or a draft's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_variant: bool,
+    /// A rule may give its connections a value of their own (`ccctl assign --param`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_per_connection: bool,
     /// Value in force; only of an instance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Setting>,
@@ -133,6 +147,7 @@ impl ShownParameter {
             words: parameter.words.clone(),
             text: parameter.text.clone(),
             is_variant: parameter.is_variant,
+            is_per_connection: parameter.is_per_connection,
             value: None,
             value_text: None,
             value_exact: None,

@@ -6,7 +6,7 @@ use ccctl_core::RuleTarget;
 use ccctl_loader::without_kernel::{compile_rules, parse_targets};
 use ccctl_loader::{
     consider, format_choices, is_unit_name, rename_choices, Attributes, CgroupPath, Choice, Conditions, Flow, Prefix,
-    RuleTable, Selector, SocketSettings, Verdict,
+    RuleTable, Selector, Verdict,
 };
 
 /// What the kernel has. The running one may change between two readings of a rule.
@@ -26,7 +26,7 @@ pub(crate) fn run(bytes: &[u8]) {
         let [who, to, port, targets] = words[..] else { continue };
         let (selector, choices) = (selector(who, to, port), choices(targets, &available));
         if let (Some(selector), Some(choices)) = (selector, choices) {
-            table.put(selector, choices, SocketSettings::default(), 1).expect("there is room");
+            table.put(selector, choices.into(), 1).expect("there is room");
         }
     }
     for rule in table.rules() {

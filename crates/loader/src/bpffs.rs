@@ -126,6 +126,11 @@ impl PinFolder {
         self.root.join(RELOCATION_TYPES)
     }
 
+    /// Pin of the map of connections' own parameters.
+    pub(crate) fn own_params(&self) -> PathBuf {
+        self.root.join("own-parameters")
+    }
+
     /// Removes what serves instances, of all builds.
     fn remove_kept(&self) {
         for entry in fs::read_dir(self.root).into_iter().flatten().flatten() {
@@ -134,6 +139,10 @@ impl PinFolder {
                 // Where it stays, the folder is not empty, and stays too.
                 let _ = fs::remove_file(entry.path());
             }
+        }
+        // Rules need it as well.
+        if !self.rules().exists() {
+            let _ = fs::remove_file(self.own_params());
         }
     }
 

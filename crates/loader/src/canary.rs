@@ -142,7 +142,7 @@ pub fn preview(canary: &Canary) -> Result<usize> {
 fn split(table: &RuleTable, canary: &Canary) -> Result<(RuleTable, usize)> {
     let mut table = table.clone();
     let mut failed = None;
-    let changed = table.change(|rule| match canary.split(&rule.choices) {
+    let changed = table.change(|rule| match canary.split(&rule.content.choices) {
         Ok(choices) => choices,
         Err(error) => {
             failed.get_or_insert(error);
@@ -163,7 +163,7 @@ fn split(table: &RuleTable, canary: &Canary) -> Result<(RuleTable, usize)> {
 /// may be killed at any point and run again.
 pub fn end(lock: &Lock, canary: &Canary) -> Result<Migration> {
     let mut table = rules::read_rules()?;
-    if table.change(|rule| join_choices(&rule.choices, &canary.candidate)) > 0 {
+    if table.change(|rule| join_choices(&rule.content.choices, &canary.candidate)) > 0 {
         rules::put_all(lock, &table)?;
     }
     let available = available_algorithms()?;

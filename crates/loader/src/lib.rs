@@ -32,6 +32,7 @@ mod migrate;
 mod mount_view;
 mod netns;
 mod object;
+mod own_params;
 pub mod owner_records;
 mod params;
 mod pod;
@@ -74,11 +75,11 @@ pub use prefix::Prefix;
 pub use recover::{recover, recover_rules, Recovered};
 pub use retire::retire;
 pub use rules::{
-    assign, cgroup_of_unit, change_rules, consider, format_choices, format_targets, is_unit_name, parse_targets,
-    preview_assign, preview_unassign, read_rules, remove_all, rename as rename_in_rules, rename_choices, require_names,
-    rule_usage, set_rules, unassign, why, AssignRequest, Assigned, Attributes, CgroupPath, CgroupTree, Choice,
-    Conditions, Event, Explanation, Finding, Flow, Mark, Met, MetSetting, Moved, Now, RttLimit, Rule, RuleTable,
-    Selector, SocketQuery, SocketSetting, SocketSettings, Verdict, MOST_RULES, RULES_FORMAT,
+    assign, cgroup_of_unit, change_rules, consider, format_choices, is_unit_name, parse_targets, preview_assign,
+    preview_unassign, read_rules, remove_all, rename as rename_in_rules, rename_choices, require_names, rule_usage,
+    set_rules, unassign, why, AssignRequest, Assigned, Attributes, CgroupPath, CgroupTree, Choice, Conditions, Event,
+    Explanation, Finding, Flow, Mark, Met, MetSetting, Moved, Now, RttLimit, Rule, RuleContent, RuleParameter,
+    RuleParameters, RuleTable, Selector, SocketQuery, SocketSetting, SocketSettings, Verdict, MOST_RULES, RULES_FORMAT,
 };
 pub use sockets::{
     count as count_sockets, jiffy, totals as socket_totals, AlgorithmRates, AlgorithmTotals, CaState, CgroupPaths,

@@ -13,7 +13,7 @@ use crate::kernel_ops::KernelOps;
 use crate::load_object::{fill, load_object, load_to_register};
 use crate::lock::Lock;
 use crate::object::{LoadedObject, Program};
-use crate::{kept_types, kernel_ops, sockets, sys};
+use crate::{kept_types, kernel_ops, own_params, sockets, sys};
 
 /// What to load.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ pub fn load(lock: &Lock, request: &LoadRequest<'_>) -> Result<Loaded> {
     kernel_ops::require_struct_ops()?;
     PinFolder::make()?;
     bpffs::remove_leftover(lock, request.name)?;
-    let result = load_checked(request);
+    let result = own_params::prepare(lock, request.program).and_then(|()| load_checked(request));
     match result {
         // Commands that find one of them missing take longer.
         Ok(_) => drop((KernelOps::keep(lock), kept_types::keep(lock), sockets::keep_counter(lock))),

@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::kept_types::{structs_of, KeptTypes};
 use crate::kernel_ops::KernelOps;
 use crate::object::{fit_object, full_load, FittedObject, Hook, LoadedObject, Program};
+use crate::own_params;
 use crate::params::PARAMS_MAP;
 use crate::sys::{self, Place, PreparedObject};
 
@@ -85,7 +86,8 @@ pub(crate) fn load_by(types: &KeptTypes, program: &Program, name: &str, profile:
     }
     let file = types.file().map_err(failed)?;
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-    let fitted = fit_object(program, name, profile, Some(Path::new(&path)))?;
+    let mut fitted = fit_object(program, name, profile, Some(Path::new(&path)))?;
+    own_params::share(&mut fitted.open)?;
     let (loaded, log) = sys::with_log(|| load(program, fitted));
     loaded.map_err(|error| failed(io::Error::other(format!("{error}\n{log}"))))
 }

@@ -17,6 +17,7 @@ use crate::error::{privileges_missing, Error, LogFile, Result};
 use crate::identity::{Identity, IDENTITY_MAP};
 use crate::kernel::check_name;
 use crate::kernel_ops::{members, KernelOps, Member};
+use crate::own_params::{self, cc_own_instance, OWN_INSTANCE_MAP};
 use crate::params::{publish, PARAMS_MAP};
 use crate::refusal::{missing_hook, unloaded, unopened, Refusal};
 use crate::sys;
@@ -228,6 +229,7 @@ pub(crate) fn fit_object(program: &Program, name: &str, profile: &str, types: Op
     let ops = ops.to_vec();
     require_hooks(program, &open, &ops, &own)?;
     write_identity(&mut open, program, profile)?;
+    write_own_instance(&mut open, program, name);
     write_kernel_facts(&mut open, kernel);
     if !kernel.has_links {
         clear_link_flag(&mut open)?;
@@ -237,7 +239,8 @@ pub(crate) fn fit_object(program: &Program, name: &str, profile: &str, types: Op
 
 /// All of it by libbpf.
 pub(crate) fn full_load(program: &Program, name: &str, profile: &str) -> Result<LoadedObject> {
-    let FittedObject { open, own, ops } = fit_object(program, name, profile, None)?;
+    let FittedObject { mut open, own, ops } = fit_object(program, name, profile, None)?;
+    own_params::share(&mut open)?;
     let object = load(open, program)?;
     let failed = |error| Error::kernel(format!("find the programs of {}", program.label), error);
     let hooks = sys::programs(&object).map_err(failed)?;
@@ -297,6 +300,17 @@ fn write_identity(open: &mut OpenObject, program: &Program, profile: &str) -> Re
         }
     }
     Err(Error::Object { object: program.label.clone(), error: LayoutError::Missing("struct cc_identity".to_owned()) })
+}
+
+/// For whom elements of the map of connections' own parameters are, so that they are for this instance.
+fn write_own_instance(open: &mut OpenObject, program: &Program, name: &str) {
+    let own = cc_own_instance::of(name, &program.algorithm, &program.layout);
+    let bytes = bytemuck::bytes_of(&own);
+    for mut map in open.maps_mut().filter(|map| map.name().to_string_lossy().ends_with(OWN_INSTANCE_MAP)) {
+        if let Some(room) = map.initial_value_mut().and_then(|room| room.get_mut(..bytes.len())) {
+            room.copy_from_slice(bytes);
+        }
+    }
 }
 
 /// `cc_cong_control_arguments`, the only word of its section. Programs are verified with the value that it then has.

@@ -10,7 +10,7 @@ use crate::instance::{open_anchor, Anchor, Instance};
 use crate::load_object::{fill, load_to_register};
 use crate::lock::Lock;
 use crate::object::Program;
-use crate::{recover, sys};
+use crate::{own_params, recover, sys};
 
 /// What to put behind the name.
 #[derive(Debug)]
@@ -41,6 +41,7 @@ pub struct Swapped {
 /// Namespaces whose default is this name follow at once.
 pub fn swap(lock: &Lock, request: &SwapRequest<'_>) -> Result<Swapped> {
     let (link, map_id_before) = link_of(request)?;
+    own_params::prepare(lock, request.program)?;
     let object = load_to_register(request.program, request.name, request.profile, request.parameters)?;
     let map = object.ops_map()?;
     let failed = |error| Error::kernel(format!("swap {}", request.name), error);

@@ -23,9 +23,11 @@ pub fn run(arguments: &Asked<Assign>) -> anyhow::Result<Exit> {
 }
 
 fn print(assigned: &Assigned) -> anyhow::Result<()> {
-    let Assigned { rule, targets_before, settings_before, .. } = assigned;
+    let Assigned { rule, targets_before, own_parameters_before, settings_before, .. } = assigned;
     let (whom, given) = (selector(rule), rule.gives());
-    let before = targets_before.as_ref().map(|before| format!(" (was {})", gives(before, settings_before)));
+    let before = targets_before
+        .as_ref()
+        .map(|before| format!(" (was {})", gives(before, own_parameters_before, settings_before)));
     let before = before.filter(|_| assigned.changed).unwrap_or_default();
     output::line(&if !assigned.changed {
         format!("rule {}: {whom} already gets {given}: nothing to do", rule.id)
@@ -75,6 +77,11 @@ pub fn print_moved(moved: &Moved) -> anyhow::Result<()> {
         format!(", settings of {} changed", moved.settings_changed)
     } else {
         String::new()
+    };
+    let set = if moved.parameters_changed > 0 {
+        format!("{set}, parameters of {} changed", moved.parameters_changed)
+    } else {
+        set
     };
     output::line(&format!("live: {}, {} moved{set}", output::count(moved.found, "socket"), moved.moved))?;
     for failure in moved.failed.iter().take(LISTED_FAILURES) {

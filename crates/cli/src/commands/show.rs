@@ -49,6 +49,7 @@ fn print_algorithm(algorithm: &ShownAlgorithm, all: bool) -> anyhow::Result<()> 
         texts.into_iter().cloned().chain(rest).collect()
     });
     print_parameters(&["PARAMETER", "DEFAULT", "RANGE", "STEP", "UNIT", "MEANING"], rows.collect())?;
+    print_per_connection(&algorithm.parameters)?;
     print_unlisted(&algorithm.name, &algorithm.parameters, all)
 }
 
@@ -69,6 +70,16 @@ fn print_parameters(header: &[&str], rows: Vec<Vec<String>>) -> anyhow::Result<(
     }
     output::line("")?;
     output::table(header, rows)
+}
+
+fn print_per_connection(parameters: &[ShownParameter]) -> anyhow::Result<()> {
+    let names = parameters.iter().filter(|parameter| parameter.is_per_connection).map(|one| one.name.as_str());
+    let names = names.collect::<Vec<_>>().join(", ");
+    if names.is_empty() {
+        return Ok(());
+    }
+    output::line("")?;
+    output::line(&format!("rules may set per connection, with ccctl assign --param: {names}"))
 }
 
 fn print_unlisted(name: &str, parameters: &[ShownParameter], all: bool) -> anyhow::Result<()> {
@@ -130,6 +141,7 @@ fn print_instance(instance: &ShownInstance, all: bool) -> anyhow::Result<()> {
         texts.into_iter().cloned().chain([counted(parameter)]).collect()
     });
     print_parameters(&["PARAMETER", "VALUE", "DEFAULT", "RANGE", "STEP", "UNIT"], rows.collect())?;
+    print_per_connection(&instance.parameters)?;
     print_unlisted(&instance.name, &instance.parameters, all)?;
     output::line("")?;
     print_programs(&instance.programs, instance.statistics_enabled)

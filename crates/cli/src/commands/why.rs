@@ -47,6 +47,9 @@ fn print(socket: &ExplainedSocket) -> anyhow::Result<()> {
     }
     if let Some(met) = &socket.met {
         row("met", &met_text(met))?;
+        for parameter in &met.own_parameters {
+            row("own", &format!("{}={}", parameter.name, parameter.value_text))?;
+        }
         for setting in &met.met_settings {
             row("set", &setting_text(setting))?;
         }
@@ -163,6 +166,12 @@ fn because(finding: Finding, socket: &ExplainedSocket) -> String {
         }
         Finding::SettingRefused => "the kernel refused a setting".to_owned(),
         Finding::SettingChangedSince => "a setting was changed since, by the application".to_owned(),
+        Finding::ParametersGone => {
+            format!("rule {met_rule} has other parameters now: ccctl assign ... --existing gives them to live connections")
+        }
+        Finding::ParametersUnread => {
+            format!("the parameters of its rule are for another build of {now}: set the rule again")
+        }
         Finding::OldProgram => {
             format!("its program is from before a swap or unload: ccctl migrate --instance {now} --to {now}")
         }

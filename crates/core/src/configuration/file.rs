@@ -108,6 +108,10 @@ pub struct Rule {
     /// `"on"`: the SYN of connections that are made asks for ECN.
     #[schemars(with = "Option<Setting>")]
     pub ecn: Option<Spanned<Setting>>,
+    /// Parameters of the instance that these connections have of their own: `{ rate = "50mbit" }`.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, Setting>")]
+    pub parameters: BTreeMap<Spanned<String>, Spanned<Setting>>,
     /// Move the connections that are there already.
     #[serde(default)]
     pub existing: bool,

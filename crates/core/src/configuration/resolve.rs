@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use ccctl_catalog::{did_you_mean, ParameterSet};
 use ccctl_console::{cause, UsageError};
 use ccctl_loader::{
-    available_algorithms, format_targets, parse_targets, CgroupPath, CgroupTree, Choice, Conditions, Mark, Prefix,
-    Program, RttLimit, Selector, SocketSetting, SocketSettings, MOST_RULES,
+    available_algorithms, parse_targets, CgroupPath, CgroupTree, Choice, Conditions, Mark, Prefix, Program, RttLimit,
+    RuleContent, RuleParameters, Selector, SocketSetting, SocketSettings, MOST_RULES,
 };
 use toml::Spanned;
 
@@ -51,10 +51,8 @@ pub struct WantedRule {
     pub port: Option<u16>,
     /// What else a socket must meet.
     pub conditions: Conditions,
-    /// What connections get; none: their algorithm is left alone.
-    pub choices: Vec<Choice>,
-    /// What is set besides.
-    pub settings: SocketSettings,
+    /// What connections get.
+    pub content: RuleContent,
     /// Also those that are alive.
     pub existing: bool,
     /// Live connections draw anew where weights change; otherwise they keep what they have drawn.
@@ -66,12 +64,6 @@ impl WantedRule {
     pub fn selector(&self) -> anyhow::Result<Selector> {
         let (cgroup, unit, dst) = (self.cgroup.as_deref(), self.unit.as_deref(), self.dst.as_deref());
         RuleTarget { cgroup, unit, pid: None, dst, port: self.port, conditions: self.conditions }.selector(true)
-    }
-
-    /// All that it gives, in one line.
-    #[must_use]
-    pub fn targets(&self) -> String {
-        format_targets(&self.choices, &self.settings)
     }
 
     /// For messages.
@@ -146,7 +138,7 @@ impl Configuration {
         let instances = file.instance.iter().map(|(name, instance)| wanted(&place, name, instance, trust));
         let instances: Vec<_> = instances.filter_map(|wanted| noted(wanted, &mut faults)).collect();
         let fence = Fence::of_kernel().with(&instances);
-        let rules = noted(check_rules(&place, &file.rule, (&names, &fence)), &mut faults);
+        let rules = noted(check_rules(&place, &file.rule, (&names, &fence), &instances), &mut faults);
         if let Some(default) = &file.default {
             noted(check_default(&place, default, (&names, &fence)), &mut faults);
         }
@@ -219,7 +211,12 @@ fn check_default(place: &Place<'_>, default: &Spanned<String>, (names, fence): K
     fence.require_open(default.get_ref(), "the default").map_err(|error| at(place, default, &error))
 }
 
-fn check_rules(place: &Place<'_>, rules: &[file::Rule], known: Known<'_>) -> anyhow::Result<Vec<WantedRule>> {
+fn check_rules(
+    place: &Place<'_>,
+    rules: &[file::Rule],
+    known: Known<'_>,
+    instances: &[WantedInstance],
+) -> anyhow::Result<Vec<WantedRule>> {
     let mut wanted: Vec<WantedRule> = Vec::new();
     let mut seen = BTreeSet::new();
     let tree = CgroupTree::find().ok();
@@ -228,8 +225,10 @@ fn check_rules(place: &Place<'_>, rules: &[file::Rule], known: Known<'_>) -> any
         let remedy = "use one rule for a parent cgroup instead of many for those below";
         return Err(wrong(place, first_beyond.offset(), cause, remedy));
     }
+    let coming: Vec<(&str, &Program)> = instances.iter().map(|one| (one.name.as_str(), &one.program)).collect();
     for rule in rules {
-        let (new, connections) = check_rule(place, rule, known, tree.as_ref())?;
+        let (mut new, connections) = check_rule(place, rule, known, tree.as_ref())?;
+        new.content.parameters = check_parameters(place, rule, &new.content.choices, &coming)?;
         if !seen.insert(connections) {
             let cause = format!("a second rule for the same connections of {}", new.label());
             return Err(wrong(
@@ -288,8 +287,7 @@ fn check_rule(
         dst: text(&rule.dst),
         port: rule.port.as_ref().map(|port| *port.get_ref()),
         conditions,
-        choices,
-        settings,
+        content: RuleContent { choices, settings, ..RuleContent::default() },
         existing: rule.existing,
         redraws: false,
     };
@@ -324,6 +322,20 @@ fn check_settings(place: &Place<'_>, rule: &file::Rule) -> anyhow::Result<Socket
     }
     let values = written.map(|(setting, value)| (setting, value.as_ref().map(Spanned::get_ref)));
     Ok(SocketSettings::parse(values)?)
+}
+
+/// Each by itself first, so that a refusal names the line of the value.
+fn check_parameters(
+    place: &Place<'_>,
+    rule: &file::Rule,
+    choices: &[Choice],
+    coming: &[(&str, &Program)],
+) -> anyhow::Result<RuleParameters> {
+    let written = rule.parameters.iter().map(|(key, value)| (key.get_ref().as_str(), value.get_ref().to_string()));
+    for ((key, _), one) in rule.parameters.iter().zip(written.clone()) {
+        RuleParameters::parse([one], choices, coming).map_err(|error| at(place, key, &error.into()))?;
+    }
+    Ok(RuleParameters::parse(written, choices, coming)?)
 }
 
 /// A cgroup or a unit may be missing now, but it must be a name that one could have.
@@ -521,7 +533,11 @@ mod tests {
         assert!(configuration.rules[0].existing);
         let conditions = configuration.rules[0].conditions;
         assert!(conditions.mark.is_some() && conditions.priority.is_some(), "each has an example");
-        assert_eq!(configuration.rules[0].settings.iter().count(), SocketSetting::ALL.len(), "each has an example");
+        assert_eq!(
+            configuration.rules[0].content.settings.iter().count(),
+            SocketSetting::ALL.len(),
+            "each has an example"
+        );
         let metrics = Metrics {
             port: Some(MetricsPort { address: ([127, 0, 0, 1], 9877).into(), tls: None, token: None }),
             acks: vec!["eth0".to_owned()],
@@ -539,9 +555,9 @@ mod tests {
             Configuration::of_text("f.toml", &text, Trust::Checked).map(|mut file| file.rules.remove(0))
         };
         let both = rule("use = \"reno\"\ninitial_window = 20\nmin_rto = \"50ms\"").expect("it is right");
-        assert_eq!(both.targets(), "reno, initial_window=20 min_rto=50ms");
+        assert_eq!(both.content.to_string(), "reno, initial_window=20 min_rto=50ms");
         let settings = rule("max_pacing_rate = \"100mbit\"\nnotsent_lowat = 16384\necn = \"on\"").expect("it is right");
-        assert_eq!(settings.targets(), "max_pacing_rate=100mbit notsent_lowat=16k ecn=on");
+        assert_eq!(settings.content.to_string(), "max_pacing_rate=100mbit notsent_lowat=16k ecn=on");
         for (text, place, hint) in [
             ("", "f.toml:2: the rule sets nothing", "min_rto = \"50ms\""),
             ("min_rto = 50", "f.toml:3: min_rto=50: a time needs its unit", "50ms"),
@@ -552,6 +568,41 @@ mod tests {
             let error = rule(text).expect_err(text);
             assert!(cause(&error).starts_with(place), "{text}: {}", cause(&error));
             assert!(remedy(&error).is_some_and(|remedy| remedy.contains(hint)), "{text}: {:?}", remedy(&error));
+        }
+    }
+
+    #[test]
+    fn a_rule_may_have_parameters_of_an_instance_of_the_file() {
+        let rule = |uses: &str, parameters: &str| {
+            let text = format!(
+                "[instance.slow]\nalgorithm = \"ledbatpp\"\n[[rule]]\ncgroup = \"/a\"\nuse = \"{uses}\"\n\
+                 parameters = {{ {parameters} }}\n"
+            );
+            Configuration::of_text("f.toml", &text, Trust::Checked).map(|mut file| file.rules.remove(0))
+        };
+        let both = rule("slow|cubic", "target = \"25ms\", gain_divisor_max = 4").expect("it is right");
+        assert_eq!(both.content.to_string(), "slow|cubic target=25ms gain_divisor_max=4");
+        assert!(rule("reno", "").expect("there are none").content.parameters.is_empty());
+        for (uses, parameters, cause_part, hint) in [
+            ("slow", "target = \"2s\"", "f.toml:6: target=2s: out of range: 1ms to 1s", "target=1s"),
+            ("slow", "target = 25", "f.toml:6: target=25: a time needs its unit", "25ms"),
+            (
+                "slow",
+                "exit = \"50%\"",
+                "f.toml:6: exit is the same for all connections of slow: a rule may set target, gain_divisor_max",
+                "ccctl tune slow",
+            ),
+            (
+                "slow=1,reno=1",
+                "target = \"25ms\"",
+                "f.toml:6: parameters of a rule are for one algorithm",
+                "one instance",
+            ),
+            ("reno", "target = \"25ms\"", "f.toml:6: reno is not an instance of ccctl", "ccctl list"),
+        ] {
+            let error = rule(uses, parameters).expect_err(parameters);
+            assert!(cause(&error).starts_with(cause_part), "{parameters}: {}", cause(&error));
+            assert!(remedy(&error).is_some_and(|said| said.contains(hint)), "{parameters}: {:?}", remedy(&error));
         }
     }
 

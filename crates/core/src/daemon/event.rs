@@ -118,7 +118,7 @@ impl Snapshot {
     /// Those of the loader.
     pub fn take() -> anyhow::Result<Self> {
         let rules = read_rules()?;
-        let rule = |rule: &ccctl_loader::Rule| (rule.id, (rule.selector.to_string(), rule.targets()));
+        let rule = |rule: &ccctl_loader::Rule| (rule.id, (rule.selector.to_string(), rule.content.to_string()));
         Ok(Self {
             instances: Instance::all()?.iter().map(|one| (one.name.clone(), SeenInstance::of(one))).collect(),
             rules: rules.rules().iter().map(rule).collect(),

@@ -21,7 +21,7 @@ mod words;
 
 use std::time::SystemTime;
 
-use ccctl_loader::{Choice, Selector};
+use ccctl_loader::{Choice, RuleContent, Selector};
 
 use crate::configuration::{Configuration, WantedRule};
 
@@ -95,14 +95,16 @@ impl Configuration {
         for overlay in overlays {
             let is_same = |rule: &WantedRule| rule.selector().is_ok_and(|selector| selector == overlay.selector);
             let present = configuration.rules.iter_mut().find(|rule| is_same(rule));
+            let before = present.as_ref().map(|rule| rule.content.clone()).unwrap_or_default();
+            let choices = overlay.choices();
+            let parameters = before.parameters.kept_for(&choices);
             let wanted = WantedRule {
-                settings: present.as_ref().map(|rule| rule.settings).unwrap_or_default(),
+                content: RuleContent { choices, parameters, ..before },
                 cgroup: Some(overlay.selector.cgroup.to_string()),
                 unit: None,
                 dst: overlay.selector.to.map(|to| to.to_string()),
                 port: overlay.selector.to_port,
                 conditions: overlay.selector.conditions,
-                choices: overlay.choices(),
                 existing: overlay.existing,
                 redraws: overlay.held_out.is_some(),
             };
@@ -137,7 +139,7 @@ pub(crate) mod tests {
         };
         let rules = Configuration::default().experimented(std::slice::from_ref(&overlay)).rules;
         assert_eq!(rules.len(), 1);
-        assert_eq!(ccctl_loader::format_choices(&rules[0].choices), "cubic=95000,bbr=5000");
+        assert_eq!(ccctl_loader::format_choices(&rules[0].content.choices), "cubic=95000,bbr=5000");
         assert!(rules[0].redraws && rules[0].existing, "live connections draw anew");
         assert_eq!(rules[0].selector().expect("it has one"), overlay.selector);
         assert_eq!(counted_as(&overlay.selector), "cgroup /a to 10.0.0.0/8 port 443");
@@ -176,10 +178,10 @@ pub(crate) mod tests {
         };
         let rules = file.experimented(&[overlay("/a"), overlay("/b")]).rules;
         let targets: Vec<_> =
-            rules.iter().map(|rule| (rule.label(), rule.port, rule.choices[0].names[0].as_str())).collect();
+            rules.iter().map(|rule| (rule.label(), rule.port, rule.content.choices[0].names[0].as_str())).collect();
         let (a, b) = ("/a".to_owned(), "/b".to_owned());
         assert_eq!(targets, [(a.clone(), None, "cubic"), (a, Some(80), "reno"), (b, None, "cubic")]);
-        let settings: Vec<_> = rules.iter().map(|rule| rule.settings.to_string()).collect();
+        let settings: Vec<_> = rules.iter().map(|rule| rule.content.settings.to_string()).collect();
         assert_eq!(settings, ["min_rto=50ms", "", ""], "an experiment compares algorithms, and leaves the rest");
     }
 }

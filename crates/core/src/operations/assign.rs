@@ -3,20 +3,21 @@
 
 use ccctl_console::UsageError;
 use ccctl_loader::{
-    assign, parse_targets, preview_assign, AssignRequest, CgroupTree, Conditions, Moved, SocketSetting, SocketSettings,
+    assign, parse_targets, preview_assign, AssignRequest, CgroupTree, Choice, Conditions, Moved, RuleContent,
+    RuleParameters, SocketSetting, SocketSettings,
 };
 use clap::builder::{StringValueParser, TypedValueParser};
 use clap::{ArgGroup, Args};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::rules::{RuleInfo, RuleSetting};
+use super::rules::{OwnParameter, RuleInfo, RuleSetting};
 use crate::counters::COUNTERS;
 use crate::fence::Fence;
 use crate::local_algorithms;
 use crate::request;
 use crate::rule_target::RuleTarget;
-use crate::settings::Setting;
+use crate::settings::{OwnSettings, Setting};
 use crate::Operation;
 
 /// Choose the algorithms and settings of the connections of a cgroup: named by one of `cgroup`, `unit` and `pid`.
@@ -52,6 +53,10 @@ pub struct Assign {
     /// Their algorithm: NAME, NAME|NAME... (the first that the kernel has), or NAME=WEIGHT,NAME=WEIGHT... (drawn for each
     /// connection); without, the rule sets what options name, and leaves the algorithm alone
     pub targets: Option<String>,
+    /// Parameters of the algorithm for these connections alone: those that `show` lists as per connection
+    #[serde(default)]
+    #[command(flatten)]
+    pub parameters: OwnSettings,
     /// Window with which they begin to send, in packets: 20; of new connections only
     #[arg(long, value_name = "PACKETS", value_parser = typed(), help_heading = SETTINGS)]
     pub initial_window: Option<Setting>,
@@ -101,6 +106,9 @@ pub struct Assigned {
     /// What it set besides.
     #[serde(default)]
     pub settings_before: Vec<RuleSetting>,
+    /// Parameters that it gave its connections.
+    #[serde(default)]
+    pub own_parameters_before: Vec<OwnParameter>,
     /// Does the rule say anything that it did not say before?
     pub changed: bool,
     /// Is there a cgroup of this path now?
@@ -146,7 +154,9 @@ impl Operation for Assign {
         };
         let names = choices.iter().flat_map(|choice| &choice.names);
         Fence::of_named(names)?.require_destination(&choices, selector.to)?;
-        let wanted = AssignRequest { selector, choices: &choices, settings, existing: self.existing };
+        let parameters = self.parameters(&choices)?;
+        let content = RuleContent { choices, settings, parameters };
+        let wanted = AssignRequest { selector, content: &content, existing: self.existing };
         let assigned = if self.dry_run { preview_assign(&wanted)? } else { assign(&request::lock()?, &wanted)? };
         if self.existing && !self.dry_run {
             COUNTERS.moved(&assigned.moved);
@@ -157,6 +167,7 @@ impl Operation for Assign {
             changed: before.as_ref() != Some(&rule),
             rule,
             targets_before: before.as_ref().map(|before| before.targets.clone()),
+            own_parameters_before: before.as_ref().map(|before| before.own_parameters.clone()).unwrap_or_default(),
             settings_before: before.map(|before| before.settings).unwrap_or_default(),
             cgroup_exists,
             absent: assigned.absent,
@@ -167,6 +178,13 @@ impl Operation for Assign {
 }
 
 impl Assign {
+    fn parameters(&self, choices: &[Choice]) -> anyhow::Result<RuleParameters> {
+        let written = self.parameters.0.iter().map(|(key, value)| (key.as_str(), value.to_string()));
+        let parameters = RuleParameters::parse(written, choices, &[])?;
+        parameters.require_read()?;
+        Ok(parameters)
+    }
+
     fn settings(&self) -> anyhow::Result<SocketSettings> {
         Ok(SocketSettings::parse([
             (SocketSetting::InitialWindow, self.initial_window.as_ref()),

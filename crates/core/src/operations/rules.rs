@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The rules in force.
 
-use ccctl_loader::{format_choices, read_rules, rule_usage, CgroupTree, Rule, SocketSetting};
+use ccctl_loader::{format_choices, read_rules, rule_usage, CgroupTree, Rule, RuleParameter, SocketSetting};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +58,24 @@ pub struct RuleInfo {
     /// What it sets besides.
     #[serde(default)]
     pub settings: Vec<RuleSetting>,
+    /// Parameters that its connections have of their own, in the order of their declaration.
+    #[serde(default)]
+    pub own_parameters: Vec<OwnParameter>,
+}
+
+/// A parameter that connections of a rule have of their own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OwnParameter {
+    /// Name.
+    pub name: String,
+    /// The value as people write it.
+    pub value_text: String,
+}
+
+impl From<&RuleParameter> for OwnParameter {
+    fn from(parameter: &RuleParameter) -> Self {
+        Self { name: parameter.name.clone(), value_text: parameter.value.clone() }
+    }
 }
 
 /// What a rule sets besides the algorithm.
@@ -86,16 +104,18 @@ impl RuleInfo {
     /// All that it gives, in one line: `bpf_yeah|cubic, min_rto=50ms`.
     #[must_use]
     pub fn gives(&self) -> String {
-        gives(&self.targets, &self.settings)
+        gives(&self.targets, &self.own_parameters, &self.settings)
     }
 }
 
-/// Targets and settings in one line.
+/// Targets with their parameters, and settings, in one line.
 #[must_use]
-pub fn gives(targets: &str, settings: &[RuleSetting]) -> String {
+pub fn gives(targets: &str, parameters: &[OwnParameter], settings: &[RuleSetting]) -> String {
+    let own: Vec<String> = parameters.iter().map(|one| format!("{}={}", one.name, one.value_text)).collect();
+    let targets = [targets.to_owned(), own.join(" ")].join(" ");
     let settings: Vec<String> =
         settings.iter().map(|one| format!("{}={}", one.setting.key(), one.value_text)).collect();
-    let parts = [targets.to_owned(), settings.join(" ")];
+    let parts = [targets.trim().to_owned(), settings.join(" ")];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
@@ -110,7 +130,7 @@ pub struct ChoiceInfo {
 
 impl From<&Rule> for RuleInfo {
     fn from(rule: &Rule) -> Self {
-        let choices = rule.choices.iter();
+        let choices = rule.content.choices.iter();
         let conditions = rule.selector.conditions;
         Self {
             id: rule.id,
@@ -120,11 +140,12 @@ impl From<&Rule> for RuleInfo {
             mark: conditions.mark.map(|mark| mark.to_string()),
             priority: conditions.priority,
             rtt: conditions.rtt.map(|limit| limit.to_string()),
-            targets: format_choices(&rule.choices),
+            targets: format_choices(&rule.content.choices),
             choices: choices
                 .map(|choice| ChoiceInfo { congestion_controls: choice.names.clone(), weight: choice.weight })
                 .collect(),
-            settings: rule.settings.iter().map(RuleSetting::from).collect(),
+            settings: rule.content.settings.iter().map(RuleSetting::from).collect(),
+            own_parameters: rule.content.parameters.iter().map(OwnParameter::from).collect(),
         }
     }
 }

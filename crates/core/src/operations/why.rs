@@ -11,6 +11,7 @@ use clap::{ArgGroup, Args};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::rules::OwnParameter;
 use crate::Operation;
 
 /// Tell why sockets use the algorithm that they use: one by its cookie, those with an address, or those of a process.
@@ -102,6 +103,9 @@ pub struct MetRule {
     /// What rules have set besides.
     #[serde(default)]
     pub met_settings: Vec<MetSettingInfo>,
+    /// Parameters that the connection has of its own, in the order of their declaration.
+    #[serde(default)]
+    pub own_parameters: Vec<OwnParameter>,
 }
 
 /// What came of one setting. Values are in `unit`; what ends in `_text` is as people write it.
@@ -194,7 +198,7 @@ impl From<Explanation> for ExplainedSocket {
         let considered = found.considered.into_iter().map(|(rule, verdict)| ConsideredRule {
             id: rule.id,
             selector: Selector::to_string(&rule.selector),
-            targets: rule.targets(),
+            targets: rule.content.to_string(),
             verdict,
         });
         let met = found.met.map(|met| MetRule {
@@ -206,6 +210,7 @@ impl From<Explanation> for ExplainedSocket {
             cause: met.error,
             congestion_control_before: met.before,
             met_settings: met.settings.into_iter().map(MetSettingInfo::from).collect(),
+            own_parameters: met.parameters.iter().map(OwnParameter::from).collect(),
         });
         Self {
             cookie: found.cookie,

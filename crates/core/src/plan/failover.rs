@@ -43,7 +43,8 @@ impl Configuration {
                 configuration.default = Some(fallback.clone());
             }
             for rule in &mut configuration.rules {
-                rule.choices = rename_choices(&rule.choices, name, fallback);
+                rule.content.choices = rename_choices(&rule.content.choices, name, fallback);
+                rule.content.parameters = rule.content.parameters.kept_for(&rule.content.choices);
             }
         }
         configuration
@@ -55,8 +56,8 @@ impl Configuration {
         for canary in canaries {
             for rule in &mut self.rules {
                 // A rule without room for it stays as it is.
-                if let Ok(Some(choices)) = canary.split(&rule.choices) {
-                    rule.choices = choices;
+                if let Ok(Some(choices)) = canary.split(&rule.content.choices) {
+                    rule.content.choices = choices;
                 }
             }
         }
@@ -82,7 +83,7 @@ mod tests {
             why: String::new(),
         };
         let uses = |configuration: &Configuration| {
-            configuration.rules.iter().map(|rule| format_choices(&rule.choices)).collect::<Vec<_>>()
+            configuration.rules.iter().map(|rule| format_choices(&rule.content.choices)).collect::<Vec<_>>()
         };
         let diverted = configuration.diverted(&[trip("web")]);
         assert_eq!(diverted.default.as_deref(), Some("reno"));

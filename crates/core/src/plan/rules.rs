@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use ccctl_console::UsageError;
 use ccctl_loader::owner_records::{self, OwnerRecord, RecordText};
 use ccctl_loader::{
-    assign, change_rules, read_rules, require_names, AssignRequest, Choice, Lock, Rule, RuleTable, Selector,
-    SocketSettings, MOST_RULES,
+    assign, change_rules, read_rules, require_names, AssignRequest, Lock, Rule, RuleContent, RuleTable, Selector,
+    MOST_RULES,
 };
 
 use super::step::{Kind, Step};
@@ -35,8 +35,7 @@ struct Difference {
 
 struct Put {
     selector: Selector,
-    choices: Vec<Choice>,
-    settings: SocketSettings,
+    content: RuleContent,
     existing: bool,
     /// None has this selector.
     is_new: bool,
@@ -97,7 +96,7 @@ fn difference_from(
         match of_wanted(wanted, &coming, table, owners, &mut difference) {
             Ok(id) => named.extend(id),
             Err(error) => {
-                let step = Step::new(Kind::Assign, wanted.label(), wanted.targets());
+                let step = Step::new(Kind::Assign, wanted.label(), wanted.content.to_string());
                 difference.failed.push(Step { error: Some(error::fault(&error)), ..step });
             }
         }
@@ -131,12 +130,11 @@ fn of_wanted(
         let cause = format!("a second rule for the same connections: {selector}");
         return Err(UsageError::new(cause, "write one rule for them; the first of the file is in force").into());
     }
-    let choices = &wanted.choices;
-    require_names(choices, coming)?;
+    require_names(&wanted.content.choices, coming)?;
     let present = table.rule_for(&selector);
     let step = |kind, detail: String| Step::new(kind, selector.to_string(), detail);
     match present {
-        Some(rule) if rule.choices == *choices && rule.settings == wanted.settings => {
+        Some(rule) if rule.content == wanted.content => {
             let owner = OwnerRecord::Rule(rule.id);
             if owners.get(&owner) != Some(&record_of(rule)) {
                 let step = step(Kind::Adopt, format!("this file manages rule {} from now on", rule.id));
@@ -144,12 +142,11 @@ fn of_wanted(
             }
         }
         _ => {
-            let before = present.map(|rule| format!(" instead of {}", rule.targets()));
-            let detail = format!("{}{}", wanted.targets(), before.unwrap_or_default());
+            let before = present.map(|rule| format!(" instead of {}", rule.content));
+            let detail = format!("{}{}", wanted.content, before.unwrap_or_default());
             let put = Put {
                 selector: selector.clone(),
-                choices: choices.clone(),
-                settings: wanted.settings,
+                content: wanted.content.clone(),
                 existing: wanted.existing,
                 is_new: present.is_none(),
                 replaced: present.filter(|_| wanted.redraws).map(|rule| rule.id),
@@ -164,14 +161,14 @@ fn of_wanted(
 fn run(lock: &Lock, difference: Difference) -> anyhow::Result<Vec<Step>> {
     let Difference { put, remove, adopt, forget, failed, .. } = difference;
     let mut steps = failed;
-    let mut ready: Vec<(Selector, Vec<Choice>, SocketSettings)> = Vec::new();
+    let mut ready: Vec<(Selector, RuleContent)> = Vec::new();
     let (mut set, mut moving): (Vec<Step>, Vec<Put>) = (Vec::new(), Vec::new());
     let mut replaced = Vec::new();
     for (put, step) in put {
-        // An instance that could not be loaded is missing here.
-        match require_names(&put.choices, &[]) {
+        // An instance that could not be loaded is missing here, or there is an older one that has no parameters per connection.
+        match require_names(&put.content.choices, &[]).and_then(|()| put.content.parameters.require_read()) {
             Ok(()) => {
-                ready.push((put.selector.clone(), put.choices.clone(), put.settings));
+                ready.push((put.selector.clone(), put.content.clone()));
                 replaced.extend(put.replaced);
                 set.push(step);
                 moving.extend(put.existing.then_some(put));
@@ -202,8 +199,8 @@ fn run(lock: &Lock, difference: Difference) -> anyhow::Result<Vec<Step>> {
 
 /// Live connections of rules that ask for it; those that cannot be moved are told.
 fn move_existing(lock: &Lock, moving: &[Put], steps: &mut Vec<Step>) {
-    for Put { selector, choices, settings, .. } in moving {
-        let request = AssignRequest { selector: selector.clone(), choices, settings: *settings, existing: true };
+    for Put { selector, content, .. } in moving {
+        let request = AssignRequest { selector: selector.clone(), content, existing: true };
         let moved = assign(lock, &request);
         let error = match moved {
             Ok(assigned) => {
@@ -225,7 +222,7 @@ fn move_existing(lock: &Lock, moving: &[Put], steps: &mut Vec<Step>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ccctl_loader::Conditions;
+    use ccctl_loader::{Choice, Conditions};
 
     fn rule(cgroup: &str, name: &str) -> WantedRule {
         WantedRule {
@@ -234,8 +231,7 @@ mod tests {
             dst: None,
             port: None,
             conditions: Conditions::default(),
-            choices: vec![Choice { names: vec![name.to_owned()], weight: 1 }],
-            settings: SocketSettings::default(),
+            content: vec![Choice { names: vec![name.to_owned()], weight: 1 }].into(),
             existing: false,
             redraws: false,
         }

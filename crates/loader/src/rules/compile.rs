@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::iter::successors;
 
 use super::record::{
-    cgroup_key, cgroup_node, port_key, prefix_key, rule, rule_choice, rule_conditions, rule_scope, rule_set,
-    rule_settings, rules_header, rules_settings, PREFIX_KEY_BITS, RULES_FORMAT, RULES_FORMAT_OF_ALGORITHMS,
-    RULES_FORMAT_OF_SETTINGS, RULE_SCOPE_BITS, RULE_SEARCH_STEPS,
+    cgroup_key, cgroup_node, port_key, prefix_key, rule, rule_choice, rule_conditions, rule_parameters, rule_scope,
+    rule_set, rule_settings, rules_header, rules_settings, PREFIX_KEY_BITS, RULES_FORMAT, RULES_FORMAT_OF_ALGORITHMS,
+    RULES_FORMAT_OF_CONDITIONS, RULES_FORMAT_OF_SETTINGS, RULE_SCOPE_BITS, RULE_SEARCH_STEPS,
 };
 use super::table::{Rule, RuleTable, Selector, MOST_RULES};
 use crate::error::{Error, Result};
@@ -30,6 +30,8 @@ pub(crate) struct Compiled {
     pub(crate) settings: Vec<rule_settings>,
     /// Of each rule; of none where no rule has conditions.
     pub(crate) conditions: Vec<rule_conditions>,
+    /// By id of those rules that have some.
+    pub(crate) parameters: Vec<(u32, rule_parameters)>,
     pub(crate) nodes: Vec<(cgroup_key, cgroup_node)>,
     pub(crate) scopes: Vec<rule_scope>,
     pub(crate) prefixes: Vec<(prefix_key, u32)>,
@@ -53,6 +55,7 @@ pub(crate) fn compile(table: &RuleTable) -> Result<Compiled> {
         rules: vec![rule::default()],
         settings: vec![rule_settings::default()],
         conditions: conditions_of(rules),
+        parameters: parameters_of(rules),
         scopes: vec![rule_scope::default()],
         sets: vec![rule_set::default()],
         ..Compiled::default()
@@ -112,9 +115,11 @@ impl Tree {
 
 /// The oldest that has all that these rules say, so that an older ccctl reads what it can.
 fn format_of(rules: &[Rule]) -> u32 {
-    let has_settings = |rule: &Rule| rule.choices.is_empty() || !rule.settings.is_empty();
-    if rules.iter().any(has_conditions) {
+    let has_settings = |rule: &Rule| rule.content.choices.is_empty() || !rule.content.settings.is_empty();
+    if rules.iter().any(|rule| !rule.content.parameters.is_empty()) {
         RULES_FORMAT
+    } else if rules.iter().any(has_conditions) {
+        RULES_FORMAT_OF_CONDITIONS
     } else if rules.iter().any(has_settings) {
         RULES_FORMAT_OF_SETTINGS
     } else {
@@ -132,20 +137,25 @@ fn conditions_of(rules: &[Rule]) -> Vec<rule_conditions> {
     std::iter::once(rule_conditions::default()).chain(records).collect()
 }
 
+fn parameters_of(rules: &[Rule]) -> Vec<(u32, rule_parameters)> {
+    let having = rules.iter().filter(|rule| !rule.content.parameters.is_empty());
+    having.map(|rule| (rule.id, rule.content.parameters.record())).collect()
+}
+
 fn rule_record(source: &Rule, node: u32, settings: u32) -> rule {
     let mut result = rule {
         settings,
         added_ns: source.added_ns,
         id: source.id,
         node,
-        choices: source.choices.len() as u32,
+        choices: source.content.choices.len() as u32,
         port: source.selector.to_port.unwrap_or(0),
         ..rule::default()
     };
     if let Some(prefix) = source.selector.to {
         (result.family, result.prefix_bits, result.address) = (prefix.family(), prefix.bits(), prefix.octets());
     }
-    for (choice, room) in source.choices.iter().zip(&mut result.choice) {
+    for (choice, room) in source.content.choices.iter().zip(&mut result.choice) {
         result.weight_sum += choice.weight;
         *room = rule_choice { weight: choice.weight, weight_end: result.weight_sum, ..rule_choice::default() };
         for (name, room) in choice.names.iter().zip(&mut room.names) {
@@ -175,10 +185,10 @@ impl Compiled {
 
     /// Gives their place; 0 where the rule has none.
     fn add_settings(&mut self, rule: &Rule) -> u32 {
-        if rule.settings.is_empty() {
+        if rule.content.settings.is_empty() {
             return 0;
         }
-        self.settings.push(rule.settings.record());
+        self.settings.push(rule.content.settings.record());
         self.settings.len() as u32 - 1
     }
 

@@ -11,9 +11,10 @@ use libbpf_rs::{Link, MapCore as _, MapFlags, MapHandle};
 
 use super::cgroup::CgroupPath;
 use super::conditions::Conditions;
+use super::parameters::RuleParameters;
 use super::record::{self, RULES_FORMAT, RULES_FORMAT_OF_ALGORITHMS};
 use super::settings::SocketSettings;
-use super::table::{Choice, Rule, RuleTable, Selector};
+use super::table::{Choice, Rule, RuleContent, RuleTable, Selector};
 use crate::bpffs::PinFolder;
 use crate::error::{Error, Result};
 use crate::pod::first_of;
@@ -106,14 +107,30 @@ impl Installed {
                 || Error::kernel(format!("read rule {}", record.id), std::io::Error::other("its contents are invalid"));
             let mut rule = rule_of(&record, &paths).ok_or_else(unreadable)?;
             if record.settings != 0 {
-                rule.settings = SocketSettings::of_record(&self.element("rule_settings", record.settings)?);
+                rule.content.settings = SocketSettings::of_record(&self.element("rule_settings", record.settings)?);
             }
             if self.has_conditions() {
                 rule.selector.conditions = Conditions::of_record(&self.element("rule_conditions", index)?);
             }
+            if let Some(parameters) = self.parameters(record.id)? {
+                rule.content.parameters = parameters;
+            }
             rules.push(rule);
         }
         Ok(RuleTable::of_parts(rules, self.header.next_id))
+    }
+
+    /// Those of a rule; None where it has none, or is of a format without any.
+    fn parameters(&self, id: u32) -> Result<Option<RuleParameters>> {
+        let Some(map) = self.map("rule_parameters") else { return Ok(None) };
+        let bytes = map.lookup(&id.to_le_bytes(), MapFlags::ANY);
+        let bytes = bytes.map_err(|error| Error::libbpf("read the parameters of the rules", &error))?;
+        Ok(bytes.and_then(|bytes| first_of(&bytes)).as_ref().map(RuleParameters::of_record))
+    }
+
+    /// Has a rule parameters?
+    pub(crate) fn has_parameters(&self) -> bool {
+        self.header.format == RULES_FORMAT
     }
 
     /// Paths of the cgroups that rules name, by node.
@@ -165,7 +182,7 @@ fn rule_of(record: &record::rule, paths: &HashMap<u32, CgroupPath>) -> Option<Ru
         choice.names.iter().map(|name| c_text(name)).filter(|name| !name.is_empty()).collect::<Vec<_>>()
     };
     let choices = record.choice.get(..record.choices as usize)?;
-    let choices = choices.iter().map(|choice| Choice { names: names(choice), weight: choice.weight }).collect();
-    let settings = SocketSettings::default();
-    Some(Rule { id: record.id, selector, choices, settings, added_ns: record.added_ns })
+    let choices: Vec<Choice> =
+        choices.iter().map(|choice| Choice { names: names(choice), weight: choice.weight }).collect();
+    Some(Rule { id: record.id, selector, content: RuleContent::from(choices), added_ns: record.added_ns })
 }

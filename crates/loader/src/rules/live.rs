@@ -31,10 +31,19 @@ pub struct Moved {
     /// Those of which the kernel has other settings now.
     #[serde(default)]
     pub settings_changed: usize,
+    /// Those that have other parameters of their own now, or none any more.
+    #[serde(default)]
+    pub parameters_changed: usize,
     /// Those that could not be changed.
     pub failed: Vec<Failure>,
     /// Namespaces that could not be entered, and why.
     pub unreadable: Vec<String>,
+}
+
+impl Moved {
+    fn changed(&self) -> usize {
+        self.moved + self.settings_changed + self.parameters_changed
+    }
 }
 
 /// A socket, what it met, and what it would meet now.
@@ -149,16 +158,18 @@ pub(crate) fn change(installed: Option<&Installed>, work: u32, rule_id: u32) -> 
     let Some(installed) = installed else { return Ok(Moved::default()) };
     let query = rule_query { work, rule_id, cookie: 0 };
     let mut all = pass(installed, &query)?;
-    let mut changed_now = all.moved + all.settings_changed;
+    let mut changed_now = all.changed();
     for _ in 1..MOST_PASSES {
         if changed_now == 0 {
             break;
         }
         let more = pass(installed, &query)?;
-        changed_now = more.moved + more.settings_changed;
+        changed_now = more.changed();
         all.moved += more.moved;
         all.settings_changed += more.settings_changed;
-        all.found = all.found.max(more.found).max(all.moved).max(all.settings_changed);
+        all.parameters_changed += more.parameters_changed;
+        let most = all.moved.max(all.settings_changed).max(all.parameters_changed);
+        all.found = all.found.max(more.found).max(most);
         (all.failed, all.unreadable) = (more.failed, more.unreadable);
     }
     Ok(all)
@@ -178,6 +189,7 @@ fn pass(installed: &Installed, query: &rule_query) -> Result<Moved> {
         found: iterator.tally(record::RULE_FOUND)?,
         moved: iterator.tally(record::RULE_MOVED)?,
         settings_changed: iterator.tally(record::RULE_SET)?,
+        parameters_changed: iterator.tally(record::RULE_PARAMETERS)?,
         failed: failed.iter().map(failure).collect(),
         unreadable,
     })

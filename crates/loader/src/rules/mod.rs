@@ -11,6 +11,7 @@ mod installed;
 mod live;
 mod matching;
 mod object;
+mod parameters;
 mod record;
 mod settings;
 mod sockops;
@@ -31,8 +32,9 @@ pub use cgroup::{CgroupPath, CgroupTree};
 pub use conditions::{Attributes, Conditions, Mark, RttLimit};
 pub use live::Moved;
 pub use matching::{consider, Flow, Verdict};
+pub use parameters::{RuleParameter, RuleParameters};
 pub use settings::{MetSetting, SocketSetting, SocketSettings};
-pub use table::{format_choices, format_targets, rename_choices, Choice, Rule, RuleTable, Selector, MOST_RULES};
+pub use table::{format_choices, rename_choices, Choice, Rule, RuleContent, RuleTable, Selector, MOST_RULES};
 pub use unit::{cgroup_of_unit, is_unit_name};
 pub use why::{why, Event, Explanation, Finding, Met, Now, SocketQuery};
 
@@ -91,10 +93,8 @@ fn assignment() -> impl Assignment {
 pub struct AssignRequest<'a> {
     /// To whom.
     pub selector: Selector,
-    /// What: see [`parse_targets`]. None: their algorithm is left alone.
-    pub choices: &'a [Choice],
-    /// What is set besides.
-    pub settings: SocketSettings,
+    /// What.
+    pub content: &'a RuleContent,
     /// Also to connections that are alive.
     pub existing: bool,
 }
@@ -115,7 +115,7 @@ pub struct Assigned {
 /// Sets a rule. One for the same sockets keeps its id and is replaced.
 pub fn assign(lock: &Lock, request: &AssignRequest<'_>) -> Result<Assigned> {
     let names = Names::now()?;
-    let absent = absent_names(request.choices, &names);
+    let absent = absent_names(&request.content.choices, &names);
     let mut table = read_rules()?;
     let (id, before) = put(&mut table, request)?;
     let live = if request.existing { Live::Move(id) } else { Live::Keep };
@@ -127,14 +127,14 @@ pub fn assign(lock: &Lock, request: &AssignRequest<'_>) -> Result<Assigned> {
 }
 
 fn put(table: &mut RuleTable, request: &AssignRequest<'_>) -> Result<(u32, Option<Rule>)> {
-    table.put(request.selector.clone(), request.choices.to_vec(), request.settings, now_ns())
+    table.put(request.selector.clone(), request.content.clone(), now_ns())
 }
 
 /// What [`assign`] would do. Of live sockets it counts those in the cgroup with this peer and port: at most so many would be
 /// moved.
 pub fn preview_assign(request: &AssignRequest<'_>) -> Result<Assigned> {
     let names = Names::now()?;
-    let absent = absent_names(request.choices, &names);
+    let absent = absent_names(&request.content.choices, &names);
     let mut table = read_rules()?;
     let (id, before) = put(&mut table, request)?;
     let mut moved = Moved::default();
@@ -177,7 +177,7 @@ pub fn set_rules(lock: &Lock, wanted: &[(Selector, String)]) -> Result<RuleTable
     }
     let now_ns = now_ns();
     for (selector, targets) in wanted {
-        table.put(selector.clone(), parse_choices(targets, &names)?, SocketSettings::default(), now_ns)?;
+        table.put(selector.clone(), parse_choices(targets, &names)?.into(), now_ns)?;
     }
     if table != before {
         assignment().replace(lock, &table, Live::Keep)?;
@@ -189,7 +189,7 @@ pub fn set_rules(lock: &Lock, wanted: &[(Selector, String)]) -> Result<RuleTable
 /// will be, just before.
 pub fn change_rules(
     lock: &Lock,
-    put: &[(Selector, Vec<Choice>, SocketSettings)],
+    put: &[(Selector, RuleContent)],
     remove: &[u32],
     prepare: impl FnOnce(&RuleTable) -> Result<()>,
 ) -> Result<()> {
@@ -199,8 +199,8 @@ pub fn change_rules(
         table.remove(*id);
     }
     let now_ns = now_ns();
-    for (selector, choices, settings) in put {
-        table.put(selector.clone(), choices.clone(), *settings, now_ns)?;
+    for (selector, content) in put {
+        table.put(selector.clone(), content.clone(), now_ns)?;
     }
     if table != before {
         prepare(&table)?;

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The rules' program and their iterator, from object to kernel.
 
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 
 use bytemuck::{bytes_of, Pod};
-use libbpf_rs::{MapCore as _, MapFlags, Object, ObjectBuilder, OpenObject};
+use libbpf_rs::{MapCore as _, MapFlags, Object, ObjectBuilder, OpenMapMut, OpenObject};
 
 use super::compile::Compiled;
 use super::installed::Installed;
 use super::record::rule_query;
 use crate::error::{privileges_missing, Error, Result};
 use crate::kernel::available_algorithms;
+use crate::own_params::{self, OWN_PARAMS_MAP};
 use crate::sys;
 use crate::verifier_log::{last_words, write_log};
 
@@ -21,11 +22,12 @@ const MEMORY_MAPS: [&str; 3] = [ALGORITHM_MEMORY_MAPS[0], ALGORITHM_MEMORY_MAPS[
 /// What sockets had before rules gave them settings.
 const SETTINGS_NOTES: &str = "settings_notes";
 /// The other maps that an iterator shares with the program.
-const SHARED_MAPS: [&str; 10] = [
+const SHARED_MAPS: [&str; 11] = [
     "rules_header",
     "rules",
     "rule_settings",
     "rule_conditions",
+    "rule_parameters",
     "cgroup_nodes",
     "rule_scopes",
     "rule_prefixes",
@@ -36,6 +38,7 @@ const SHARED_MAPS: [&str; 10] = [
 const SETTINGS_OF_RULES: &str = ".rodata.settings";
 const HAS_SETTINGS: &str = ".rodata.has_settings";
 const HAS_CONDITIONS: &str = ".rodata.has_conditions";
+const HAS_PARAMETERS: &str = ".rodata.has_parameters";
 const QUERY: &str = ".rodata.query";
 
 /// Loads the program with these rules in its maps. Nothing calls it yet.
@@ -43,6 +46,7 @@ pub(crate) fn load_program(compiled: &Compiled, before: Option<&Installed>) -> R
     let settings = compiled.settings_of_rules(&available_algorithms()?);
     let has_settings = u32::from(settings.has != 0 || before.is_some_and(had_settings));
     let has_conditions = compiled.conditions_of_rules();
+    let own = OwnParams::of(!compiled.parameters.is_empty())?;
     let object = load("the program of the rules", ccctl_catalog::RULES_OBJECT, |open| {
         for mut map in open.maps_mut() {
             let name = map.name().to_string_lossy().into_owned();
@@ -55,6 +59,7 @@ pub(crate) fn load_program(compiled: &Compiled, before: Option<&Installed>) -> R
                 map.set_initial_value(bytes_of(&has_settings))?;
             } else if name == HAS_CONDITIONS {
                 map.set_initial_value(bytes_of(&has_conditions))?;
+            } else if own.prepare(&name, &mut map)? {
             } else if let Some(entries) = compiled.entries_of(&name) {
                 map.set_max_entries(entries.max(1) as u32)?;
             }
@@ -69,6 +74,7 @@ pub(crate) fn load_program(compiled: &Compiled, before: Option<&Installed>) -> R
 pub(crate) fn load_iterator(installed: Option<&Installed>, query: &rule_query) -> Result<Object> {
     let has_settings = u32::from(installed.is_some_and(|installed| has_settings(installed) || had_settings(installed)));
     let has_conditions = u32::from(installed.is_some_and(Installed::has_conditions));
+    let own = OwnParams::of(installed.is_some_and(Installed::has_parameters))?;
     load("the iterator of the rules", ccctl_catalog::RULE_SOCKETS_OBJECT, |open| {
         for mut map in open.maps_mut() {
             let name = map.name().to_string_lossy().into_owned();
@@ -78,6 +84,7 @@ pub(crate) fn load_iterator(installed: Option<&Installed>, query: &rule_query) -
                 map.set_initial_value(bytes_of(&has_settings))?;
             } else if name == HAS_CONDITIONS {
                 map.set_initial_value(bytes_of(&has_conditions))?;
+            } else if own.prepare(&name, &mut map)? {
             } else if SHARED_MAPS.iter().chain(&MEMORY_MAPS).any(|shared| *shared == name) {
                 if let Some(shared) = installed.and_then(|installed| installed.map(&name)) {
                     map.reuse_fd(shared.as_fd())?;
@@ -86,6 +93,30 @@ pub(crate) fn load_iterator(installed: Option<&Installed>, query: &rule_query) -
         }
         Ok(())
     })
+}
+
+/// The map of connections' own parameters, where rules have some or have had.
+struct OwnParams(Option<OwnedFd>);
+
+impl OwnParams {
+    fn of(rules_have_some: bool) -> Result<Self> {
+        let pinned = own_params::pinned()?;
+        let had = match &pinned {
+            Some(map) => own_params::has_any(map)?,
+            None => false,
+        };
+        Ok(Self(pinned.filter(|_| rules_have_some || had)))
+    }
+
+    /// True where the map of this name is one of the two that this is about.
+    fn prepare(&self, name: &str, map: &mut OpenMapMut<'_>) -> libbpf_rs::Result<bool> {
+        match (name, &self.0) {
+            (OWN_PARAMS_MAP, Some(shared)) => map.reuse_fd(shared.as_fd())?,
+            (HAS_PARAMETERS, own) => map.set_initial_value(bytes_of(&u32::from(own.is_some())))?,
+            _ => return Ok(name == OWN_PARAMS_MAP),
+        }
+        Ok(true)
+    }
 }
 
 /// A rule has settings. The first element of their map stands for none.
@@ -135,6 +166,7 @@ impl Compiled {
             "rules" => self.rules.len(),
             "rule_settings" => self.settings.len(),
             "rule_conditions" => self.conditions.len(),
+            "rule_parameters" => self.parameters.len(),
             "cgroup_nodes" => self.nodes.len(),
             "rule_scopes" => self.scopes.len(),
             "rule_prefixes" => self.prefixes.len(),
@@ -152,6 +184,9 @@ impl Compiled {
                 "rules" => fill_array(&self.rules, put)?,
                 "rule_settings" => fill_array(&self.settings, put)?,
                 "rule_conditions" => fill_array(&self.conditions, put)?,
+                "rule_parameters" => {
+                    self.parameters.iter().try_for_each(|(id, one)| put(&id.to_le_bytes(), bytes_of(one)))?;
+                }
                 "rule_scopes" => fill_array(&self.scopes, put)?,
                 "rule_sets" => fill_array(&self.sets, put)?,
                 "cgroup_nodes" => self.nodes.iter().try_for_each(|(key, node)| put(bytes_of(key), bytes_of(node)))?,

@@ -19,6 +19,7 @@ use super::{Assignment, Live};
 use crate::bpffs::{self, PinFolder};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
+use crate::own_params;
 
 /// There while sockets may still have what rules that are gone have given them; says which.
 const UNSETTLED_FILE: &str = "/run/ccctl/unsettled-rules";
@@ -33,12 +34,16 @@ impl Assignment for Sockops {
 
     /// All rules are replaced at one instant, by another program with maps of its own. A kill before it leaves the old
     /// ones, and one after it the new ones, and a note of what is left to do.
-    fn replace(&self, _lock: &Lock, table: &RuleTable, live: Live) -> Result<Moved> {
+    fn replace(&self, lock: &Lock, table: &RuleTable, live: Live) -> Result<Moved> {
         let installed = Installed::open()?;
         if installed.is_none() && table.rules().is_empty() {
             return Ok(Moved::default());
         }
-        let object = load_program(&compile(table)?, installed.as_ref())?;
+        let compiled = compile(table)?;
+        if !compiled.parameters.is_empty() {
+            own_params::require(lock)?;
+        }
+        let object = load_program(&compiled, installed.as_ref())?;
         note(live)?;
         let switched = match installed {
             Some(mut installed) => program(&object).and_then(|program| {

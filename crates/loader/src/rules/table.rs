@@ -6,6 +6,7 @@ use std::fmt;
 
 use super::cgroup::CgroupPath;
 use super::conditions::Conditions;
+use super::parameters::RuleParameters;
 use super::record::{RULE_CHOICES, RULE_FALLBACKS};
 use super::settings::SocketSettings;
 use super::MOST_WEIGHT;
@@ -37,6 +38,34 @@ pub struct Choice {
     pub weight: u32,
 }
 
+/// What a rule gives.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RuleContent {
+    /// Algorithms; none: the rule leaves the algorithm alone.
+    pub choices: Vec<Choice>,
+    /// What it sets besides.
+    pub settings: SocketSettings,
+    /// Parameters of the first algorithm that are for its connections alone.
+    pub parameters: RuleParameters,
+}
+
+impl From<Vec<Choice>> for RuleContent {
+    fn from(choices: Vec<Choice>) -> Self {
+        Self { choices, ..Self::default() }
+    }
+}
+
+/// All that it gives, in one line: `bpf_fixed rate=50mbit, min_rto=50ms`.
+impl fmt::Display for RuleContent {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parameters = self.parameters.to_string();
+        let space = if parameters.is_empty() { "" } else { " " };
+        let parts = [format!("{}{space}{parameters}", format_choices(&self.choices)), self.settings.to_string()];
+        let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        formatter.write_str(&parts.join(", "))
+    }
+}
+
 /// A rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
@@ -44,10 +73,8 @@ pub struct Rule {
     pub id: u32,
     /// For whom.
     pub selector: Selector,
-    /// What they get; none: the rule leaves the algorithm alone.
-    pub choices: Vec<Choice>,
-    /// What it sets besides.
-    pub settings: SocketSettings,
+    /// What they get.
+    pub content: RuleContent,
     /// When it was set, on `CLOCK_MONOTONIC`, ns.
     pub added_ns: u64,
 }
@@ -56,13 +83,8 @@ impl Rule {
     /// Does it have a choice that begins with this name? One that leaves the algorithm alone has none, and an empty name is
     /// what it gives.
     pub(crate) fn has_choice(&self, first: &str) -> bool {
-        self.choices.iter().any(|choice| choice.names[0] == first) || (self.choices.is_empty() && first.is_empty())
-    }
-
-    /// All that it gives, in one line.
-    #[must_use]
-    pub fn targets(&self) -> String {
-        format_targets(&self.choices, &self.settings)
+        let choices = &self.content.choices;
+        choices.iter().any(|choice| choice.names[0] == first) || (choices.is_empty() && first.is_empty())
     }
 }
 
@@ -128,22 +150,16 @@ impl RuleTable {
         })
     }
 
-    /// Adds a rule, or gives the one with the same selector other choices and settings; returns its id and what it was
-    /// before.
-    pub fn put(
-        &mut self,
-        selector: Selector,
-        choices: Vec<Choice>,
-        settings: SocketSettings,
-        added_ns: u64,
-    ) -> Result<(u32, Option<Rule>)> {
+    /// Adds a rule, or gives the one with the same selector another content; returns its id and what it was before.
+    pub fn put(&mut self, selector: Selector, content: RuleContent, added_ns: u64) -> Result<(u32, Option<Rule>)> {
+        let RuleContent { choices, settings, .. } = &content;
         debug_assert!(choices.len() <= RULE_CHOICES as usize && !(choices.is_empty() && settings.is_empty()));
         debug_assert!(choices.iter().all(|choice| choice.names.len() <= RULE_FALLBACKS as usize));
         let present = self.ids.get(&selector).and_then(|id| self.position(*id));
         if let Some(rule) = present.map(|position| &mut self.rules[position]) {
             let before = rule.clone();
-            if rule.choices != choices || rule.settings != settings {
-                (rule.choices, rule.settings, rule.added_ns) = (choices, settings, added_ns);
+            if rule.content != content {
+                (rule.content, rule.added_ns) = (content, added_ns);
             }
             return Ok((rule.id, Some(before)));
         }
@@ -151,7 +167,7 @@ impl RuleTable {
         let id = self.next_id;
         self.next_id += 1;
         self.ids.insert(selector.clone(), id);
-        self.rules.push(Rule { id, selector, choices, settings, added_ns });
+        self.rules.push(Rule { id, selector, content, added_ns });
         Ok((id, None))
     }
 
@@ -164,21 +180,25 @@ impl RuleTable {
 
     /// Rules that can give this name to a socket.
     pub fn users<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Rule> {
-        self.rules.iter().filter(move |rule| rule.choices.iter().any(|choice| choice.names.iter().any(|n| n == name)))
+        let has_it = move |choice: &Choice| choice.names.iter().any(|known| known == name);
+        self.rules.iter().filter(move |rule| rule.content.choices.iter().any(has_it))
     }
 
     /// Puts another name where this one stands. Returns how many rules have changed.
     pub fn rename(&mut self, from: &str, to: &str) -> usize {
-        let names = |rule: &Rule| rule.choices.iter().any(|choice| choice.names.iter().any(|name| name == from));
-        self.change(|rule| names(rule).then(|| rename_choices(&rule.choices, from, to)))
+        let has = |choice: &Choice| choice.names.iter().any(|name| name == from);
+        let names = |rule: &Rule| rule.content.choices.iter().any(has);
+        self.change(|rule| names(rule).then(|| rename_choices(&rule.content.choices, from, to)))
     }
 
-    /// Gives rules other choices, where `choices` has some for them. Returns how many have changed. They stay the same rules.
+    /// Gives rules other choices, where `choices` has some for them. Returns how many have changed. They stay the same rules, and
+    /// keep their parameters if the choices still have what these are for.
     pub fn change(&mut self, mut choices: impl FnMut(&Rule) -> Option<Vec<Choice>>) -> usize {
         let mut changed = 0;
         for rule in &mut self.rules {
             if let Some(choices) = choices(rule) {
-                rule.choices = choices;
+                rule.content.parameters = rule.content.parameters.kept_for(&choices);
+                rule.content.choices = choices;
                 changed += 1;
             }
         }
@@ -277,13 +297,6 @@ impl fmt::Display for Selector {
     }
 }
 
-/// All that a rule gives, in one line: `bpf_yeah|cubic, min_rto=50ms`.
-#[must_use]
-pub fn format_targets(choices: &[Choice], settings: &SocketSettings) -> String {
-    let parts = [format_choices(choices), settings.to_string()];
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
-}
-
 /// The choices as one types them.
 #[must_use]
 pub fn format_choices(choices: &[Choice]) -> String {
@@ -312,10 +325,6 @@ mod tests {
         }
     }
 
-    fn none() -> SocketSettings {
-        SocketSettings::default()
-    }
-
     fn choice(names: &[&str], weight: u32) -> Choice {
         Choice { names: names.iter().map(|name| (*name).to_owned()).collect(), weight }
     }
@@ -323,27 +332,27 @@ mod tests {
     #[test]
     fn the_same_selector_keeps_its_id_and_ids_are_not_used_twice() {
         let mut table = RuleTable::default();
-        let reno = || vec![choice(&["reno"], 1)];
-        assert_eq!(table.put(selector("/a"), reno(), none(), 1).expect("room").0, 1);
-        assert_eq!(table.put(selector("/b"), reno(), none(), 1).expect("room").0, 2);
-        let (id, before) = table.put(selector("/b"), vec![choice(&["cubic"], 1)], none(), 2).expect("room");
-        assert_eq!((id, before.map(|rule| rule.choices)), (2, Some(reno())));
+        let reno = || RuleContent::from(vec![choice(&["reno"], 1)]);
+        assert_eq!(table.put(selector("/a"), reno(), 1).expect("room").0, 1);
+        assert_eq!(table.put(selector("/b"), reno(), 1).expect("room").0, 2);
+        let (id, before) = table.put(selector("/b"), vec![choice(&["cubic"], 1)].into(), 2).expect("room");
+        assert_eq!((id, before.map(|rule| rule.content)), (2, Some(reno())));
         assert!(table.remove(2).is_some() && table.remove(2).is_none());
-        assert_eq!(table.put(selector("/b"), reno(), none(), 3).expect("room").0, 3);
+        assert_eq!(table.put(selector("/b"), reno(), 3).expect("room").0, 3);
     }
 
     #[test]
     fn the_last_rule_that_fits_is_the_16000th() {
         let mut table = RuleTable::default();
-        let reno = || vec![choice(&["reno"], 1)];
+        let reno = || RuleContent::from(vec![choice(&["reno"], 1)]);
         for number in 0..16_000 {
-            table.put(selector(&format!("/{number}")), reno(), none(), 1).expect("room");
+            table.put(selector(&format!("/{number}")), reno(), 1).expect("room");
         }
-        let error = table.put(selector("/more"), reno(), none(), 1).expect_err("there is no room");
+        let error = table.put(selector("/more"), reno(), 1).expect_err("there is no room");
         assert_eq!(error.to_string(), "there would be 16001 rules: the limit is 16000");
-        table.put(selector("/7"), vec![choice(&["cubic"], 1)], none(), 2).expect("it is there already");
+        table.put(selector("/7"), vec![choice(&["cubic"], 1)].into(), 2).expect("it is there already");
         assert!(table.remove(8).is_some() && table.rule_for(&selector("/7")).is_none());
-        assert_eq!(table.put(selector("/more"), reno(), none(), 3).expect("room").0, 16_001);
+        assert_eq!(table.put(selector("/more"), reno(), 3).expect("room").0, 16_001);
         assert_eq!(table.rule(16_001), table.rule_for(&selector("/more")));
     }
 
@@ -351,9 +360,9 @@ mod tests {
     fn renaming_merges_what_becomes_the_same() {
         let mut table = RuleTable::default();
         let split = vec![choice(&["a", "b"], 10), choice(&["b"], 20), choice(&["c"], 70)];
-        table.put(selector("/x"), split, none(), 1).expect("room");
+        table.put(selector("/x"), split.into(), 1).expect("room");
         assert_eq!(table.rename("a", "b"), 1);
-        assert_eq!(format_choices(&table.rules()[0].choices), "b=30,c=70");
+        assert_eq!(format_choices(&table.rules()[0].content.choices), "b=30,c=70");
         assert_eq!(table.rename("a", "b"), 0);
     }
 }

@@ -13,9 +13,11 @@ use super::cgroup::CgroupPath;
 use super::compile::{compile, Compiled};
 use super::conditions::{Attributes, Conditions};
 use super::matching::{consider, Flow, Verdict};
+use super::parameters::RuleParameters;
 use super::record::{rule_conditions, RULE_MARK, RULE_PRIORITY, RULE_RTT_ABOVE, RULE_RTT_BELOW, RULE_SEARCH_STEPS};
 use super::settings::{SocketSetting, SocketSettings};
-use super::table::{Choice, RuleTable, Selector};
+use super::table::{Choice, RuleContent, RuleTable, Selector};
+use crate::object::Program;
 use crate::prefix::Prefix;
 
 const SETS: u64 = 400;
@@ -77,7 +79,7 @@ impl Random {
         let mut table = RuleTable::default();
         for _ in 0..=self.below(60) {
             let reno = Choice { names: vec!["reno".to_owned()], weight: 1 };
-            table.put(self.selector(), vec![reno], SocketSettings::default(), 0).expect("room");
+            table.put(self.selector(), vec![reno].into(), 0).expect("room");
         }
         table
     }
@@ -264,7 +266,7 @@ fn what_outranks_a_rule_is_told() {
         let conditions = Conditions::parse(mark.as_ref(), priority, rtt).expect("they are right");
         let selector = Selector { cgroup: CgroupPath::parse(cgroup).expect("a path"), to, to_port, conditions };
         let reno = Choice { names: vec!["reno".to_owned()], weight: 1 };
-        table.put(selector, vec![reno], SocketSettings::default(), 0).expect("room").0
+        table.put(selector, vec![reno].into(), 0).expect("room").0
     };
     let both = Some("10.0.0.0/8");
     let won = put_with("/a/b", both, Some(80), (Some("1"), Some(6), None));
@@ -319,7 +321,7 @@ fn the_longest_chain_is_searched_and_a_longer_one_refused() {
             let conditions = Conditions::parse(Some(&mark), None, None).expect("they are right");
             let selector = Selector { cgroup: CgroupPath::root(), to: None, to_port: None, conditions };
             let reno = Choice { names: vec!["reno".to_owned()], weight: 1 };
-            table.put(selector, vec![reno], SocketSettings::default(), 0).expect("room");
+            table.put(selector, vec![reno].into(), 0).expect("room");
         }
         table
     };
@@ -346,7 +348,7 @@ fn the_deepest_nest_is_searched_and_a_deeper_one_refused() {
                 let reno = Choice { names: vec!["reno".to_owned()], weight: 1 };
                 let conditions = Conditions::default();
                 let selector = Selector { cgroup: cgroup.clone(), to, to_port: Some(9), conditions };
-                table.put(selector, vec![reno], SocketSettings::default(), 0).expect("room");
+                table.put(selector, vec![reno].into(), 0).expect("room");
             }
         }
         table
@@ -378,16 +380,16 @@ fn rules_that_give_an_algorithm_alone_are_written_in_the_older_format() {
         to_port: None,
         conditions: Conditions::default(),
     };
-    let reno = || vec![Choice { names: vec!["reno".to_owned()], weight: 1 }];
+    let reno = || RuleContent::from(vec![Choice { names: vec!["reno".to_owned()], weight: 1 }]);
     let mut table = RuleTable::default();
-    table.put(selector("/a"), reno(), SocketSettings::default(), 0).expect("room");
+    table.put(selector("/a"), reno(), 0).expect("room");
     let compiled = compile(&table).expect("it is not that deep");
     assert_eq!((compiled.header.format, compiled.settings.len(), compiled.rules[1].settings), (2, 1, 0));
     assert_eq!((compiled.conditions.len(), compiled.conditions_of_rules()), (1, 0));
     assert_eq!(size_of_val(&compiled.rules[1]), 624, "as in 0.2.0");
 
-    table.put(selector("/b"), Vec::new(), settings("50ms"), 0).expect("room");
-    table.put(selector("/c"), reno(), settings("60ms"), 0).expect("room");
+    table.put(selector("/b"), RuleContent { settings: settings("50ms"), ..RuleContent::default() }, 0).expect("room");
+    table.put(selector("/c"), RuleContent { settings: settings("60ms"), ..reno() }, 0).expect("room");
     let compiled = compile(&table).expect("it is not that deep");
     let places: Vec<u32> = compiled.rules.iter().map(|rule| rule.settings).collect();
     assert_eq!((compiled.header.format, places), (3, vec![0, 0, 1, 2]));
@@ -398,14 +400,13 @@ fn rules_that_give_an_algorithm_alone_are_written_in_the_older_format() {
     assert_eq!(c_text(&compiled.settings_of_rules(&available[..1]).not_reno), "");
 
     // a rule that leaves the algorithm alone is changed into one that does not, and back
-    let (id, before) = table.put(selector("/b"), reno(), SocketSettings::default(), 1).expect("room");
-    assert_eq!((id, before.map(|rule| rule.targets())), (2, Some("min_rto=50ms".to_owned())));
-    assert_eq!(table.rule(2).map(|rule| (rule.added_ns, rule.targets())), Some((1, "reno".to_owned())));
+    let (id, before) = table.put(selector("/b"), reno(), 1).expect("room");
+    assert_eq!((id, before.map(|rule| rule.content.to_string())), (2, Some("min_rto=50ms".to_owned())));
+    assert_eq!(table.rule(2).map(|rule| (rule.added_ns, rule.content.to_string())), Some((1, "reno".to_owned())));
 
     // one with a condition is another rule for the same cgroup, and takes a format that older readers refuse
     let mark = Conditions::parse(Some(&Setting::Whole(1)), None, None).expect("it is right");
-    let (id, before) =
-        table.put(Selector { conditions: mark, ..selector("/b") }, reno(), SocketSettings::default(), 1).expect("room");
+    let (id, before) = table.put(Selector { conditions: mark, ..selector("/b") }, reno(), 1).expect("room");
     assert_eq!((id, before), (4, None));
     let compiled = compile(&table).expect("it is not that deep");
     let all: Vec<(u32, u32)> = compiled.conditions.iter().map(|conditions| (conditions.has, conditions.next)).collect();
@@ -417,4 +418,19 @@ fn rules_that_give_an_algorithm_alone_are_written_in_the_older_format() {
     );
     let of_b = compiled.scopes.iter().filter(|scope| scope.any_peer == 2).map(|scope| scope.only_rule);
     assert!(of_b.eq([0]), "there are two");
+    assert_eq!((compiled.parameters.len(), size_of_val(&compiled.rules[1])), (0, 624));
+
+    // one with parameters takes a newer format, and its maps are as they were
+    let fixed = vec![Choice { names: vec!["slow".to_owned()], weight: 1 }];
+    let program = Program::named("fixed").expect("it exists");
+    let written = [("rate", "50mbit".to_owned())];
+    let parameters = RuleParameters::parse(written, &fixed, &[("slow", &program)]).expect("it is right");
+    let content = RuleContent { parameters, ..RuleContent::from(fixed) };
+    assert_eq!(content.to_string(), "slow rate=50mbit");
+    let (id, _) = table.put(selector("/d"), content, 1).expect("room");
+    let compiled = compile(&table).expect("it is not that deep");
+    let ids: Vec<u32> = compiled.parameters.iter().map(|(id, _)| *id).collect();
+    assert_eq!((compiled.header.format, ids, size_of_val(&compiled.rules[1])), (5, vec![id], 624));
+    assert_eq!(table.rename("slow", "reno"), 1);
+    assert_eq!(table.rule(id).map(|rule| rule.content.to_string()), Some("reno".to_owned()));
 }

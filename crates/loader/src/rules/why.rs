@@ -14,12 +14,14 @@ use super::cgroup::CgroupPath;
 use super::conditions::Attributes;
 use super::live::RuleSocket;
 use super::matching::{consider, Flow, Verdict};
+use super::parameters::{describe, RuleParameter};
 use super::record::{rule_report, RULE_ACCEPT, RULE_CONNECT, RULE_ESTABLISHED, RULE_LISTEN};
 use super::settings::{MetSetting, SocketSetting};
 use super::table::{Rule, RuleTable};
 use super::{assignment, now_ns, read_rules, Assignment as _};
 use crate::error::{Error, Result};
 use crate::instance::Instance;
+use crate::own_params::{cc_own_values, CC_OWN_SOCKETS};
 use crate::sockets::{reason, EcnMode};
 
 const LISTENING: u8 = 10; // TCP_LISTEN
@@ -75,6 +77,10 @@ pub struct Met {
     pub before: String,
     /// What rules have set besides.
     pub settings: Vec<MetSetting>,
+    /// Parameters that it has of its own.
+    pub parameters: Vec<RuleParameter>,
+    /// Where these are not what its rule says, or not read.
+    on_parameters: Option<Finding>,
 }
 
 impl Met {
@@ -132,6 +138,10 @@ pub enum Finding {
     SettingRefused,
     /// Something else has changed a setting since.
     SettingChangedSince,
+    /// Its rule has other parameters now than those that it was given.
+    ParametersGone,
+    /// Its parameters are for a program that declares others than the one that it uses.
+    ParametersUnread,
     /// It uses a program from before a swap or unload.
     OldProgram,
     /// Its algorithm needs ECN, and both ends did not agree on it.
@@ -189,8 +199,7 @@ pub fn why(query: &SocketQuery) -> Result<Vec<Explanation>> {
         return Err(none_found(query));
     }
     let instances = Instance::all()?;
-    let current = |name: &str| instances.iter().find(|instance| instance.name == name).map(|found| found.map_id);
-    Ok(sockets.iter().map(|socket| explain(&table, socket, &current)).collect())
+    Ok(sockets.iter().map(|socket| explain(&table, socket, &instances)).collect())
 }
 
 /// An IPv4 peer of a dual-stack socket goes by either form of its address.
@@ -223,7 +232,7 @@ fn socket_inodes(pid: u32) -> Result<HashSet<u64>> {
     Ok(links.filter_map(inode).collect())
 }
 
-fn explain(table: &RuleTable, socket: &RuleSocket, current: &dyn Fn(&str) -> Option<u32>) -> Explanation {
+fn explain(table: &RuleTable, socket: &RuleSocket, instances: &[Instance]) -> Explanation {
     let report = &socket.report;
     let (source, destination) = (socket.source(), socket.destination());
     let listens = report.state == LISTENING;
@@ -239,8 +248,14 @@ fn explain(table: &RuleTable, socket: &RuleSocket, current: &dyn Fn(&str) -> Opt
         },
     };
     let algorithm = c_text(&report.algorithm);
-    let now = Now { map_id: Some(report.map_id).filter(|id| *id != 0), current_map_id: current(&algorithm), algorithm };
-    let met = (report.has_assignment != 0).then(|| met(report));
+    let instance = instances.iter().find(|instance| instance.name == algorithm);
+    let current_map_id = instance.map(|instance| instance.map_id);
+    let now = Now { map_id: Some(report.map_id).filter(|id| *id != 0), current_map_id, algorithm };
+    let own = (report.has_parameters != 0).then_some(&report.parameters);
+    let mut met = (report.has_assignment != 0).then(|| met(report, own.zip(instance)));
+    if let Some(met) = met.as_mut().filter(|_| !listens) {
+        met.on_parameters = finding_of_parameters(table.rule(met.rule), met, own, &now.algorithm);
+    }
     let rule = table.rule(report.matching);
     let ecn_mode = (!listens).then(|| EcnMode::of_kernel(report.ecn_flags as u8));
     let mut findings = findings(table, rule, met.as_ref(), report.is_full != 0, &now);
@@ -264,7 +279,7 @@ fn explain(table: &RuleTable, socket: &RuleSocket, current: &dyn Fn(&str) -> Opt
     }
 }
 
-fn met(report: &rule_report) -> Met {
+fn met(report: &rule_report, own: Option<(&cc_own_values, &Instance)>) -> Met {
     let assignment = &report.assignment;
     let settings = if report.has_settings == 0 { 0 } else { report.settings.has };
     let [wanted, given, before] = assignment.names();
@@ -283,6 +298,8 @@ fn met(report: &rule_report) -> Met {
         given: Some(given).filter(|name| !name.is_empty()),
         before,
         settings: MetSetting::of_note(settings, &report.settings.setting, &report.setting_now).collect(),
+        parameters: own.map(|(values, instance)| describe(values, instance)).unwrap_or_default(),
+        on_parameters: None,
     }
 }
 
@@ -290,6 +307,9 @@ fn refusal(error: i32) -> String {
     match nix::errno::Errno::from_raw(-error) {
         nix::errno::Errno::ENOENT => "the kernel had no algorithm with this name".to_owned(),
         nix::errno::Errno::EPERM => "its route names an algorithm (ip route ... congctl lock)".to_owned(),
+        nix::errno::Errno::E2BIG => {
+            format!("{CC_OWN_SOCKETS} connections have parameters: there is no room for its own")
+        }
         _ => reason(error),
     }
 }
@@ -320,6 +340,7 @@ fn findings_of_met(table: &RuleTable, rule: Option<&Rule>, met: &Met, now: &Now)
     }
     found.extend(findings_of_algorithm(met, now));
     found.extend(findings_of_settings(own, met));
+    found.extend(met.on_parameters);
     let is_given = met.given.as_ref().is_none_or(|given| *given == met.wanted);
     if found.is_empty() && is_given {
         found.push(Finding::AsTheRuleSays);
@@ -343,12 +364,12 @@ fn findings_of_algorithm(met: &Met, now: &Now) -> Vec<Finding> {
 fn findings_of_settings(own: Option<&Rule>, met: &Met) -> Vec<Finding> {
     let is_said = |met: &MetSetting| {
         !met.setting.is_for_live()
-            || own.is_none_or(|own| own.settings.iter().any(|said| said == (met.setting, met.wanted)))
+            || own.is_none_or(|own| own.content.settings.iter().any(|said| said == (met.setting, met.wanted)))
     };
     let is_met = |(setting, _): (SocketSetting, u32)| {
         !setting.is_for_live() || met.settings.iter().any(|met| met.setting == setting)
     };
-    let is_current = met.settings.iter().all(is_said) && own.is_none_or(|own| own.settings.iter().all(is_met));
+    let is_current = met.settings.iter().all(is_said) && own.is_none_or(|own| own.content.settings.iter().all(is_met));
     let has = |is: fn(&MetSetting) -> bool| met.settings.iter().any(is);
     let found = [
         (!is_current, Finding::SettingsGone),
@@ -356,4 +377,24 @@ fn findings_of_settings(own: Option<&Rule>, met: &Met) -> Vec<Finding> {
         (has(MetSetting::is_changed_since), Finding::SettingChangedSince),
     ];
     found.into_iter().filter_map(|(is, finding)| is.then_some(finding)).collect()
+}
+
+/// Those of a rule are for the connections that were given its first name.
+fn finding_of_parameters(
+    own: Option<&Rule>,
+    met: &Met,
+    values: Option<&cc_own_values>,
+    algorithm: &str,
+) -> Option<Finding> {
+    let said = own.map(|own| &own.content.parameters).filter(|said| met.given.as_ref() == Some(&said.instance()));
+    let is_as_said = match (said, values) {
+        (Some(said), Some(values)) => said.are(values),
+        (None, Some(_)) => own.is_none(),
+        (Some(said), None) => said.is_empty(),
+        (None, None) => true,
+    };
+    let is_for_it = values.is_some_and(|values| c_text(&values.instance.name) == algorithm);
+    let is_unread = is_for_it && met.parameters.is_empty();
+    let found = [(!is_as_said, Finding::ParametersGone), (is_unread, Finding::ParametersUnread)];
+    found.into_iter().find_map(|(is, finding)| is.then_some(finding))
 }

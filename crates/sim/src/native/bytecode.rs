@@ -23,6 +23,8 @@ const MOST_DATA_BYTES: usize = 1 << 20;
 
 /// The map of `CC_STORE_STRUCT`. A simulated socket has its storage inside.
 const STORE: &str = "cc_store";
+/// The map of `CC_CONNECTION_PARAMS`. There are no rules, and so nothing is in it.
+const OWN_PARAMETERS: &str = "cc_own_params";
 const PARAMETERS: &str = ".data.params";
 /// Of `CC_SHARED_STRUCT`: each instance has its own, as each load in the kernel has.
 const SHARED: &str = ".data.shared";
@@ -200,7 +202,7 @@ impl Parts {
         self.code.as_chunks_mut().0.get_mut(at)
     }
 
-    /// Fills in addresses of data and of functions, and takes the map of socket storage out.
+    /// Fills in addresses of data and of functions, and takes out the maps of socket storage and of connections' own parameters.
     fn relocate(&mut self, file: &object::File<'_>, has_store: bool) -> Result<(), ObjectError> {
         let sections: Vec<(usize, usize)> = self.code_at.iter().map(|(index, first)| (*index, *first)).collect();
         for (index, first) in sections {
@@ -214,8 +216,8 @@ impl Parts {
                     return Err(ObjectError::Foreign(format!("the kernel's {name}")));
                 };
                 let at = first + offset as usize / INSTRUCTION_BYTES;
-                if has_store && symbol.name() == Ok(STORE) {
-                    // The helper does without it.
+                if (has_store && symbol.name() == Ok(STORE)) || symbol.name() == Ok(OWN_PARAMETERS) {
+                    // The helpers do without it.
                     self.instruction(at).ok_or(ObjectError::Missing("instruction at a relocation"))?[1] &= 0x0f;
                     continue;
                 }

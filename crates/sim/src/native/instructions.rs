@@ -10,8 +10,11 @@ pub(super) const INSTRUCTION_BYTES: usize = 8;
 /// The kernel's limit for all functions of a call together, and the interpreter's.
 const STACK_BYTES: u16 = 512;
 
-/// `bpf_get_prandom_u32`, `bpf_setsockopt`, `bpf_sk_storage_get`, `bpf_tcp_send_ack`
-const HELPERS: [u32; 4] = [RANDOM_HELPER, SET_OPTION_HELPER, STORE_HELPER, SEND_ACK_HELPER];
+/// `bpf_map_lookup_elem`, `bpf_map_delete_elem`, `bpf_get_prandom_u32`, `bpf_setsockopt`, `bpf_sk_storage_get`, `bpf_tcp_send_ack`
+const HELPERS: [u32; 6] =
+    [LOOKUP_HELPER, DELETE_HELPER, RANDOM_HELPER, SET_OPTION_HELPER, STORE_HELPER, SEND_ACK_HELPER];
+pub(super) const LOOKUP_HELPER: u32 = 1;
+pub(super) const DELETE_HELPER: u32 = 3;
 pub(super) const RANDOM_HELPER: u32 = 7;
 pub(super) const SET_OPTION_HELPER: u32 = 49;
 pub(super) const STORE_HELPER: u32 = 107;

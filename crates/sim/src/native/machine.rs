@@ -9,7 +9,8 @@ use rbpf::EbpfVmMbuff;
 use super::bindings::{ack_sample, rate_sample, tcp_sock};
 use super::bytecode::{Bytecode, Hook};
 use super::instructions::{
-    stack_bytes, INSTRUCTION_BYTES, RANDOM_HELPER, SEND_ACK_HELPER, SET_OPTION_HELPER, STORE_HELPER,
+    stack_bytes, DELETE_HELPER, INSTRUCTION_BYTES, LOOKUP_HELPER, RANDOM_HELPER, SEND_ACK_HELPER, SET_OPTION_HELPER,
+    STORE_HELPER,
 };
 use super::object_error::ObjectError;
 use crate::random::splitmix64;
@@ -141,6 +142,8 @@ fn interpreter(program: &'static [u8]) -> Result<EbpfVmMbuff<'static>, std::io::
     let mut vm = EbpfVmMbuff::new(None)?;
     vm.set_stack_usage_calculator(|program, _, _| stack_bytes(program), Box::new(()))?;
     vm.set_program(program)?;
+    vm.register_helper(LOOKUP_HELPER, nothing_found)?;
+    vm.register_helper(DELETE_HELPER, nothing_found)?;
     vm.register_helper(RANDOM_HELPER, random_number)?;
     vm.register_helper(SET_OPTION_HELPER, set_option)?;
     vm.register_helper(STORE_HELPER, socket_store)?;
@@ -173,6 +176,11 @@ fn random_number(_: u64, _: u64, _: u64, _: u64, _: u64) -> u64 {
     let number = splitmix64(&mut state) >> 32;
     RANDOM.set(state);
     number
+}
+
+/// Of the only map that may be asked, that of connections' own parameters: it is empty.
+fn nothing_found(_: u64, _: u64, _: u64, _: u64, _: u64) -> u64 {
+    0
 }
 
 /// `CC_STORE` of the native target: a part of the socket.

@@ -117,7 +117,9 @@ fn assign(cgroup: &str, to: &str) -> anyhow::Result<String> {
     })?;
     let rule = &assigned.rule;
     let before = match assigned.targets_before.filter(|_| assigned.changed) {
-        Some(before) => format!(" (was {})", operations::gives(&before, &assigned.settings_before)),
+        Some(before) => {
+            format!(" (was {})", operations::gives(&before, &assigned.own_parameters_before, &assigned.settings_before))
+        }
         None if assigned.changed => String::new(),
         None => " already: nothing to do".to_owned(),
     };

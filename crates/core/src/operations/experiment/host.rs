@@ -29,7 +29,7 @@ pub(super) fn host(design: &Design, coming: &[String]) -> anyhow::Result<plannin
     Ok(planning::Host {
         present: match rule {
             None => Some(current_default()?),
-            Some(rule) => only(&rule.choices),
+            Some(rule) => only(&rule.content.choices),
         },
         rule_by_hand: rule.map(|rule| rule.id).filter(|id| !owners.contains_key(&OwnerRecord::Rule(*id))),
         taken_by: taken_by(&design.name, &selector)?,
