@@ -2,10 +2,12 @@
 //! The cap on what all connections of an instance of `fixed` send together.
 
 use crate::support;
+use crate::support::policy::{listen, pair};
+use std::io::Write as _;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ccctl_testbed::{eventually, Amount, Flows, Network, Receiver, Sending, SERVER_V4};
+use ccctl_testbed::{eventually, Amount, Cgroup, Flows, Network, Receiver, Sending, SERVER_V4};
 use serde_json::Value;
 use support::daemon::Daemon;
 use support::listing::listed;
@@ -96,6 +98,40 @@ fn connections_of_fixed_stay_below_their_cap_together() {
         for flows in [one, more, new, last] {
             flows.stop().unwrap();
         }
+        daemon.json(&["down", "--json"]);
+    });
+}
+
+/// Each has the smaller one of its own rate and of its part of the cap, 6 Mbit/s.
+#[test]
+fn rates_of_rules_stay_below_the_cap() {
+    support::exact("rates of rules and a cap", 60, || {
+        let network = Network::new().unwrap();
+        let [slow, fast, other] = ["slow", "fast", "other"].map(|name| Cgroup::new(name).unwrap());
+        let rule = |cgroup: &Cgroup, rate: &str| {
+            format!(
+                "[[rule]]\ncgroup = \"{}\"\ndst = \"{SERVER_V4}\"\nuse = \"bpf_fixed\"\nparameters = {{ rate = \"{rate}\" }}\n",
+                cgroup.path()
+            )
+        };
+        let file = format!(
+            "{FILE}[instance.bpf_fixed]\nalgorithm = \"fixed\"\nset = {{ rate = \"8mbit\", max_sum_rate = \"12mbit\" }}\n{}{}",
+            rule(&slow, "4mbit"),
+            rule(&fast, "20mbit")
+        );
+        let daemon = Daemon::start("own-rates", &file);
+        let listener = listen(&other, &network.server, SERVER_V4);
+        let one = pair(&slow, &network, &listener, SERVER_V4);
+        have_rates(&network, &[500_000]);
+        let two = pair(&fast, &network, &listener, SERVER_V4);
+        have_rates(&network, &[500_000, 750_000]);
+        daemon.json(&["tune", "bpf_fixed", "max_sum_rate=0", "--json"]);
+        let mut both = [one, two];
+        for pair in &mut both {
+            pair.client.write_all(b"x").unwrap();
+        }
+        have_rates(&network, &[500_000, 2_500_000]);
+        drop((both, listener));
         daemon.json(&["down", "--json"]);
     });
 }

@@ -34,6 +34,7 @@ mod refuse;
 mod rules;
 mod rules_conditions;
 mod rules_live;
+mod rules_parameters;
 mod rules_random;
 mod rules_refuse;
 mod rules_settings;
