@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Parameters that rules give their connections alone. Rates are those that the kernel paces a socket at (`TCP_INFO`): `fixed`
 //! paces at its rate from the beginning on, and is here without its fence, so that no daemon is needed.
+//!
+//! Init reads them: a kernel that leaves its call out, even seldom, leaves a connection with the values of the instance.
 
 use crate::support;
 use crate::support::policy;
@@ -77,7 +79,7 @@ fn own(rate: &str) -> Value {
 
 #[test]
 fn rules_give_the_connections_of_one_instance_rates_of_their_own() {
-    support::test("parameters of rules", 90, || {
+    support::exact("parameters of rules", 90, || {
         let folder = Folder::new("parameters");
         load(&folder);
         let network = Network::new().unwrap();
@@ -130,7 +132,7 @@ fn rules_give_the_connections_of_one_instance_rates_of_their_own() {
 
 #[test]
 fn live_connections_follow_their_rule_and_keep_their_data() {
-    support::test("parameters of live connections", 90, || {
+    support::exact("parameters of live connections", 90, || {
         let folder = Folder::new("parameters");
         load(&folder);
         let network = Network::new().unwrap();
@@ -194,7 +196,7 @@ fn transfer(mut pair: Pair, stop: &Arc<AtomicBool>) -> std::thread::JoinHandle<u
 
 #[test]
 fn own_rates_outlive_a_swap_and_the_migration_to_the_new_program() {
-    support::test("parameters after a swap", 120, || {
+    support::exact("parameters after a swap", 120, || {
         let folder = Folder::new("parameters");
         load(&folder);
         let newer = object(&folder, "newer", ("#define FIXED_SLOTS 5 ", "#define FIXED_SLOTS 4 "));
@@ -239,7 +241,7 @@ fn own_rates_outlive_a_swap_and_the_migration_to_the_new_program() {
 /// A target and a bound of the gain, in the state that `sockets` shows.
 #[test]
 fn ledbatpp_has_two_parameters_per_connection() {
-    support::test("parameters of ledbatpp", 60, || {
+    support::exact("parameters of ledbatpp", 60, || {
         succeeds(&["load", "ledbatpp"]);
         let network = Network::new().unwrap();
         let [front, back] = ["front", "back"].map(|name| Cgroup::new(name).unwrap());
