@@ -19,7 +19,7 @@
 
 static __always_inline struct rule_settings_note *ecn_note(const struct tcp_sock *tp)
 {
-	struct rule_settings_note *note = settings_note_of(tp);
+	struct rule_settings_note *note = note_of(&settings_notes, tp);
 
 	return note && note->has & SETTING(RULE_ECN) ? note : NULL;
 }

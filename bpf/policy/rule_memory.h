@@ -2,9 +2,7 @@
 /*
  * What sockets remember of the rule that they met.
  *
- * A connection has a note: an element of a hash by the address of its socket. Most sockets lie where another one has been,
- * so that there is a note already and nothing is allocated: storage of a socket takes several times as long as the search
- * for its rule. A note outlives its socket, and has the cookie of the one that it is of: cookies are not used twice.
+ * A connection has a note (socket_note.h): storage of a socket takes several times as long as the search for its rule.
  *
  * A listener has storage, which the connections that it accepts inherit: what it had before is known to nobody else. So has
  * whatever finds no room among the notes. Storage of a socket comes out of its option memory, which its process can fill.
@@ -13,6 +11,7 @@
 #define CCCTL_RULE_MEMORY_H
 
 #include "socket_read.h"
+#include "socket_note.h"
 #include "rule_record.h"
 
 /* Both outlive the other maps of the rules: the loader hands them on from one set of rules to the next. */
@@ -31,22 +30,6 @@ struct {
 	__type(value, struct rule_note);
 } rule_notes SEC(".maps");
 
-static __always_inline struct rule_note *note_at(const void *tp)
-{
-	u64 address = (u64)tp;
-
-	return bpf_map_lookup_elem(&rule_notes, &address);
-}
-
-/* The socket's own note. One whose cookie nobody has asked for has none. */
-static __always_inline struct rule_note *note_of(const void *tp)
-{
-	u64 cookie = ((const struct sock_common *)tp)->skc_cookie.counter;
-	struct rule_note *note = cookie ? note_at(tp) : NULL;
-
-	return note && note->cookie == cookie ? note : NULL;
-}
-
 static __always_inline struct rule_assignment *remembered(void *tp)
 {
 	struct rule_assignment *stored = NULL;
@@ -56,23 +39,18 @@ static __always_inline struct rule_assignment *remembered(void *tp)
 		stored = bpf_sk_storage_get(&rule_sockets, tp, NULL, 0);
 	if (stored)
 		return stored;
-	note = note_of(tp);
+	note = note_of(&rule_notes, tp);
 	return note ? &note->assignment : NULL;
 }
 
 /* An empty note, in the place of one whose socket is gone; NULL where there is no room. `owner` is what the helper wants. */
 static __always_inline struct rule_assignment *new_note(void *owner, void *tp)
 {
-	struct rule_note fresh = {}, *note = note_at(tp);
-	u64 address = (u64)tp;
+	struct rule_note fresh = {}, *note = note_made_at(&rule_notes, tp, &fresh);
 
-	fresh.cookie = bpf_get_socket_cookie(owner);
-	if (!note) {
-		bpf_map_update_elem(&rule_notes, &address, &fresh, BPF_NOEXIST);
-		note = note_at(tp);
-	}
 	if (!note)
 		return NULL;
+	fresh.cookie = bpf_get_socket_cookie(owner);
 	*note = fresh;
 	return &note->assignment;
 }
@@ -80,7 +58,7 @@ static __always_inline struct rule_assignment *new_note(void *owner, void *tp)
 static __always_inline struct rule_assignment *new_storage(void *tp)
 {
 	struct rule_assignment *stored = bpf_sk_storage_get(&rule_sockets, tp, NULL, BPF_SK_STORAGE_GET_F_CREATE);
-	struct rule_note *note = stored ? note_of(tp) : NULL;
+	struct rule_note *note = stored ? note_of(&rule_notes, tp) : NULL;
 
 	if (note) {
 		*stored = note->assignment;
@@ -102,7 +80,7 @@ static __always_inline struct rule_assignment *memory_of(void *owner, void *tp)
 
 static __always_inline void forget(void *tp)
 {
-	struct rule_note *note = note_of(tp);
+	struct rule_note *note = note_of(&rule_notes, tp);
 
 	if (note)
 		note->cookie = 0;

@@ -21,33 +21,12 @@ RULE_MAP(rule_parameters, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, u32, struct rule
 /* The one that is pinned. The loader makes it of its whole size where it is needed. */
 RULE_MAP(cc_own_params, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, u64, struct cc_own_params, 1);
 
-static __always_inline struct cc_own_params *own_params_at(const void *tp)
-{
-	u64 address = (u64)tp;
-
-	return bpf_map_lookup_elem(&cc_own_params, &address);
-}
-
-/* The socket's own. One whose cookie nobody has asked for has none. */
-static __always_inline struct cc_own_params *own_params_of(const void *tp)
-{
-	u64 cookie = ((const struct sock_common *)tp)->skc_cookie.counter;
-	struct cc_own_params *own = cookie ? own_params_at(tp) : NULL;
-
-	return own && own->cookie == cookie ? own : NULL;
-}
-
 /* In the place of one whose socket is gone; NULL where there is no room. `owner` is what the helper wants. */
 static __always_inline struct cc_own_params *new_own_params(void *owner, const void *tp)
 {
 	static const struct cc_own_params empty SEC(".rodata.empty");
-	struct cc_own_params *own = own_params_at(tp);
-	u64 address = (u64)tp;
+	struct cc_own_params *own = note_made_at(&cc_own_params, tp, &empty);
 
-	if (!own) {
-		bpf_map_update_elem(&cc_own_params, &address, &empty, BPF_NOEXIST);
-		own = own_params_at(tp);
-	}
 	if (own)
 		own->cookie = bpf_get_socket_cookie(owner);
 	return own;
@@ -94,7 +73,7 @@ static __noinline int settle_parameters(void *setter, struct tcp_sock *tp, u32 i
 	if (wanted && (((const struct sock_common *)tp)->skc_state == TCP_LISTEN ||
 		       !names_equal(name, wanted->values.instance.name)))
 		wanted = NULL;
-	own = own_params_of(tp);
+	own = note_of(&cc_own_params, tp);
 	if (!wanted && !own)
 		return 0;
 	if (wanted && own && values_equal(&own->values, &wanted->values))
@@ -117,7 +96,7 @@ static __noinline int settle_parameters(void *setter, struct tcp_sock *tp, u32 i
 /* How often rules have changed those of a socket, or of the one that was at its address before */
 static __always_inline u64 parameter_changes(const void *tp)
 {
-	struct cc_own_params *own = has_parameters ? own_params_at(tp) : NULL;
+	struct cc_own_params *own = has_parameters ? note_at(&cc_own_params, tp) : NULL;
 
 	return own ? own->changes : 0;
 }

@@ -33,28 +33,12 @@ RULE_MAP(rule_settings, BPF_MAP_TYPE_ARRAY, 0, u32, struct rule_settings, 1);
 /* Outlives the other maps of the rules. By the address of the socket. The kernel keeps 15 characters of a map's name. */
 RULE_MAP(settings_notes, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, u64, struct rule_settings_note, RULE_NOTES);
 
-/* One whose cookie nobody has asked for has no note: that is what most connections are asked when they begin. */
-static __always_inline struct rule_settings_note *settings_note_of(const void *tp)
-{
-	u64 cookie = ((const struct sock_common *)tp)->skc_cookie.counter;
-	u64 address = (u64)tp;
-	struct rule_settings_note *note = cookie ? bpf_map_lookup_elem(&settings_notes, &address) : NULL;
-
-	return note && note->cookie == cookie ? note : NULL;
-}
-
 /* In the place of one whose socket is gone; NULL where there is no room. `owner` is what the helper wants. */
 static __always_inline struct rule_settings_note *new_settings_note(void *owner, const void *tp)
 {
 	static const struct rule_settings_note empty SEC(".rodata.empty");
-	u64 address = (u64)tp;
-	struct rule_settings_note *note;
+	struct rule_settings_note *note = note_made_at(&settings_notes, tp, &empty);
 
-	note = bpf_map_lookup_elem(&settings_notes, &address);
-	if (!note) {
-		bpf_map_update_elem(&settings_notes, &address, &empty, BPF_NOEXIST);
-		note = bpf_map_lookup_elem(&settings_notes, &address);
-	}
 	if (!note)
 		return NULL;
 	*note = empty;
@@ -179,7 +163,7 @@ static __noinline u32 settle_settings(void *setter, struct tcp_sock *tp, const s
 	if (!has_settings)
 		return 0;
 	settling.wanted = settings_of(rule);
-	settling.note = settings_note_of(tp);
+	settling.note = note_of(&settings_notes, tp);
 	if (!settling.wanted && !settling.note)
 		return 0;
 	if (!settling.note)

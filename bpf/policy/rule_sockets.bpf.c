@@ -168,7 +168,7 @@ static __always_inline bool is_full(struct tcp_sock *tp)
 
 static __always_inline void describe_settings(struct tcp_sock *tp)
 {
-	struct rule_settings_note *note = has_settings ? settings_note_of(tp) : NULL;
+	struct rule_settings_note *note = has_settings ? note_of(&settings_notes, tp) : NULL;
 
 	if (!note)
 		return;
@@ -181,7 +181,7 @@ static __always_inline void describe_settings(struct tcp_sock *tp)
 
 static __always_inline void describe_parameters(const struct tcp_sock *tp)
 {
-	struct cc_own_params *own = has_parameters ? own_params_of(tp) : NULL;
+	struct cc_own_params *own = has_parameters ? note_of(&cc_own_params, tp) : NULL;
 
 	if (!own)
 		return;
