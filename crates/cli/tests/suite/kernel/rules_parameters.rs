@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Parameters that rules give their connections alone. Rates are those that the kernel paces a socket at (`TCP_INFO`): `fixed`
 //! paces at its rate from the beginning on, and is here without its fence, so that no daemon is needed.
-//!
-//! Init reads them: a kernel that leaves its call out, even seldom, leaves a connection with the values of the instance.
 
 use crate::support;
 use crate::support::policy;
@@ -13,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
+use aya::maps::{HashMap, Map, MapData};
 use ccctl_testbed::{algorithm_of, eventually, tcp_info, Cgroup, Network, SERVER_V4, SERVER_V6};
 use policy::{assign, findings, listen, pair, rules, why, Pair};
 use serde_json::{json, Value};
@@ -33,7 +32,7 @@ fn object(folder: &Folder, label: &str, (part, replacement): (&str, &str)) -> St
 }
 
 /// Loads it as `paced`, at 8 Mbit/s.
-fn load(folder: &Folder) {
+pub fn load(folder: &Folder) {
     let object = object(folder, "fixed", ("", ""));
     succeeds(&["load", &object, "--as", "paced", "--set", "rate=8mbit"]);
 }
@@ -44,7 +43,7 @@ fn rule<'a>(cgroup: &'a Cgroup, words: &[&'a str]) -> Vec<&'a str> {
 
 /// What the kernel paces a socket at, Mbit/s: whole ones here.
 #[track_caller]
-fn rate_mbit(stream: &TcpStream) -> u64 {
+pub fn rate_mbit(stream: &TcpStream) -> u64 {
     let bytes_per_s = tcp_info(stream).unwrap().tcpi_pacing_rate;
     assert_eq!(bytes_per_s % MBIT, 0, "{bytes_per_s} bytes/s");
     bytes_per_s / MBIT
@@ -79,7 +78,7 @@ fn own(rate: &str) -> Value {
 
 #[test]
 fn rules_give_the_connections_of_one_instance_rates_of_their_own() {
-    support::exact("parameters of rules", 90, || {
+    support::test("parameters of rules", 90, || {
         let folder = Folder::new("parameters");
         load(&folder);
         let network = Network::new().unwrap();
@@ -132,7 +131,7 @@ fn rules_give_the_connections_of_one_instance_rates_of_their_own() {
 
 #[test]
 fn live_connections_follow_their_rule_and_keep_their_data() {
-    support::exact("parameters of live connections", 90, || {
+    support::test("parameters of live connections", 90, || {
         let folder = Folder::new("parameters");
         load(&folder);
         let network = Network::new().unwrap();
@@ -196,7 +195,7 @@ fn transfer(mut pair: Pair, stop: &Arc<AtomicBool>) -> std::thread::JoinHandle<u
 
 #[test]
 fn own_rates_outlive_a_swap_and_the_migration_to_the_new_program() {
-    support::exact("parameters after a swap", 120, || {
+    support::test("parameters after a swap", 120, || {
         let folder = Folder::new("parameters");
         load(&folder);
         let newer = object(&folder, "newer", ("#define FIXED_SLOTS 5 ", "#define FIXED_SLOTS 4 "));
@@ -241,7 +240,7 @@ fn own_rates_outlive_a_swap_and_the_migration_to_the_new_program() {
 /// A target and a bound of the gain, in the state that `sockets` shows.
 #[test]
 fn ledbatpp_has_two_parameters_per_connection() {
-    support::exact("parameters of ledbatpp", 60, || {
+    support::test("parameters of ledbatpp", 60, || {
         succeeds(&["load", "ledbatpp"]);
         let network = Network::new().unwrap();
         let [front, back] = ["front", "back"].map(|name| Cgroup::new(name).unwrap());
@@ -260,6 +259,48 @@ fn ledbatpp_has_two_parameters_per_connection() {
         drop((both, listener));
         succeeds(&["unassign", "--all"]);
         succeeds(&["unload", "bpf_ledbatpp"]);
+    });
+}
+
+/// The map of them: `struct cc_own_params` by addresses of sockets.
+type OwnParams = HashMap<MapData, u64, [u64; 8]>;
+
+/// Elements of sockets that do not exist.
+fn fill() -> OwnParams {
+    let mut map = OwnParams::try_from(Map::HashMap(MapData::from_pin(PIN).unwrap())).unwrap();
+    let mut key = 0;
+    while map.insert(key, [0; 8], 0).is_ok() {
+        key += 1;
+    }
+    assert_eq!(key, 65_536);
+    map
+}
+
+/// With the rate of the instance it could send more than its rule allows.
+#[test]
+fn a_connection_that_finds_no_room_for_its_rate_does_not_get_the_algorithm() {
+    support::test("no room for parameters", 60, || {
+        let folder = Folder::new("parameters");
+        load(&folder);
+        let network = Network::new().unwrap();
+        let [front, back] = ["front", "back"].map(|name| Cgroup::new(name).unwrap());
+        let listener = listen(&back, &network.server, SERVER_V4);
+        assign(&rule(&front, &["paced", "--param", "rate=16mbit"]));
+        assign(&rule(&back, &["paced"]));
+        let mut map = fill();
+        let without = pair(&front, &network, &listener, SERVER_V4);
+        let told = succeeds(&["why", "--cookie", &policy::cookie(&without.client)]);
+        assert_ne!(without.algorithms()[0], "paced");
+        assert_eq!(findings(&without.client), ["refused"]);
+        assert!(told.contains("65536 connections have parameters: there is no room for its own"), "{told}");
+        assert_eq!(rate_mbit(&without.server), 8, "one without a rate of its own needs no room");
+
+        map.remove(&0).unwrap();
+        let with = pair(&front, &network, &listener, SERVER_V4);
+        assert_eq!((with.algorithms()[0].as_str(), rate_mbit(&with.client)), ("paced", 16));
+        drop((without, with, listener));
+        succeeds(&["unassign", "--all"]);
+        succeeds(&["unload", "paced"]);
     });
 }
 

@@ -4,14 +4,20 @@
 use crate::support;
 use crate::support::policy;
 use std::cmp::Reverse;
-use std::net::{IpAddr, TcpListener};
+use std::net::{IpAddr, TcpListener, TcpStream};
 
 use ccctl_testbed::{Cgroup, Network, CLIENT_V4, CLIENT_V6, SERVER_V4, SERVER_V6};
 use policy::{assign, listen, marked_client, why, Pair};
-use support::{succeeds, Random};
+use support::{succeeds, Folder, Random};
+
+use super::rules_parameters::{load, rate_mbit};
 
 const RULES: u64 = 14;
-const ALGORITHMS: [&str; 2] = ["reno", "cubic"];
+const ALGORITHMS: [&str; 3] = ["reno", "cubic", PACED];
+const PACED: &str = "paced";
+const INSTANCE_MBIT: u64 = 8;
+/// Of `paced`, by some of the rules
+const RATES_MBIT: [(&str, u64); 3] = [("rate=16mbit", 16), ("rate=24mbit", 24), ("rate=2mbit", 2)];
 /// Of both namespaces; no rule gives it.
 const DEFAULT: &str = "bbr";
 const PREFIXES: [&str; 10] = [
@@ -38,6 +44,7 @@ struct Rule {
     mark: Option<(&'static str, u32, u32)>,
     priority: Option<u32>,
     gives: &'static str,
+    rate: Option<(&'static str, u64)>,
 }
 
 /// One end of a connection, as rules see it.
@@ -87,6 +94,8 @@ fn bits_if_in(prefix: &str, peer: IpAddr) -> Option<i32> {
 #[test]
 fn random_rules_on_real_connections() {
     support::test("random rules", 240, || {
+        let folder = Folder::new("random-rules");
+        load(&folder);
         let network = Network::new().unwrap();
         for end in [&network.client, &network.server] {
             end.set_sysctl("net/ipv4/tcp_congestion_control", DEFAULT).unwrap();
@@ -117,6 +126,8 @@ fn random_rules_on_real_connections() {
                         let connection = Pair { client, server: listener.accept().unwrap().0 };
                         let when = format!("{} -> {server} port {port} {mark:#x} {priority}", cgroup.path());
                         assert_eq!(connection.algorithms(), [gives(made), gives(accepted)], "{when}");
+                        has_its_rate(&connection.client, made, &when);
+                        has_its_rate(&connection.server, accepted, &when);
                         if random.below(8) == 0 {
                             let told = why(&connection.client);
                             assert_eq!(told["rule_id"].as_u64(), made.map(|rule| rule.id), "{when}: {told}");
@@ -131,9 +142,19 @@ fn random_rules_on_real_connections() {
             }
             succeeds(&["unassign", "--all"]);
         }
+        drop(network);
+        succeeds(&["unload", PACED]);
         println!("{asked} ends of connections, {ruled} of them with a rule");
         assert!(ruled > asked / 4 && ruled < asked, "{ruled} of {asked}: that tests little");
     });
+}
+
+/// Its rule's, or that of the instance.
+#[track_caller]
+fn has_its_rate(end: &TcpStream, rule: Option<&Rule>, when: &str) {
+    if let Some(rule) = rule.filter(|rule| rule.gives == PACED) {
+        assert_eq!(rate_mbit(end), rule.rate.map_or(INSTANCE_MBIT, |(_, mbit)| mbit), "{when}");
+    }
 }
 
 fn set_rules(random: &mut Random, cgroups: &[Cgroup], listeners: &[TcpListener]) -> Vec<Rule> {
@@ -145,17 +166,19 @@ fn set_rules(random: &mut Random, cgroups: &[Cgroup], listeners: &[TcpListener])
         let port = Some(listeners[pick(listeners.len())].local_addr().unwrap().port()).filter(|_| pick(2) > 0);
         let mark = Some(MARKS[pick(MARKS.len())]).filter(|_| pick(4) == 0);
         let priority = Some(pick(2) as u32).filter(|_| pick(4) == 0);
-        let gives = ALGORITHMS[pick(2)];
+        let gives = ALGORITHMS[pick(ALGORITHMS.len())];
+        let rate = Some(RATES_MBIT[pick(RATES_MBIT.len())]).filter(|_| gives == PACED && pick(3) > 0);
         let text = port.map(|port| port.to_string()).unwrap_or_default();
         let mut words = vec!["--cgroup", &cgroup];
         words.extend(to.iter().flat_map(|to| ["--dst", to]));
         words.extend(port.iter().flat_map(|_| ["--port", text.as_str()]));
         words.extend(mark.iter().flat_map(|(mark, ..)| ["--mark", mark]));
         words.extend(priority.iter().flat_map(|priority| ["--priority", ["0", "1"][*priority as usize]]));
+        words.extend(rate.iter().flat_map(|(rate, _)| ["--param", rate]));
         words.push(gives);
         let id = assign(&words);
         rules.retain(|rule| rule.id != id); // the same selector once more
-        rules.push(Rule { id, cgroup, to, port, mark, priority, gives });
+        rules.push(Rule { id, cgroup, to, port, mark, priority, gives, rate });
     }
     rules
 }
