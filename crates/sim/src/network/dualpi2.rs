@@ -4,7 +4,8 @@
 //! Scalable packets (ECT(1) and CE) wait in the low-latency queue L, all others in the classic queue C. One integral
 //! controller steers `p'` by the longer of both delays: C is marked or dropped at `p_C = p'^2`, L marked at
 //! `p_CL = k p'`, so that at one RTT a scalable flow (rate ~ 1/p) and one of Reno's (rate ~ 1/sqrt(p)) get the same rate. A step
-//! on the time in L marks it where no classic traffic is there to do it.
+//! on the time in L marks it where no classic traffic is there to do it: Linux's of 1 ms, where the RFC has a ramp from 0.8 to 1.2 ms
+//! and allows the step.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -32,7 +33,7 @@ pub struct DualPi2 {
 }
 
 impl Default for DualPi2 {
-    /// Appendix A.1: RTTs up to 100 ms
+    /// Appendix A.1, for RTTs up to 100 ms, and its step and limit as Linux has them.
     fn default() -> Self {
         Self {
             target: Duration::from_millis(15),
@@ -67,7 +68,8 @@ pub struct DualPi2View {
 
 const ONE_Q32: u64 = 1 << 32;
 const LEAST_INTERVAL_NS: u64 = 1_000_000;
-/// No step while no more than this waits behind a packet: on slow links its delay is not of a queue.
+/// `Th_len` (figure 2): no step while no more than this waits behind a packet, whose delay on a slow link is not of a queue. Asked when
+/// the packet leaves (figure 7, line 5a); Linux asks when it comes.
 const STEP_MIN_PKTS: usize = 1;
 /// L has 15 of 16 turns while both wait (section 4.2.2: the classic share should be 1/16 or so).
 const LOW_LATENCY_WEIGHT: i64 = 15;
