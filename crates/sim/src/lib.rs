@@ -39,5 +39,5 @@ pub use record::{Call, Event, Hook, Recording, SocketRecord, WindowRecord};
 pub use scenario::{Completion, FlowId, FlowSpec, LinkId, SimulationError};
 pub use simulation::Simulation;
 pub use tcp::{FlowCounters, TcpSpec};
-pub use traffic::{Application, WebUser};
+pub use traffic::{Act, Application, WebUser, Workload};
 pub use view::{FlowView, LinkView};

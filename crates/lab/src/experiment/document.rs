@@ -92,7 +92,35 @@ impl<'t> Document<'t> {
         let span = at..at + value.len();
         let tree = DeValue::parse(self.source.text.get(span.clone()).unwrap_or_default());
         let tree = tree.map_or_else(|_| DeValue::String(value.to_owned().into()), Spanned::into_inner);
-        self.set(&Path { text: path.to_owned(), span: start..start + path.len() }, &Spanned::new(span, tree))
+        let path = Path { text: path.to_owned(), span: start..start + path.len() };
+        self.take_from_axes(&path)?;
+        self.set(&path, &Spanned::new(span, tree))
+    }
+
+    /// What a command line sets, no axis sets any more: not together with its own values, for those are the axis.
+    fn take_from_axes(&mut self, path: &Path) -> Result<(), ScenarioError> {
+        let source = self.source;
+        let Some(axes) = self.root.get_mut().get_mut("sweep").map(Spanned::get_mut) else { return Ok(()) };
+        let DeValue::Array(axes) = axes else { return Ok(()) }; // no array: told when the whole is read
+        for axis in axes.iter_mut() {
+            let DeValue::Table(axis) = axis.get_mut() else { continue };
+            let paths = axis.get("set").and_then(|set| set.get_ref().as_array()).into_iter().flatten();
+            let mut paths = paths.filter_map(|it| it.get_ref().as_str());
+            if let Some(own) = paths.find(|own| covers(&path.text, own) || covers(own, &path.text)) {
+                let cause = format!("{own} is what an axis of the sweep sets");
+                return Err(source.wrong(&path.span, cause, "choose among the axis' values with --only"));
+            }
+            let Some(DeValue::Table(with)) = axis.get_mut("with").map(Spanned::get_mut) else { continue };
+            let known: Vec<String> = with.keys().map(|key| key.get_ref().to_string()).collect();
+            if let Some(wider) = known.iter().find(|known| covers(known, &path.text) && !covers(&path.text, known)) {
+                let cause = format!("an axis of the sweep sets {wider}, also for others");
+                return Err(source.wrong(&path.span, cause, format!("set {wider}, or choose with --only")));
+            }
+            for key in known.iter().filter(|known| covers(&path.text, known)) {
+                with.remove(key.as_str());
+            }
+        }
+        Ok(())
     }
 
     /// Replaces what stands at a path; whether the last key is known is seen when the whole is read.
@@ -106,6 +134,13 @@ impl<'t> Document<'t> {
         }
         set_in_table(self.root.get_mut(), &words, &path.span, value).map_err(nowhere)
     }
+}
+
+/// Does a path mean all that another one means? `*` is any name.
+fn covers(path: &str, other: &str) -> bool {
+    let (words, others) = (path.split('.'), other.split('.'));
+    words.clone().count() == others.clone().count()
+        && words.zip(others).all(|(word, other)| word == "*" || word == other)
 }
 
 struct Nowhere {

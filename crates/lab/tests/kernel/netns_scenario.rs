@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ccctl_catalog::ParameterSet;
 use ccctl_lab::backend::{
-    Algorithms, Backend as _, BackendError, Flow, KernelAlgorithm, Netns, Outcome, PathKind, Watch,
+    Algorithms, Backend as _, BackendError, Flow, KernelAlgorithm, Netns, Outcome, PathKind, Sim, Watch,
 };
 use ccctl_lab::experiment::PointSpec;
 use ccctl_lab::scenario::Scenario;
@@ -71,12 +71,52 @@ application = { kind = "transfer", size = "200 kB" }
 duration = "10 s"
 sample_interval = "100 ms"
 "#;
+const SEED: u64 = 1;
 const QUEUE_PKTS: u64 = 66;
 const PAYLOAD_BYTES: u64 = 1448;
 
 fn setup(text: &str) -> PointSpec {
     Scenario::of_text(std::path::Path::new("test.toml"), text, &[]).unwrap().points.remove(0).setup
 }
+
+/// Room for all of them: what they send is a matter of the applications alone.
+const APPLICATIONS: &str = r#"title = "Applications on the running kernel"
+[[link]]
+name = "bottleneck"
+rate = "200 Mbit/s"
+queue = { kind = "droptail", size = "1 MB" }
+[[flows]]
+name = "even"
+algorithm = "reno"
+path = ["bottleneck"]
+access_delay = "5 ms"
+application = { kind = "limited", rate = "2 Mbit/s" }
+[[flows]]
+name = "turns"
+algorithm = "cubic"
+path = ["bottleneck"]
+access_delay = "5 ms"
+application = { kind = "on-off", rate = "4 Mbit/s", on = "300 ms", off = "300 ms" }
+[[flows]]
+name = "short"
+algorithm = "reno"
+count = 3
+path = ["bottleneck"]
+access_delay = "5 ms"
+application = { kind = "short", size = "20 kB", off = "50 ms" }
+[[flows]]
+name = "web"
+algorithm = "reno"
+count = 3
+path = ["bottleneck"]
+access_delay = "5 ms"
+application = { kind = "web" }
+[run]
+duration = "8 s"
+sample_interval = "100 ms"
+"#;
+const EVEN: usize = 0;
+const TURNS: usize = 1;
 
 /// Whether a run is faithful depends on what else the machine does; these bounds let everything pass.
 fn no_bounds() -> Bounds {
@@ -92,7 +132,11 @@ fn no_bounds() -> Bounds {
 fn run(setup: &PointSpec, algorithms: &ByLoader, bounds: Bounds) -> Result<Outcome, BackendError> {
     let backend = Netns { algorithms, path: PathKind::Emulator, waiting: Waiting::Sleep, bounds: Some(bounds) };
     backend.check(setup).unwrap();
-    backend.run(setup, 1, &Watch { cancel: &AtomicBool::new(false), progress: &|_| () })
+    backend.run(setup, SEED, &watch(&AtomicBool::new(false)))
+}
+
+fn watch(cancel: &AtomicBool) -> Watch<'_> {
+    Watch { cancel, progress: &|_| () }
 }
 
 /// Bytes received between two times.
@@ -155,6 +199,48 @@ fn a_dumbbell_runs_as_the_scenario_says() {
         let outcome = run(&setup(SCENARIO), &algorithms, no_bounds()).unwrap();
         flows_keep_their_times(&outcome);
         samples_agree(&outcome);
+    });
+}
+
+/// Packets of the transfers of a flow, in their order.
+fn lengths_pkts(outcome: &Outcome, flow: usize) -> Vec<u32> {
+    outcome.transfers.iter().filter(|transfer| transfer.flow == flow).map(|transfer| transfer.pkts).collect()
+}
+
+/// What has come of a flow at each sample is what the simulator's flow has, give or take what is written in this time: it
+/// has the same random numbers and no noise.
+fn comes_as_simulated(kernel: &Outcome, simulated: &Outcome, flow: usize, rate_bytes_per_s: f64) {
+    let allowed_bytes = rate_bytes_per_s * 0.15;
+    for (time, sample) in kernel.times.iter().zip(&kernel.flows[flow].samples) {
+        let place = simulated.times.partition_point(|it| it <= time) - 1;
+        let expected = simulated.flows[flow].samples[place].received_bytes as f64;
+        let off = (sample.received_bytes as f64 - expected).abs();
+        assert!(off < allowed_bytes, "flow {flow} at {time:?}: {} and {expected} bytes", sample.received_bytes);
+    }
+}
+
+/// Objects of three users of the web, three of short transfers, and what is written by a clock.
+#[test]
+fn applications_send_what_they_send_in_the_simulator() {
+    support::test("applications", 40, || {
+        let setup = setup(APPLICATIONS);
+        let simulated = Sim.run(&setup, SEED, &watch(&AtomicBool::new(false))).unwrap();
+        let kernel = run(&setup, &ByLoader::default(), no_bounds()).unwrap();
+        comes_as_simulated(&kernel, &simulated, EVEN, 250_000.0);
+        comes_as_simulated(&kernel, &simulated, TURNS, 500_000.0);
+        let even = kernel.flows[EVEN].samples.last().unwrap().received_bytes as f64;
+        assert!((even / (8.0 * 250_000.0) - 1.0).abs() < 0.02, "{even} bytes in 8 s at 2 Mbit/s");
+        let mut all = 0;
+        for flow in 2..8 {
+            let (lengths, expected) = (lengths_pkts(&kernel, flow), lengths_pkts(&simulated, flow));
+            assert!(lengths.iter().zip(&expected).all(|(one, other)| one == other), "{lengths:?} and {expected:?}");
+            assert!(lengths.len().abs_diff(expected.len()) <= 2 + expected.len() / 5, "{lengths:?} and {expected:?}");
+            let last = kernel.flows[flow].samples.last().unwrap();
+            let transferred: u64 = lengths.iter().map(|pkts| u64::from(*pkts) * PAYLOAD_BYTES).sum();
+            assert!(last.received_bytes >= transferred && last.acked_bytes >= transferred, "{last:?}: {transferred}");
+            all += lengths.len();
+        }
+        assert!(all > 100, "{all} transfers");
     });
 }
 

@@ -155,6 +155,44 @@ fn values_of_a_command_line_replace_those_of_the_file() {
     assert!(wrong.starts_with("--set:1:1:") && wrong.contains("did you mean first?"), "{wrong}");
 }
 
+/// An axis that sets other things besides its own values leaves them to the command line; its own it keeps.
+#[test]
+fn a_value_of_a_command_line_counts_more_than_that_of_an_axis() {
+    let text = WEIGLE.to_owned()
+        + r#"[[sweep]]
+name = "rtt"
+values = ["short", "long"]
+with = { "run.duration" = ["600 s", "700 s"], "flows.first.access_delay" = ["3 ms", "7 ms"] }
+[[sweep]]
+name = "buffer"
+values = ["20 % BDP", "40 packets"]
+set = ["link.*.queue.size"]
+with = { "flows.*.tcp.sack" = [false, true] }
+"#;
+    let set =
+        |path: &str, value: &str| Scenario::of_text(Path::new("s.toml"), &text, &[(path.to_owned(), value.to_owned())]);
+    let durations_s = |scenario: &Scenario| -> Vec<u64> {
+        scenario.points.iter().map(|point| point.setup.duration.as_secs()).collect()
+    };
+    assert_eq!(durations_s(&set("run.seed", "1").unwrap()), [600, 600, 700, 700]);
+    let shorter = set("run.duration", "800 s").unwrap();
+    assert_eq!(durations_s(&shorter), [800; 4]);
+    // the folder's file says the same when it is read again
+    assert_eq!(durations_s(&scenario(&shorter.text).unwrap()), [800; 4]);
+    let delays_ms = |scenario: &Scenario| -> Vec<u128> {
+        scenario.points.iter().map(|point| point.setup.groups[0].access_delay.as_millis()).collect()
+    };
+    assert_eq!(delays_ms(&shorter), [3, 3, 7, 7]);
+    assert_eq!(delays_ms(&set("flows.*.access_delay", "5 ms").unwrap()), [5; 4]);
+    for (path, value, words) in [
+        ("link.oc12.queue.size", "9 packets", "link.*.queue.size is what an axis of the sweep sets"),
+        ("flows.first.tcp.sack", "true", "an axis of the sweep sets flows.*.tcp.sack, also for others"),
+    ] {
+        let wrong = set(path, value).unwrap_err().to_string();
+        assert!(wrong.starts_with("--set:1:1:") && wrong.contains(words) && wrong.contains("--only"), "{wrong}");
+    }
+}
+
 #[test]
 fn spacing_comments_and_texts_do_not_change_what_is_run() {
     let same = WEIGLE.replace("title = \"S4\"", "# a comment\ntitle   =   \"other\"\nsource = \"x\"");

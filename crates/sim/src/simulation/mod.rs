@@ -12,7 +12,7 @@ use crate::network::{Network, PacketBalance};
 use crate::record::Call;
 use crate::scenario::{Completion, FlowId, FlowSpec, LinkId, SimulationError};
 use crate::tcp::{Receiver, Sender};
-use crate::traffic::Program;
+use crate::traffic::Workload;
 use crate::view::{FlowView, LinkView};
 
 /// A network and its flows, run in virtual time. The same links, flows and seed lead to the same states on any machine, and
@@ -22,7 +22,7 @@ pub struct Simulation {
     network: Network,
     senders: Vec<Sender>,
     receivers: Vec<Receiver>,
-    programs: Vec<Program>,
+    workloads: Vec<Workload>,
     transfers: Vec<(u64, u32)>, // of each flow: start and packets of the transfer under way
     completions: Vec<Completion>,
     rates: Vec<BitRate>,
@@ -39,7 +39,7 @@ impl Simulation {
             network: Network::new(),
             senders: Vec::new(),
             receivers: Vec::new(),
-            programs: Vec::new(),
+            workloads: Vec::new(),
             transfers: Vec::new(),
             completions: Vec::new(),
             rates: Vec::new(),
@@ -77,7 +77,7 @@ impl Simulation {
         self.receivers.push(Receiver::new(&spec.tcp, sender.echo()));
         self.senders.push(sender);
         let stop_ns = spec.stop.map_or(u64::MAX, ns);
-        self.programs.push(Program::new(spec.application, start_ns, stop_ns, spec.tcp.mss_bytes, self.seed, flow));
+        self.workloads.push(Workload::new(spec.application, start_ns, stop_ns, spec.tcp.mss_bytes, self.seed, flow));
         self.transfers.push((0, 0));
         self.schedule_sender(flow as usize);
         Ok(FlowId(flow))

@@ -166,12 +166,12 @@ impl Simulation {
             started: Duration::from_nanos(started_ns),
             finished: Duration::from_nanos(now_ns),
         });
-        self.programs[flow].delivered(now_ns);
+        self.workloads[flow].delivered(now_ns);
     }
 
     pub(super) fn schedule_sender(&mut self, flow: usize) {
-        let (sender, program) = (&mut self.senders[flow], &self.programs[flow]);
-        let due_ns = sender.due_ns().min(program.due_ns).min(program.stop_ns);
+        let (sender, workload) = (&mut self.senders[flow], &self.workloads[flow]);
+        let due_ns = sender.due_ns().min(workload.due_ns).min(workload.stop_ns);
         if due_ns < sender.queued_ns {
             sender.queued_ns = due_ns;
             self.network.events.push(due_ns, Source::new(Kind::Sender, flow as u32));
@@ -188,24 +188,24 @@ impl Simulation {
         if sender.due_ns() <= now_ns {
             sender.timer_due(&mut self.network);
         }
-        if self.programs[flow].stop_ns <= now_ns {
+        if self.workloads[flow].stop_ns <= now_ns {
             self.stop(flow);
-        } else if self.programs[flow].due_ns <= now_ns {
+        } else if self.workloads[flow].due_ns <= now_ns {
             self.act(flow);
         }
         self.schedule_sender(flow);
     }
 
     fn stop(&mut self, flow: usize) {
-        self.programs[flow].stop_ns = u64::MAX;
-        self.programs[flow].due_ns = u64::MAX;
+        self.workloads[flow].stop_ns = u64::MAX;
+        self.workloads[flow].due_ns = u64::MAX;
         self.senders[flow].close();
         self.transfers[flow] = (0, 0);
     }
 
     fn act(&mut self, flow: usize) {
         let now_ns = self.network.now_ns;
-        let act = self.programs[flow].act(now_ns);
+        let act = self.workloads[flow].act(now_ns);
         let pkts = match act {
             Act::Nothing => return,
             Act::Write(pkts) => pkts,
@@ -216,7 +216,7 @@ impl Simulation {
                 pkts
             }
         };
-        if self.programs[flow].has_transfers() {
+        if self.workloads[flow].has_transfers() {
             self.transfers[flow] = (now_ns, pkts);
         }
         self.senders[flow].write(pkts, &mut self.network);

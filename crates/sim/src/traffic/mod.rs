@@ -47,7 +47,8 @@ pub enum Application {
 
 /// What an application does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Act {
+pub enum Act {
+    /// Only looks at its time.
     Nothing,
     /// Writes packets.
     Write(u32),
@@ -58,9 +59,9 @@ pub(crate) enum Act {
 /// At most so many writes a second of an application that writes evenly.
 const WRITE_INTERVAL_NS: u64 = 1_000_000;
 
-/// An application at work.
+/// An application at work, whoever carries what it writes.
 #[derive(Debug)]
-pub(crate) struct Program {
+pub struct Workload {
     application: Application,
     random: Random,
     mss_bytes: u64,
@@ -68,20 +69,15 @@ pub(crate) struct Program {
     on_until_ns: u64,
     last_ns: u64,
     objects_left: u64,
-    /// When it acts next.
-    pub(crate) due_ns: u64,
+    /// When it acts next; `u64::MAX`: not before what it wrote is delivered.
+    pub due_ns: u64,
     pub(crate) stop_ns: u64,
 }
 
-impl Program {
-    pub(crate) fn new(
-        application: Application,
-        start_ns: u64,
-        stop_ns: u64,
-        mss_bytes: u16,
-        seed: u64,
-        flow: u32,
-    ) -> Self {
+impl Workload {
+    /// That of one flow, from `start_ns` to `stop_ns`; the same seed and number of the flow lead to the same acts.
+    #[must_use]
+    pub fn new(application: Application, start_ns: u64, stop_ns: u64, mss_bytes: u16, seed: u64, flow: u32) -> Self {
         Self {
             application,
             random: Random::new(seed, Purpose::Application, flow),
@@ -96,7 +92,7 @@ impl Program {
     }
 
     /// Its time has come.
-    pub(crate) fn act(&mut self, now_ns: u64) -> Act {
+    pub fn act(&mut self, now_ns: u64) -> Act {
         self.due_ns = u64::MAX;
         match self.application {
             Application::Bulk => Act::Write(u32::MAX),
@@ -119,7 +115,7 @@ impl Program {
     }
 
     /// Everything written has been acknowledged.
-    pub(crate) fn delivered(&mut self, now_ns: u64) {
+    pub fn delivered(&mut self, now_ns: u64) {
         let pause_ns = match self.application {
             Application::Web(user) => user.pause_ns(&mut self.random, self.objects_left),
             Application::Short { off, .. } => self.random.exponential(off.as_nanos() as u64),
@@ -171,15 +167,15 @@ impl Program {
 mod tests {
     use super::*;
 
-    fn program(application: Application) -> Program {
-        Program::new(application, 0, u64::MAX, 1000, 1, 0)
+    fn workload(application: Application) -> Workload {
+        Workload::new(application, 0, u64::MAX, 1000, 1, 0)
     }
 
     /// Packets written until a time.
-    fn written_pkts(program: &mut Program, until_ns: u64) -> u64 {
+    fn written_pkts(workload: &mut Workload, until_ns: u64) -> u64 {
         let mut pkts = 0;
-        while program.due_ns <= until_ns {
-            if let Act::Write(more) = program.act(program.due_ns) {
+        while workload.due_ns <= until_ns {
+            if let Act::Write(more) = workload.act(workload.due_ns) {
                 pkts += u64::from(more);
             }
         }
@@ -188,9 +184,9 @@ mod tests {
 
     #[test]
     fn a_transfer_is_written_once_in_whole_packets() {
-        let mut program = program(Application::Transfer { bytes: 1001 });
-        assert_eq!(program.act(0), Act::Write(2));
-        assert_eq!(program.due_ns, u64::MAX);
+        let mut workload = workload(Application::Transfer { bytes: 1001 });
+        assert_eq!(workload.act(0), Act::Write(2));
+        assert_eq!(workload.due_ns, u64::MAX);
     }
 
     /// 8 Mbit/s of packets with 1000 bytes: 1000 packets a second; 80 Mbit/s: ten at a time
@@ -198,7 +194,7 @@ mod tests {
     fn an_even_writer_keeps_its_rate() {
         for (megabits, pkts) in [(8, 10_000), (80, 100_000), (3, 3750)] {
             let rate = BitRate::mbit_per_s(megabits);
-            let written = written_pkts(&mut program(Application::Limited { rate }), 10_000_000_000);
+            let written = written_pkts(&mut workload(Application::Limited { rate }), 10_000_000_000);
             assert!(written.abs_diff(pkts) <= 10, "{written}, not {pkts}");
         }
     }
@@ -206,14 +202,14 @@ mod tests {
     /// A transfer is over when all of it is delivered; then comes a pause of 3 s on average: 1000 of them take about 3000 s.
     #[test]
     fn short_transfers_have_pauses_between_them() {
-        let mut program = program(Application::Short { mean_bytes: 30_000, off: Duration::from_secs(3) });
+        let mut workload = workload(Application::Short { mean_bytes: 30_000, off: Duration::from_secs(3) });
         let mut now_ns = 0;
         for _ in 0..1000 {
-            assert!(matches!(program.act(now_ns), Act::Connect(1..)) && program.due_ns == u64::MAX);
-            program.delivered(now_ns);
-            now_ns = program.due_ns;
+            assert!(matches!(workload.act(now_ns), Act::Connect(1..)) && workload.due_ns == u64::MAX);
+            workload.delivered(now_ns);
+            now_ns = workload.due_ns;
         }
-        assert!(program.has_transfers() && now_ns.abs_diff(3_000_000_000_000) < 300_000_000_000, "{now_ns}");
+        assert!(workload.has_transfers() && now_ns.abs_diff(3_000_000_000_000) < 300_000_000_000, "{now_ns}");
     }
 
     /// On for a second, off for three: a quarter of the rate
@@ -224,7 +220,7 @@ mod tests {
             off: Duration::from_secs(3),
             rate: BitRate::mbit_per_s(8),
         };
-        let written = written_pkts(&mut program(application), 40_000_000_000_000);
+        let written = written_pkts(&mut workload(application), 40_000_000_000_000);
         assert!(written.abs_diff(10_000_000) < 500_000, "{written}");
     }
 }

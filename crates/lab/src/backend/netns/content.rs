@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What flows carry: bytes that tell where in the stream they belong, so that the receiver sees what is missing, doubled or damaged.
 
+use std::sync::LazyLock;
+
 use ccctl_testbed::Payload;
 
 /// The content begins again after so many bytes: a prime, so that no number of packets or buffers is a period.
@@ -8,13 +10,16 @@ const PERIOD_BYTES: usize = 65_521;
 /// What is written or read at once at most.
 pub(super) const CHUNK_BYTES: usize = 64 * 1024;
 
-/// The same at both ends.
+/// The same at both ends, and of all flows.
+pub(super) static CONTENT: LazyLock<Content> = LazyLock::new(Content::new);
+
+/// A stream of bytes.
 pub(super) struct Content {
     bytes: Vec<u8>, // a chunk can begin anywhere in the period
 }
 
 impl Content {
-    pub(super) fn new() -> Self {
+    fn new() -> Self {
         let mut payload = Payload::new(0);
         let mut bytes = Vec::new();
         while bytes.len() < PERIOD_BYTES {

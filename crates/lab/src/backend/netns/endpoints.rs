@@ -8,7 +8,6 @@
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,18 +15,34 @@ use nix::sys::socket::setsockopt;
 use nix::{libc, setsockopt_impl, sockopt_impl};
 use socket2::SockRef;
 
-use super::content::{Content, CHUNK_BYTES};
+use super::application::{wait_for_more, Clocked};
+use super::content::{CHUNK_BYTES, CONTENT};
 use super::moment::moment;
+use ccctl_sim::BitRate;
 use ccctl_testbed::{algorithm_of, connect, Namespace, TestbedError};
 
 const CONNECTING: Duration = Duration::from_secs(20);
-const NAP: Duration = Duration::from_millis(1);
+/// The end of a transfer is seen at most a twentieth of the RTT late, but
+const NAPS_PER_RTT: u32 = 20;
+const NAP: std::ops::RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_millis(10);
 /// Longer than what keeps a thread from its processor now and then.
 const RESERVE: Duration = Duration::from_millis(100);
 /// What a flow that is to stop may still send afterwards.
 const LEAST_RESERVE_BYTES: u64 = 128 * 1024;
 const READING: Duration = Duration::from_millis(10);
+/// A flow that its application limits is sent at so much of the application's rate, or it would never make up for a delay.
+const CATCHING_UP_PCT: u64 = 125;
+/// Of a flow that is mostly limited by its application: what comes between two readings is little.
+const READING_OF_LITTLE: Duration = Duration::from_millis(50);
 
+sockopt_impl!(
+    /// `SO_MAX_PACING_RATE`: bytes a second
+    MaxPacingRate,
+    SetOnly,
+    libc::SOL_SOCKET,
+    libc::SO_MAX_PACING_RATE,
+    u64
+);
 sockopt_impl!(
     /// `SO_RCVLOWAT`
     WorthReading,
@@ -50,6 +65,9 @@ pub(super) struct Load {
     pub(super) bytes: Option<u64>,
     /// Written ahead.
     pub(super) reserve_bytes: u32,
+    /// The application writes at this rate, and so the kernel is not to send much faster.
+    pub(super) rate: Option<BitRate>,
+    pub(super) reading: Duration,
 }
 
 impl Load {
@@ -58,7 +76,13 @@ impl Load {
         let wanted = u128::from(bits_per_s) * RESERVE.as_millis() / 8000;
         let most = if with_stop { LEAST_RESERVE_BYTES } else { u64::from(u32::MAX) };
         let reserve_bytes = u64::try_from(wanted).unwrap_or(most).clamp(LEAST_RESERVE_BYTES, most);
-        Self { bytes, reserve_bytes: u32::try_from(reserve_bytes).unwrap_or(u32::MAX) }
+        let reserve_bytes = u32::try_from(reserve_bytes).unwrap_or(u32::MAX);
+        Self { bytes, reserve_bytes, rate: None, reading: READING }
+    }
+
+    /// Of a flow that has little to send: at a rate, or one connection after the other.
+    pub(super) fn of_little(rate: Option<BitRate>) -> Self {
+        Self { rate, reading: READING_OF_LITTLE, ..Self::new(None, 0, true) }
     }
 }
 
@@ -88,8 +112,12 @@ impl Endpoints {
             return Err(TestbedError::Unexpected(format!("{algorithm} was requested, but the kernel uses {used}")));
         }
         SockRef::from(&sender).set_tcp_notsent_lowat(load.reserve_bytes).map_err(step("limit unsent data"))?;
+        if let Some(rate) = load.rate {
+            let bytes_per_s = rate.as_bits_per_s() / 8 * CATCHING_UP_PCT / 100;
+            setsockopt(&sender, MaxPacingRate, &bytes_per_s).map_err(TestbedError::errno("set SO_MAX_PACING_RATE"))?;
+        }
         let (receiver, _) = listener.accept().map_err(step("accept a connection"))?;
-        receiver.set_read_timeout(Some(READING)).map_err(step("set a reader's timeout"))?;
+        receiver.set_read_timeout(Some(load.reading)).map_err(step("set a reader's timeout"))?;
         let worth_reading = i32::try_from(load.reserve_bytes).unwrap_or(i32::MAX);
         setsockopt(&receiver, WorthReading, &worth_reading).map_err(TestbedError::errno("set SO_RCVLOWAT"))?;
         Ok(Self { sender, receiver })
@@ -101,28 +129,31 @@ impl Endpoints {
         copies().map_err(TestbedError::io("copy a socket"))
     }
 
-    /// Writes and reads; `finished` is when all of it was acknowledged, and is not set if it was stopped before.
+    /// Writes and reads: what `clocked` has written by its time, if there is one. Gives when all was acknowledged, and nothing if it
+    /// was stopped before.
     pub(super) fn carry(
         self,
         load: &Load,
+        clocked: Option<&mut Clocked>,
         stop: &AtomicBool,
-        finished: &OnceLock<Instant>,
-    ) -> Result<(), TestbedError> {
+    ) -> Result<Option<Instant>, TestbedError> {
         let Self { sender, receiver } = self;
         let reading = thread::spawn(move || read(receiver));
-        if let Some(at) = write(sender, load, stop) {
-            let _ = finished.set(at); // nobody else does
-        }
-        reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let finished = write(sender, load, clocked, stop);
+        reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map(|()| finished)
     }
 }
 
 /// An error is the end that was asked for, or a reset; samples show that nothing comes any more.
-fn write(mut sender: TcpStream, load: &Load, stop: &AtomicBool) -> Option<Instant> {
-    let content = Content::new();
+fn write(mut sender: TcpStream, load: &Load, mut clocked: Option<&mut Clocked>, stop: &AtomicBool) -> Option<Instant> {
     let (all_bytes, mut position) = (load.bytes.unwrap_or(u64::MAX), 0);
     while position < all_bytes && !stop.load(Ordering::Relaxed) {
-        position += sender.write(content.at(position, all_bytes - position)).ok()? as u64;
+        let until = clocked.as_deref_mut().map_or(all_bytes, Clocked::written_bytes);
+        if position == until {
+            wait_for_more();
+            continue;
+        }
+        position += sender.write(CONTENT.at(position, until - position)).ok()? as u64;
     }
     let finished = if position == all_bytes { wait_for_acks(&sender, stop) } else { None };
     let _ = sender.shutdown(Shutdown::Write); // it may be closed already
@@ -135,19 +166,19 @@ fn wait_for_acks(sender: &TcpStream, stop: &AtomicBool) -> Option<Instant> {
         if info.in_flight_pkts == 0 && info.unsent_bytes == 0 {
             return Some(Instant::now());
         }
-        thread::sleep(NAP);
+        let rtt = Duration::from_micros(info.srtt_us.into());
+        thread::sleep((rtt / NAPS_PER_RTT).clamp(*NAP.start(), *NAP.end()));
     }
     None
 }
 
 /// Until the end, or a reset.
 fn read(mut receiver: TcpStream) -> Result<(), TestbedError> {
-    let content = Content::new();
     let (mut buffer, mut position) = (vec![0; CHUNK_BYTES], 0);
     loop {
         match receiver.read(&mut buffer) {
             Ok(0) => return Ok(()),
-            Ok(bytes) if buffer[..bytes] == *content.at(position, bytes as u64) => position += bytes as u64,
+            Ok(bytes) if buffer[..bytes] == *CONTENT.at(position, bytes as u64) => position += bytes as u64,
             Ok(bytes) => {
                 let what = format!("some of the {bytes} bytes after byte {position} differ from those that were sent");
                 return Err(TestbedError::Unexpected(what));
@@ -185,8 +216,7 @@ mod tests {
 
     #[test]
     fn a_byte_that_is_wrong_missing_or_doubled_is_seen() {
-        let content = Content::new();
-        let sent: Vec<u8> = (0..3).flat_map(|chunk| content.at(chunk * 50_000, 50_000).to_vec()).collect();
+        let sent: Vec<u8> = (0..3).flat_map(|chunk| CONTENT.at(chunk * 50_000, 50_000).to_vec()).collect();
         received(&sent).unwrap();
         let mut wrong = sent.clone();
         wrong[120_000] ^= 1;

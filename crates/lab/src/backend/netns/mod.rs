@@ -5,6 +5,7 @@
 //! (`TCP_INFO`) and from the kernel's memory of the algorithm's state. A run that the path itself calls invalid yields no
 //! outcome.
 
+mod application;
 mod content;
 mod endpoints;
 mod flow;

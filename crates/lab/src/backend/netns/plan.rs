@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use ccctl_sim::{Application, BitRate, Limit, LinkSpec, Loss, TcpSpec};
+use ccctl_sim::{BitRate, Limit, LinkSpec, Loss, TcpSpec};
 
 use super::super::BackendError;
 use super::NAME;
@@ -56,9 +56,6 @@ pub(super) fn check(setup: &PointSpec) -> Result<(), BackendError> {
         if !group.access_jitter.is_zero() {
             return refuse("jitter on access links", of_group("access_jitter"));
         }
-        if !matches!(group.application, Application::Bulk | Application::Transfer { .. }) {
-            return refuse("other applications than bulk and transfer", of_group("application.kind"));
-        }
     }
     check_tcp(&first.tcp, setup).or_else(|(what, key)| refuse(what, format!("tcp.{key}")))
 }
@@ -81,7 +78,11 @@ fn check_tcp(tcp: &TcpSpec, setup: &PointSpec) -> Result<(), (&'static str, &'st
     let window_pkts = path_spec(setup, 0).in_flight_bytes() / u64::from(tcp.mss_bytes + tcp.header_bytes).max(1);
     let unsupported = [
         (u64::from(tcp.max_window_pkts) < window_pkts, "a window below what path and queue hold", "max_window"),
-        (tcp.ack_every_pkts != usual.ack_every_pkts, "other ACK intervals than 2 packets", "ack_every"),
+        (
+            ![1, usual.ack_every_pkts].contains(&tcp.ack_every_pkts),
+            "other ACK intervals than 1 and 2 packets",
+            "ack_every",
+        ),
         (tcp.ack_delay != usual.ack_delay, "an ACK delay other than the kernel's", "ack_delay"),
         (tcp.quick_acks != usual.quick_acks, "a number of quick ACKs other than the kernel's", "quick_acks"),
         (tcp.pacing && !usual.pacing, "pacing for algorithms that do not request it", "pacing"),
@@ -142,7 +143,11 @@ fn has_time_stamps(tcp: &TcpSpec) -> bool {
 pub(super) fn route(setup: &PointSpec) -> Vec<String> {
     let Some(tcp) = groups(setup).next().map(|group| group.tcp) else { return Vec::new() };
     let (window, timeout) = (tcp.initial_window_pkts.to_string(), format!("{}ms", tcp.min_timeout.as_millis()));
-    ["initcwnd", &window, "rto_min", &timeout].map(str::to_owned).to_vec()
+    let mut words = vec!["initcwnd", &window, "rto_min", &timeout];
+    if tcp.ack_every_pkts == 1 {
+        words.extend(["quickack", "1"]); // tcp_in_quickack_mode: of the receiver's route
+    }
+    words.into_iter().map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -214,7 +219,6 @@ duration = "10 s"
             ("\"droptail\"", "\"xcp\"", "XCP's router"),
             ("[run]", "[flows.tcp]\nect_1 = true\n[run]", "Accurate ECN"),
             ("mss = \"960 bytes\"", "mss = \"100 bytes\"", "packets of 140 bytes"),
-            ("[run]", "application = { kind = \"limited\", rate = \"1 Mbit/s\" }\n[run]", "application"),
             (
                 "[run]",
                 "reverse = true\n[flows.tcp]\ninitial_ssthresh = \"9 packets\"\n[run]",

@@ -9,6 +9,7 @@ use ccctl_catalog::Layout;
 use super::super::outcome::{Flow, LinkSample, LinkSeries, Outcome, StateField, Transfer};
 use super::super::sim::spread;
 use super::super::{windows, BackendError, Watch};
+use super::application::{self, Work};
 use super::endpoints::Load;
 use super::flow::{FlowPlan, RunningFlow};
 use super::path_backend::Road;
@@ -79,6 +80,7 @@ struct Planned {
 
 struct Run<'a> {
     setup: &'a PointSpec,
+    seed: u64,
     path: &'a Road,
     bits_per_s: u64,
     algorithms: &'a [Box<dyn KernelAlgorithm>],
@@ -114,7 +116,7 @@ impl<'a> Run<'a> {
         let states = TcpStates::load()?;
         let bits_per_s = path_spec(setup, seed).forward.rate.mean().as_bits_per_s();
         let (began, began_wall) = (path.now(), Instant::now());
-        Ok(Self { setup, path, bits_per_s, algorithms, layouts, states, flows, outcome, began, began_wall })
+        Ok(Self { setup, seed, path, bits_per_s, algorithms, layouts, states, flows, outcome, began, began_wall })
     }
 
     /// To the end; also tells when it began, and of windows that no algorithm can mean.
@@ -133,7 +135,7 @@ impl<'a> Run<'a> {
                 }
                 next = (next + self.setup.sample_interval).min(duration);
             } else {
-                self.flows.iter_mut().filter_map(|flow| flow.running.as_mut()).for_each(|flow| _ = flow.look());
+                self.look();
             }
             sleep(self.pause(next));
         }
@@ -142,6 +144,15 @@ impl<'a> Run<'a> {
             |(number, flow): (usize, &Planned)| Some(windows::reason(number, flow.running.as_ref()?.impossible()?));
         let impossible = self.flows.iter().enumerate().filter_map(of_flow).collect();
         Ok((self.outcome, self.began, impossible))
+    }
+
+    /// At those flows that send all the time. There may be hundreds of others, and what happens to them is in the samples.
+    fn look(&mut self) {
+        let groups = &self.setup.groups;
+        let is_steady =
+            |flow: &Planned| matches!(groups[flow.group].application, Application::Bulk | Application::Transfer { .. });
+        let steady = self.flows.iter_mut().filter(|flow| is_steady(flow));
+        steady.filter_map(|flow| flow.running.as_mut()).for_each(|flow| _ = flow.look());
     }
 
     /// Since it began.
@@ -160,7 +171,7 @@ impl<'a> Run<'a> {
         for number in 0..self.flows.len() {
             let flow = &self.flows[number];
             if flow.running.is_none() && flow.schedule.start <= now && flow.schedule.start < self.setup.duration {
-                let running = RunningFlow::start(&self.plan(flow.group))?;
+                let running = RunningFlow::start(self.plan(number))?;
                 self.flows[number].running = Some(running);
                 self.outcome.flows[number].start = now;
             }
@@ -177,20 +188,30 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn plan(&self, group: usize) -> FlowPlan<'a> {
+    fn plan(&self, number: usize) -> FlowPlan<'a> {
+        let group = self.flows[number].group;
         let spec = &self.setup.groups[group];
         let (sender, receiver) = (self.path.endpoints().sender(group), self.path.endpoints().receiver());
         let (from, to, address) =
             if spec.reverse { (receiver, sender, sender_v4(group)) } else { (sender, receiver, RECEIVER_V4) };
-        let kernel_name = self.algorithms[group].kernel_name().to_owned();
-        let initial_ssthresh_pkts = spec.tcp.initial_ssthresh_pkts;
-        FlowPlan { from, to, address, kernel_name, load: self.load(spec), initial_ssthresh_pkts }
+        let mss_bytes = spec.tcp.mss_bytes;
+        FlowPlan {
+            from,
+            to,
+            address,
+            kernel_name: self.algorithms[group].kernel_name().to_owned(),
+            load: self.load(spec),
+            work: Work::new(spec.application, mss_bytes, self.seed, number as u32),
+            mss_bytes,
+            initial_ssthresh_pkts: spec.tcp.initial_ssthresh_pkts,
+        }
     }
 
     fn load(&self, group: &Group) -> Load {
         let bytes = match group.application {
+            Application::Bulk => None,
             Application::Transfer { bytes } => Some(bytes),
-            _ => None,
+            other => return Load::of_little(application::rate(other)),
         };
         let with_stop = group.schedule.iter().any(|schedule| schedule.stop.is_some());
         Load::new(bytes, self.bits_per_s, with_stop)
@@ -233,13 +254,16 @@ impl<'a> Run<'a> {
 
     fn note_transfers(&mut self) {
         for (number, planned) in self.flows.iter().enumerate() {
-            let group = &self.setup.groups[planned.group];
-            let Application::Transfer { bytes } = group.application else { continue };
-            let Some(finished) = planned.running.as_ref().and_then(RunningFlow::finished) else { continue };
-            let pkts = bytes.div_ceil(u64::from(group.tcp.mss_bytes).max(1)) as u32;
-            let started = self.outcome.flows[number].start;
-            let finished = finished.duration_since(self.began_wall);
-            self.outcome.transfers.push(Transfer { flow: number, pkts, started, finished });
+            let mss_bytes = u64::from(self.setup.groups[planned.group].tcp.mss_bytes).max(1);
+            let done = planned.running.as_ref().map(RunningFlow::transfers).unwrap_or_default();
+            let since = |at: Instant| at.saturating_duration_since(self.began_wall);
+            let transfers = done.iter().map(|it| Transfer {
+                flow: number,
+                pkts: it.bytes.div_ceil(mss_bytes) as u32,
+                started: since(it.started),
+                finished: since(it.finished),
+            });
+            self.outcome.transfers.extend(transfers);
         }
         self.outcome.transfers.sort_by_key(|transfer| transfer.finished);
     }
