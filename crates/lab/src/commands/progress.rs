@@ -61,7 +61,10 @@ impl Progress {
     }
 
     /// A run has come on.
-    pub fn step(&self, step: Step) {
+    pub fn step(&self, step: &Step) {
+        if let Some(invalid_try) = &step.invalid_try {
+            self.say(invalid_try);
+        }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.shares.insert(step.unit, step.share);
         (state.done, state.of) = (step.done.max(state.done), step.of);
@@ -77,8 +80,16 @@ impl Progress {
             bar.set_message(text);
         } else if state.said.elapsed() >= LINE_EVERY {
             state.said = Instant::now();
-            // With stderr closed there is nobody to tell.
-            let _ = writeln!(std::io::stderr(), "{}: {:.0} %, {text}", self.name, 100.0 * share);
+            self.say(&format!("{}: {:.0} %, {text}", self.name, 100.0 * share));
+        }
+    }
+
+    /// A line above the bar, if there is one.
+    fn say(&self, line: &str) {
+        if let Some(bar) = &self.bar {
+            bar.println(line);
+        } else {
+            let _ = writeln!(std::io::stderr(), "{line}"); // with stderr closed there is nobody to tell
         }
     }
 

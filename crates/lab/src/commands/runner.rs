@@ -42,7 +42,7 @@ impl Runner {
         let effort = if backend.is_deterministic() { Effort::Work } else { Effort::Time { jobs } };
         let progress = Progress::new(scenario, options.shard, &options.out, effort, &self.bars);
         let result: Result<Report, RunError> = thread::scope(|scope| {
-            let work = scope.spawn(|| run_lab(scenario, backend, options, &|step| progress.step(step), &self.cancel));
+            let work = scope.spawn(|| run_lab(scenario, backend, options, &|step| progress.step(&step), &self.cancel));
             while !work.is_finished() {
                 // If signals cannot be read, nobody could stop it: stop.
                 if self.stop.is_wanted().unwrap_or(true) {

@@ -100,9 +100,9 @@ impl<'t> Document<'t> {
     /// What a command line sets, no axis sets any more: not together with its own values, for those are the axis.
     fn take_from_axes(&mut self, path: &Path) -> Result<(), ScenarioError> {
         let source = self.source;
-        let Some(axes) = self.root.get_mut().get_mut("sweep").map(Spanned::get_mut) else { return Ok(()) };
-        let DeValue::Array(axes) = axes else { return Ok(()) }; // no array: told when the whole is read
-        for axis in axes.iter_mut() {
+        let Some(sweep) = self.root.get_mut().get_mut("sweep").map(Spanned::get_mut) else { return Ok(()) };
+        let DeValue::Array(sweep) = sweep else { return Ok(()) }; // no array: told when the whole is read
+        for axis in sweep.iter_mut() {
             let DeValue::Table(axis) = axis.get_mut() else { continue };
             let paths = axis.get("set").and_then(|set| set.get_ref().as_array()).into_iter().flatten();
             let mut paths = paths.filter_map(|it| it.get_ref().as_str());

@@ -61,7 +61,7 @@ impl std::str::FromStr for Shard {
 }
 
 /// Told while it runs, from any thread.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Progress {
     /// The run that has come on.
     pub unit: UnitId,
@@ -71,6 +71,8 @@ pub struct Progress {
     pub done: usize,
     /// of so many in this shard.
     pub of: usize,
+    /// A try of this run was invalid, and it is made again: which, and the first reason.
+    pub invalid_try: Option<String>,
 }
 
 /// What a call has come to.
@@ -194,7 +196,18 @@ impl Work<'_> {
     }
 
     fn report(&self, unit: UnitId, share: f64) {
-        (self.progress)(Progress { unit, share, done: self.done.load(Ordering::SeqCst), of: self.of });
+        let done = self.done.load(Ordering::SeqCst);
+        (self.progress)(Progress { unit, share, done, of: self.of, invalid_try: None });
+    }
+
+    /// A try is made again: this may take long, and who waits should know why.
+    fn report_invalid(&self, unit: UnitId, point: &Point, number: u32, reasons: &[String]) {
+        let (place, tries) = (self.scenario.place_text(&point.position), self.retries + 1);
+        let reason = reasons.first().map_or("", String::as_str);
+        let invalid_try =
+            Some(format!("{place}, repeat {}: try {number} of {tries} is invalid: {reason}", unit.repeat + 1));
+        let done = self.done.load(Ordering::SeqCst);
+        (self.progress)(Progress { unit, share: 0.0, done, of: self.of, invalid_try });
     }
 
     /// Whether it has come to a result.
@@ -229,10 +242,9 @@ impl Work<'_> {
         let watch = Watch { cancel: self.cancel, progress: &report };
         let try_it = || believed(&point.setup, self.backend.run(&point.setup, seed, &watch)?);
         let mut result = try_it();
-        for _ in 0..self.retries {
-            if !matches!(result, Err(BackendError::Invalid { .. })) {
-                break;
-            }
+        for number in 1..=self.retries {
+            let Err(BackendError::Invalid { reasons }) = &result else { break };
+            self.report_invalid(id, point, number, reasons);
             result = try_it();
         }
         result

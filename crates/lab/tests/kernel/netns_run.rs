@@ -203,6 +203,8 @@ fn an_invalid_run_is_shown_and_is_no_result() {
         let text = String::from_utf8(output.stdout).unwrap();
         assert_eq!(output.status.code(), Some(6), "{text}{}", String::from_utf8_lossy(&output.stderr));
         assert!(text.contains("0 runs made, 0 existed already, 1 invalid"), "{text}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("two, repeat 1: try 1 of 2 is invalid: ") && !said.contains("try 2"), "{said}");
         assert!(text.contains("invalid after 2 tries: repeat 1: ") && text.contains("late by more than 1ns"), "{text}");
         assert_eq!(scratch.units("ccctl-lab/two-netns"), 0);
         let summary = scratch.json("ccctl-lab/two-netns/summary.json");
