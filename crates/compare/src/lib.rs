@@ -24,6 +24,7 @@ mod programs;
 mod record;
 mod replay;
 mod report;
+mod scripted;
 mod side;
 mod traffic;
 mod trial;
@@ -101,6 +102,27 @@ pub enum Command {
     Side(SideBySide),
     /// Measure runs of five flows at once, ALGORITHM.near.flows and ALGORITHM.far.flows
     Flows(FiveAtOnce),
+    /// In the guest: run the scripted connections, and print what happened
+    Script {
+        /// Algorithm
+        algorithm: String,
+        /// What the kernel knows ours as; Linux's module has the algorithm's name
+        ours: String,
+        /// Only this script; may be repeated
+        #[arg(long)]
+        only: Vec<String>,
+    },
+    /// Compare what scripted connections did, ALGORITHM.scripts
+    Scripts {
+        /// Folder of runs
+        runs: PathBuf,
+        /// Algorithms
+        #[arg(required = true)]
+        algorithms: Vec<String>,
+        /// Page into which the table is written
+        #[arg(long)]
+        page: Option<PathBuf>,
+    },
     /// In the guest: read what senders send; the next port acknowledges at once
     Receive {
         /// Address and port to listen on
@@ -150,6 +172,7 @@ pub struct Replay {
 
 const CALLS_BEGIN: &str = "<!-- made by scripts/compare-modules: calls -->";
 const SIDE_BEGIN: &str = "<!-- made by scripts/compare-modules: side by side -->";
+const SCRIPTS_BEGIN: &str = "<!-- made by scripts/compare-modules: scripted connections -->";
 const FLOWS_BEGIN: &str = "<!-- made by scripts/compare-modules: five at once -->";
 
 /// Does it.
@@ -174,6 +197,11 @@ pub fn run(command: Command) -> Result<()> {
         Command::Replay(options) => replay(&options),
         Command::Programs { recordings, algorithms } => {
             in_folder(|work| engines::replay_programs(&recordings, &algorithms, work))
+        }
+        Command::Script { algorithm, ours, only } => scripted::run(&algorithm, &ours, &only),
+        Command::Scripts { runs, algorithms, page } => {
+            let table = scripted::judge(&runs, &algorithms)?;
+            page.map_or(Ok(()), |page| page::merge(&page, SCRIPTS_BEGIN, 1, &table))
         }
         Command::Receive { address } => traffic::receive(address),
     }

@@ -95,6 +95,7 @@ pub const TWIN: Counterpart = Counterpart {
         here: "new_state == TCP_CA_Recovery &&" => "new_state == TCP_CA_Loss &&";
     },
     notes: &[
+        KEEPS_ECT,
         "The module also keeps the state of PLB (path changes), which is not congestion control.",
         "What a receiver sends, and when, is not recorded: only the state that it acts on.",
     ],
@@ -111,3 +112,6 @@ fn map(module: &Module<'_>, ours: &mut Ours<'_>) {
     ours.set("ecn_is_on", 1_u64);
     let _ = LOSS_EVENT;
 }
+
+/// The kernel sets ECT for whatever says that it needs ECN, before the handshake tells.
+pub const KEEPS_ECT: &str = "Where ECN was not negotiated the module takes ECT off the connection's packets; ours leaves it there, and marks on them are lost.";

@@ -46,8 +46,12 @@ pub const TWIN: Counterpart = Counterpart {
         here: "cc_min(tp->snd_cwnd, target + 1)" => "cc_min(tp->snd_cwnd, target)";
         here: "p->linux_diff ? rtt->base_us : rtt->round_min_us" => "p->linux_diff ? rtt->round_min_us : rtt->base_us";
     },
-    notes: &[],
+    notes: &[BEGINS_ANEW],
 };
+
+/// `CA_EVENT_TX_START` comes when a packet goes out while none is in flight: with the retransmission of a timeout, too.
+pub const BEGINS_ANEW: &str =
+    "After a timeout the module is Vegas again with its first retransmission; ours is Reno until all is repaired.";
 
 fn map(module: &Module<'_>, ours: &mut Ours<'_>) {
     ours.set("rtt.base_us", rtt(module.get("baseRTT")));

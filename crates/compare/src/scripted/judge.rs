@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Whether a module and our algorithm with profile `linux` did the same in every script.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{ensure, Context as _, Result};
+
+use super::scripts::SCRIPTS;
+use super::AGAIN;
+use crate::counterparts::dctcp::KEEPS_ECT;
+use crate::counterparts::vegas::BEGINS_ANEW;
+
+/// Why the two differ in a script, as far as the first line that differs shows it.
+struct Reason {
+    algorithm: &'static str,
+    /// What the module does: a rule or a note of the same words is in `counterparts`; a rule's calls are shown to do so.
+    module: &'static str,
+    shows: fn(&Standing, &Standing) -> bool,
+}
+
+/// How a connection stands at the end of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Standing {
+    cwnd_pkts: u32,
+    /// None: infinite.
+    ssthresh_pkts: Option<u32>,
+}
+
+const REASONS: &[Reason] = &[
+    Reason {
+        algorithm: "highspeed",
+        module: "decreases by the row of the last window in congestion avoidance, which after a slow start is an old one",
+        shows: lower_threshold,
+    },
+    Reason {
+        algorithm: "bic",
+        module: "keeps its step for 1/32 s where the window stays the same",
+        shows: one_packet,
+    },
+    Reason {
+        algorithm: "cubic",
+        module: "takes times in whole jiffies: renews the step once per jiffy, and keeps it for 1/32 s rounded down to jiffies",
+        shows: one_packet,
+    },
+    Reason {
+        algorithm: "cubic",
+        module: "allows a train of ACKs the time of four of the device's largest packets, which are not in the recording",
+        shows: end_of_slow_start,
+    },
+    Reason {
+        algorithm: "veno",
+        module: "takes the smallest RTT since the last decision, in recovery too, and adds 1 us",
+        shows: one_packet,
+    },
+    Reason { algorithm: "dctcp", module: KEEPS_ECT, shows: PartialEq::eq },
+    Reason {
+        algorithm: "dctcp",
+        module: "ends its window with the ACK of the last byte sent before it",
+        shows: one_packet_of_both,
+    },
+    Reason { algorithm: "vegas", module: BEGINS_ANEW, shows: one_packet },
+    Reason {
+        algorithm: "yeah",
+        module: "adds 1 us to each RTT sample, to avoid division by 0",
+        shows: one_packet_of_both,
+    },
+    Reason { algorithm: "westwood", module: "counts in whole bytes and jiffies", shows: one_packet_of_both },
+];
+
+/// What may differ and was not explained yet: scripts of an algorithm; none named: any.
+const UNEXPLAINED: &[(&str, &[&str])] = &[
+    ("illinois", &["loss-again-at-once", "loss-first-packet"]),
+    ("westwood", &["avoidance-stretch-acks"]),
+    ("hybla", &[]), // nearly all, from the second ACK on
+    ("lp", &[]),    // nearly all: the module does not take the delay between two ACKs for a queue
+];
+/// So many are named in the table.
+const NAMED: usize = 3;
+
+/// Ours keeps more, a fifth at most.
+fn lower_threshold(module: &Standing, ours: &Standing) -> bool {
+    let (Some(module), Some(ours)) = (module.ssthresh_pkts, ours.ssthresh_pkts) else { return false };
+    module < ours && ours - module <= ours / 5
+}
+
+/// A window differs by a packet, and nothing else.
+fn one_packet(module: &Standing, ours: &Standing) -> bool {
+    module.cwnd_pkts.abs_diff(ours.cwnd_pkts) <= 1 && module.ssthresh_pkts == ours.ssthresh_pkts
+}
+
+/// Window and threshold differ by a packet.
+fn one_packet_of_both(module: &Standing, ours: &Standing) -> bool {
+    let of = |standing: &Standing| standing.ssthresh_pkts.unwrap_or(u32::MAX);
+    module.cwnd_pkts.abs_diff(ours.cwnd_pkts) <= 1 && of(module).abs_diff(of(ours)) <= 1
+}
+
+/// One of them has ended slow start, within three packets.
+fn end_of_slow_start(module: &Standing, ours: &Standing) -> bool {
+    module.cwnd_pkts.abs_diff(ours.cwnd_pkts) <= 3 && module.ssthresh_pkts.is_none() != ours.ssthresh_pkts.is_none()
+}
+
+impl Standing {
+    /// Of a line: `... | cwnd 12 ssthresh - open`.
+    fn read(line: &str) -> Option<Self> {
+        let mut words = line.rsplit_once(" | cwnd ")?.1.split(' ');
+        let cwnd_pkts = words.next()?.parse().ok()?;
+        let ssthresh_pkts = words.nth(1)?.parse().ok(); // behind its name
+        Some(Self { cwnd_pkts, ssthresh_pkts })
+    }
+}
+
+/// What a guest prints for a script that is not as it says.
+const WRONG: &str = "not as expected: ";
+
+/// Lines of each script: of the module, of ours, and of the module once more.
+type Runs<'a> = BTreeMap<&'a str, [Vec<&'a str>; 3]>;
+
+/// Judges FOLDER/ALGORITHM.scripts, prints a line for each algorithm and each difference, and gives the table of all.
+///
+/// # Errors
+/// What differs and is not meant to, what does not differ and is meant to, or is not as its script says.
+pub fn judge(folder: &Path, algorithms: &[String]) -> Result<String> {
+    let mut table =
+        String::from("| algorithm | the same | the module differs from itself | the module | not explained yet |\n| --- | ---: | ---: | --- | --- |\n");
+    let mut faults = Vec::new();
+    for algorithm in algorithms {
+        let path = folder.join(format!("{algorithm}.scripts"));
+        let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let findings = judge_one(algorithm, &text)?;
+        println!("{algorithm}: {} of {} scripts the same", findings.same, SCRIPTS.len());
+        table += &findings.row(algorithm);
+        faults.extend(findings.faults);
+    }
+    for fault in &faults {
+        println!("{fault}");
+    }
+    ensure!(faults.is_empty(), "{} scripts are not as they are meant to be", faults.len());
+    Ok(table)
+}
+
+/// What the scripts of an algorithm show.
+#[derive(Default)]
+struct Findings {
+    same: usize,
+    /// The module itself did otherwise the second time, there or before.
+    by_clock: usize,
+    /// How many scripts each reason explains.
+    explained: BTreeMap<&'static str, usize>,
+    unexplained: Vec<&'static str>,
+    faults: Vec<String>,
+}
+
+impl Findings {
+    fn row(&self, algorithm: &str) -> String {
+        let explained = self.explained.iter().map(|(module, count)| format!("{module} ({count})"));
+        let explained = explained.collect::<Vec<_>>().join("; ");
+        let unexplained = match self.unexplained.len() {
+            0..=NAMED => self.unexplained.join(", "),
+            count => format!("{count} scripts"),
+        };
+        format!("| {algorithm} | {} | {} | {explained} | {unexplained} |\n", self.same, self.by_clock)
+    }
+}
+
+fn judge_one(algorithm: &str, text: &str) -> Result<Findings> {
+    let runs = read(algorithm, text)?;
+    let is_unexplained = |script: &str| {
+        let mut its = UNEXPLAINED.iter().filter(|(of, _)| *of == algorithm);
+        its.any(|(_, scripts)| scripts.is_empty() || scripts.contains(&script))
+    };
+    let mut findings = Findings::default();
+    for (script, _) in SCRIPTS {
+        let [module, ours, again] = runs.get(script).with_context(|| format!("{algorithm}: {script} was not run"))?;
+        findings.faults.extend(wrong(algorithm, script, module, ours));
+        let by_clock = first_difference(module, again).map(|(line, ..)| line);
+        let Some((line, module, ours)) = first_difference(module, ours) else {
+            findings.same += 1;
+            continue;
+        };
+        if by_clock.is_some_and(|its_line| its_line <= line) {
+            findings.by_clock += 1;
+        } else if is_unexplained(script) {
+            findings.unexplained.push(script);
+        } else if let Some(reason) = reason(algorithm, module, ours) {
+            *findings.explained.entry(reason.module).or_default() += 1;
+        } else {
+            let lines = format!("line {line}:\n  module: {module}\n  ours:   {ours}");
+            findings.faults.push(format!("{algorithm}, {script}, {lines}"));
+        }
+    }
+    Ok(findings)
+}
+
+fn reason(algorithm: &str, module: &str, ours: &str) -> Option<&'static Reason> {
+    let (module, ours) = (Standing::read(module)?, Standing::read(ours)?);
+    REASONS.iter().filter(|it| it.algorithm == algorithm).find(|it| (it.shows)(&module, &ours))
+}
+
+fn read<'a>(algorithm: &str, text: &'a str) -> Result<Runs<'a>> {
+    let mut runs = Runs::new();
+    for line in text.lines() {
+        let mut cells = line.splitn(3, '\t');
+        let (Some(script), Some(name), Some(line)) = (cells.next(), cells.next(), cells.next()) else {
+            continue;
+        };
+        let whose = match name {
+            AGAIN => 2,
+            name => usize::from(name != algorithm),
+        };
+        runs.entry(script).or_default()[whose].push(line);
+    }
+    ensure!(!runs.is_empty(), "nothing of {algorithm} was run");
+    Ok(runs)
+}
+
+fn wrong(algorithm: &str, script: &str, module: &[&str], ours: &[&str]) -> Vec<String> {
+    let of = |whose: &str, lines: &[&str]| {
+        let wrong = lines.iter().filter(|line| line.starts_with(WRONG));
+        wrong.map(|line| format!("{algorithm}, {script}, {whose}: {line}")).collect::<Vec<_>>()
+    };
+    [of("module", module), of("ours", ours)].concat()
+}
+
+fn first_difference<'a>(module: &[&'a str], ours: &[&'a str]) -> Option<(usize, &'a str, &'a str)> {
+    let line = |lines: &[&'a str], number: usize| lines.get(number).copied().unwrap_or("(no more)");
+    (0..module.len().max(ours.len()))
+        .map(|number| (number + 1, line(module, number), line(ours, number)))
+        .find(|(_, module, ours)| module != ours)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::counterparts::COUNTERPARTS;
+
+    #[test]
+    fn the_first_line_that_differs_is_found() {
+        assert_eq!(first_difference(&["a", "b"], &["a", "b"]), None);
+        assert_eq!(first_difference(&["a", "b"], &["a", "c"]), Some((2, "b", "c")));
+        assert_eq!(first_difference(&["a"], &["a", "c"]), Some((2, "(no more)", "c")));
+    }
+
+    #[test]
+    fn each_reason_is_a_rule_or_a_note_of_the_comparison_by_calls() {
+        for reason in REASONS {
+            let its = COUNTERPARTS.iter().find(|it| it.name == reason.algorithm).unwrap();
+            let is_rule = its.rules.iter().any(|rule| rule.module == reason.module);
+            assert!(is_rule || its.notes.contains(&reason.module), "{}: {}", reason.algorithm, reason.module);
+        }
+    }
+
+    #[test]
+    fn a_line_says_how_the_connection_stands() {
+        let standing = |cwnd_pkts, ssthresh_pkts| Some(Standing { cwnd_pkts, ssthresh_pkts });
+        assert_eq!(Standing::read("ack 2 -> 3 4 | cwnd 12 ssthresh - open"), standing(12, None));
+        assert_eq!(Standing::read("ack 2 -> r1 | cwnd 9 ssthresh 7 recovery"), standing(9, Some(7)));
+        assert_eq!(Standing::read("ack 2 is lost"), None);
+    }
+
+    #[test]
+    fn lines_belong_to_the_module_and_to_ours() {
+        let runs = read("reno", "s\treno\tx\ns\tlinux_reno\ty\ns\tagain\tz\n").unwrap_or_default();
+        assert_eq!(runs["s"], [vec!["x"], vec!["y"], vec!["z"]]);
+        assert!(read("reno", "").is_err());
+    }
+}
