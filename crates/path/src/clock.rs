@@ -8,7 +8,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Time between two looks at the clock that the router may need for its work.
 const WORK_NS: u64 = 500_000;
@@ -28,6 +28,32 @@ pub(super) struct ClockPause(Arc<AtomicU64>);
 impl ClockPause {
     pub(super) fn duration(&self) -> Duration {
         Duration::from_nanos(self.0.load(Ordering::Relaxed))
+    }
+}
+
+/// A path's time since it was made, for all who go by it: that on the wall, less the time for which the router was kept from its
+/// work.
+#[derive(Debug, Clone)]
+pub struct PathTime {
+    origin: Instant,
+    pause: ClockPause,
+}
+
+impl PathTime {
+    pub(super) fn new(origin: Instant, pause: ClockPause) -> Self {
+        Self { origin, pause }
+    }
+
+    /// That of a path which never stands still.
+    #[must_use]
+    pub fn of_wall(origin: Instant) -> Self {
+        Self::new(origin, ClockPause::default())
+    }
+
+    /// The time.
+    #[must_use]
+    pub fn now(&self) -> Duration {
+        self.origin.elapsed().saturating_sub(self.pause.duration())
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::clock::PathTime;
 use super::devices;
 use super::endpoints::Endpoints;
 use super::latency_probe::LatencyProbe;
@@ -94,10 +95,10 @@ impl Path {
         Ok(PathReport { router, latency_probe, devices, stolen, bounds: self.spec.bounds })
     }
 
-    /// The path's time since it was made: that on the wall, less the time for which the router was kept from its work.
+    /// The path's time.
     #[must_use]
-    pub fn now(&self) -> Duration {
-        self.origin.elapsed().saturating_sub(self.shared.clock_pause.duration())
+    pub fn time(&self) -> PathTime {
+        PathTime::new(self.origin, self.shared.clock_pause.clone())
     }
 
     /// Endpoints the run; the times of its series are counted from `before`, a time of the path, and what was before is left out.

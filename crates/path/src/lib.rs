@@ -28,6 +28,7 @@ mod spec;
 mod tun;
 
 pub use affinity::Affinity;
+pub use clock::PathTime;
 pub use devices::DeviceCounters;
 pub use direction::{Counters, DirectionReport, DirectionSample};
 pub use emulator::Path;

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use ccctl_sim::{Limit, LinkRate, Loss, Queue};
 use serde::Deserialize;
 
+use super::clock::PathTime;
 use super::direction::{Counters, DirectionSample};
 use super::endpoints::Endpoints;
 use super::plan::{sender_v4, RECEIVER_V4};
@@ -129,10 +130,10 @@ impl NetemPath {
         ip(&[&route, &attributes[..]].concat()).map(drop)
     }
 
-    /// Time since it was made.
+    /// Its time.
     #[must_use]
-    pub fn now(&self) -> Duration {
-        self.began.elapsed()
+    pub fn time(&self) -> PathTime {
+        PathTime::of_wall(self.began)
     }
 
     /// Endpoints the run: all looks at the bottleneck, with times counted from `before`.

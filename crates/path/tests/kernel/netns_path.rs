@@ -22,7 +22,7 @@ const SETTLING: Duration = Duration::from_secs(20);
 /// Packets that the first sender's only connection has delivered, and when, by the path's clock.
 fn delivered(path: &Path, states: &TcpStates) -> (Duration, u32) {
     let states = states.read(path.endpoints().sender(0)).unwrap();
-    (path.now(), states.first().map_or(0, |state| state.delivered_pkts))
+    (path.time().now(), states.first().map_or(0, |state| state.delivered_pkts))
 }
 
 /// Goodput of one flow in a queue that never runs empty, in Mbit/s, as the kernel's own counters have it; and what the path

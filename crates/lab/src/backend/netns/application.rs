@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What an application that does not always send has written by now. It is the simulator's, with the same random numbers: only who
-//! carries it is another.
+//! carries it is another. It goes by the path's time, which stands still while the router is kept from its work.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ccctl_path::PathTime;
 use ccctl_sim::{Act, Application, BitRate, Workload};
 
 /// So long before its time it is written, for the kernel to send it evenly: a thread that writes a packet at a time would cost more
@@ -24,14 +25,21 @@ pub(super) enum Work {
 
 impl Work {
     /// That of a flow of the scenario; its clock begins with its first act.
-    pub(super) fn new(application: Application, mss_bytes: u16, seed: u64, flow: u32) -> Self {
-        let clocked = || Clocked::new(Workload::new(application, 0, u64::MAX, mss_bytes, seed, flow), mss_bytes);
+    pub(super) fn new(application: Application, mss_bytes: u16, seed: u64, flow: u32, time: &PathTime) -> Self {
+        let workload = || Workload::new(application, 0, u64::MAX, mss_bytes, seed, flow);
         match application {
-            Application::Bulk | Application::Transfer { .. } => Self::Steady,
-            Application::Limited { .. } | Application::OnOff { .. } => Self::Timed(clocked()),
-            Application::Web(_) | Application::Short { .. } => Self::Connections(clocked()),
+            _ if is_steady(application) => Self::Steady,
+            Application::Web(_) | Application::Short { .. } => {
+                Self::Connections(Clocked::new(workload(), mss_bytes, time))
+            }
+            _ => Self::Timed(Clocked::new(workload(), mss_bytes, time)),
         }
     }
+}
+
+/// Does it send whenever it may?
+pub(super) fn is_steady(application: Application) -> bool {
+    matches!(application, Application::Bulk | Application::Transfer { .. })
 }
 
 /// The rate at which an application writes, if it has one.
@@ -47,23 +55,25 @@ pub(super) fn rate(application: Application) -> Option<BitRate> {
 pub(super) struct Clocked {
     workload: Workload,
     mss_bytes: u64,
-    began: Option<Instant>,
+    time: PathTime,
+    began: Option<Duration>,
     written_bytes: u64,
 }
 
 impl Clocked {
-    fn new(workload: Workload, mss_bytes: u16) -> Self {
-        Self { workload, mss_bytes: u64::from(mss_bytes), began: None, written_bytes: 0 }
+    fn new(workload: Workload, mss_bytes: u16, time: &PathTime) -> Self {
+        Self { workload, mss_bytes: u64::from(mss_bytes), time: time.clone(), began: None, written_bytes: 0 }
     }
 
-    fn ns(&mut self, at: Instant) -> u64 {
-        let began = *self.began.get_or_insert(at);
-        u64::try_from(at.saturating_duration_since(began).as_nanos()).unwrap_or(u64::MAX)
+    fn now_ns(&mut self) -> u64 {
+        let now = self.time.now();
+        let began = *self.began.get_or_insert(now);
+        ns(now.saturating_sub(began))
     }
 
     /// All that it has written until a little after now, on one connection.
     pub(super) fn written_bytes(&mut self) -> u64 {
-        let until_ns = self.ns(Instant::now() + AHEAD);
+        let until_ns = self.now_ns() + ns(AHEAD);
         self.written_until(until_ns)
     }
 
@@ -80,7 +90,7 @@ impl Clocked {
     /// thread.
     pub(super) fn next_connection_pkts(&mut self, is_stopped: impl Fn() -> bool) -> Option<u32> {
         while !is_stopped() {
-            let now_ns = self.ns(Instant::now());
+            let now_ns = self.now_ns();
             if self.workload.due_ns > now_ns {
                 thread::park_timeout(Duration::from_nanos(self.workload.due_ns - now_ns));
             } else if let Act::Connect(pkts) = self.workload.act(now_ns) {
@@ -92,9 +102,13 @@ impl Clocked {
 
     /// The last connection's data is acknowledged.
     pub(super) fn delivered(&mut self, at: Instant) {
-        let now_ns = self.ns(at);
-        self.workload.delivered(now_ns);
+        let now_ns = self.now_ns();
+        self.workload.delivered(now_ns.saturating_sub(ns(at.elapsed())));
     }
+}
+
+fn ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Waits until there may be more to write.
@@ -108,7 +122,7 @@ mod tests {
     use super::*;
 
     fn clocked(application: Application) -> Clocked {
-        match Work::new(application, 1000, 7, 0) {
+        match Work::new(application, 1000, 7, 0, &PathTime::of_wall(Instant::now())) {
             Work::Timed(clocked) | Work::Connections(clocked) => clocked,
             Work::Steady => unreachable!("an application with a clock"),
         }

@@ -22,8 +22,9 @@ use ccctl_sim::BitRate;
 use ccctl_testbed::{algorithm_of, connect, Namespace, TestbedError};
 
 const CONNECTING: Duration = Duration::from_secs(20);
-/// The end of a transfer is seen at most a twentieth of the RTT late, but
+/// The end of a transfer is looked for so often in a round trip,
 const NAPS_PER_RTT: u32 = 20;
+/// but no more and no less often than this.
 const NAP: std::ops::RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_millis(10);
 /// Longer than what keeps a thread from its processor now and then.
 const RESERVE: Duration = Duration::from_millis(100);

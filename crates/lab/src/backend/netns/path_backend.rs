@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use ccctl_path::{Endpoints, NetemPath, Path, PathSpec, QueueSample};
+use ccctl_path::{Endpoints, NetemPath, Path, PathSpec, PathTime, QueueSample};
 use ccctl_testbed::{Namespace, TestbedError};
 
 /// Which path carries packets.
@@ -46,10 +46,10 @@ impl Road {
     }
 
     /// The path's time.
-    pub(super) fn now(&self) -> Duration {
+    pub(super) fn time(&self) -> PathTime {
         match self {
-            Self::Emulated(path) => path.now(),
-            Self::Netem(path) => path.now(),
+            Self::Emulated(path) => path.time(),
+            Self::Netem(path) => path.time(),
         }
     }
 

@@ -18,7 +18,7 @@ use super::{threshold, KernelAlgorithm, Netns};
 use crate::experiment::point_spec::{Group, Schedule};
 use crate::experiment::PointSpec;
 use crate::seed;
-use ccctl_path::{sender_v4, Affinity, Bounds, DirectionSample, PathSpec, QueueSample, RECEIVER_V4};
+use ccctl_path::{sender_v4, Affinity, Bounds, DirectionSample, PathSpec, PathTime, QueueSample, RECEIVER_V4};
 use ccctl_sim::Application;
 use ccctl_testbed::{TcpState, TcpStates, TestbedError};
 
@@ -82,6 +82,7 @@ struct Run<'a> {
     setup: &'a PointSpec,
     seed: u64,
     path: &'a Road,
+    time: PathTime,
     bits_per_s: u64,
     algorithms: &'a [Box<dyn KernelAlgorithm>],
     layouts: Vec<Option<Layout>>, // of each group
@@ -115,8 +116,9 @@ impl<'a> Run<'a> {
         }
         let states = TcpStates::load()?;
         let bits_per_s = path_spec(setup, seed).forward.rate.mean().as_bits_per_s();
-        let (began, began_wall) = (path.now(), Instant::now());
-        Ok(Self { setup, seed, path, bits_per_s, algorithms, layouts, states, flows, outcome, began, began_wall })
+        let time = path.time();
+        let (began, began_wall) = (time.now(), Instant::now());
+        Ok(Self { setup, seed, path, time, bits_per_s, algorithms, layouts, states, flows, outcome, began, began_wall })
     }
 
     /// To the end; also tells when it began, and of windows that no algorithm can mean.
@@ -149,15 +151,13 @@ impl<'a> Run<'a> {
     /// At those flows that send all the time. There may be hundreds of others, and what happens to them is in the samples.
     fn look(&mut self) {
         let groups = &self.setup.groups;
-        let is_steady =
-            |flow: &Planned| matches!(groups[flow.group].application, Application::Bulk | Application::Transfer { .. });
-        let steady = self.flows.iter_mut().filter(|flow| is_steady(flow));
+        let steady = self.flows.iter_mut().filter(|flow| application::is_steady(groups[flow.group].application));
         steady.filter_map(|flow| flow.running.as_mut()).for_each(|flow| _ = flow.look());
     }
 
     /// Since it began.
     fn now(&self) -> Duration {
-        self.path.now().saturating_sub(self.began)
+        self.time.now().saturating_sub(self.began)
     }
 
     /// Until something is to be done.
@@ -201,7 +201,7 @@ impl<'a> Run<'a> {
             address,
             kernel_name: self.algorithms[group].kernel_name().to_owned(),
             load: self.load(spec),
-            work: Work::new(spec.application, mss_bytes, self.seed, number as u32),
+            work: Work::new(spec.application, mss_bytes, self.seed, number as u32, &self.time),
             mss_bytes,
             initial_ssthresh_pkts: spec.tcp.initial_ssthresh_pkts,
         }
