@@ -11,13 +11,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure, Context as _, Result};
+use ccctl_catalog::kernel::{TCP_CA_Loss, TCP_INFINITE_SSTHRESH};
 use ccctl_testbed::{close_with_reset, ip, tcp_info, tun, Namespace};
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 use nix::sys::socket::{setsockopt, sockopt};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::language::{Expectation, Numbers, Script, Settings, Step};
-use super::packet::{Sent, ToKernel, KERNEL, PEER, PEER_PORT, SEGMENT_BYTES};
+use super::packet::{segment_bytes, Sent, ToKernel, KERNEL, NETWORK, PEER, PEER_PORT};
 use super::peer::{Acknowledgement, Peer, Segment};
 
 /// The kernel's retransmission timer ends well before.
@@ -33,9 +34,7 @@ const PACKET_BYTES: usize = 2048;
 /// All that a script writes.
 const BUFFER_BYTES: usize = 64 << 20;
 const WINDOW_PKTS: u32 = 10_000;
-const INFINITE: u32 = 0x7fff_ffff;
 const STATES: [&str; 5] = ["open", "disorder", "cwr", "recovery", "loss"];
-const LOSS: u8 = 4;
 
 /// A namespace with a device whose other end is here.
 pub struct Wire {
@@ -66,8 +65,7 @@ impl Wire {
         self.namespace.set_sysctl("net/ipv4/tcp_timestamps", if settings.timestamps { "2" } else { "0" })?;
         self.namespace.set_sysctl("net/ipv4/tcp_ecn", if settings.ecn { "1" } else { "2" })?;
         let window = settings.initial_window_pkts.unwrap_or(10).to_string();
-        let route =
-            ["-n", self.namespace.name(), "route", "change", "10.88.0.0/24", "dev", "tun0", "initcwnd", &window];
+        let route = ["-n", self.namespace.name(), "route", "change", NETWORK, "dev", "tun0", "initcwnd", &window];
         ip(&route)?;
         Ok(())
     }
@@ -244,7 +242,7 @@ impl<'a> Connection<'a> {
     fn note(&mut self, what: &str, sent: &str) -> Result<()> {
         let info = tcp_info(&self.socket)?;
         let ssthresh = match info.tcpi_snd_ssthresh {
-            INFINITE.. => "-".to_owned(),
+            TCP_INFINITE_SSTHRESH.. => "-".to_owned(),
             pkts => pkts.to_string(),
         };
         let state = STATES.get(usize::from(info.tcpi_ca_state)).unwrap_or(&"?");
@@ -290,11 +288,7 @@ impl<'a> Connection<'a> {
     }
 
     fn segment_bytes(&self) -> u32 {
-        if self.settings.timestamps {
-            SEGMENT_BYTES
-        } else {
-            SEGMENT_BYTES + 12
-        }
+        segment_bytes(self.settings.timestamps)
     }
 
     fn round(&mut self) -> Result<()> {
@@ -370,7 +364,7 @@ impl<'a> Connection<'a> {
             self.now = Instant::now();
             let sent = self.collect()?;
             let (state, now) = timeouts(&self.socket)?;
-            if state == LOSS && now > before {
+            if u32::from(state) == TCP_CA_Loss && now > before {
                 return self.note("timeout", &sent);
             }
             if !sent.is_empty() {
@@ -441,9 +435,10 @@ mod tests {
     use super::*;
 
     fn sent(pkts: u32) -> Vec<(Instant, Segment)> {
+        let bytes = segment_bytes(true);
         let segment = |number: u32| Segment {
-            first_byte: number * SEGMENT_BYTES,
-            end_byte: (number + 1) * SEGMENT_BYTES,
+            first_byte: number * bytes,
+            end_byte: (number + 1) * bytes,
             timestamp: None,
             is_marked: false,
             congestion_window_reduced: false,
@@ -462,7 +457,7 @@ mod tests {
             other => panic!("{other:?}"),
         }
         let ecn = |segment: &Segment| if segment.is_marked { 3 } else { 0 };
-        arranged(sent(5), &plan).iter().map(|(_, it)| named(it, ecn(it), SEGMENT_BYTES)).collect()
+        arranged(sent(5), &plan).iter().map(|(_, it)| named(it, ecn(it), segment_bytes(true))).collect()
     }
 
     #[test]

@@ -10,14 +10,22 @@ use super::peer::{Acknowledgement, Segment};
 /// Of the namespace that the connection comes from, and the peer's.
 pub const KERNEL: [u8; 4] = [10, 88, 0, 1];
 pub const PEER: [u8; 4] = [10, 88, 0, 2];
+pub const NETWORK: &str = "10.88.0.0/24";
 pub const PEER_PORT: u16 = 5000;
-/// Data of a packet with time stamps fills one of 1500 bytes.
-pub const SEGMENT_BYTES: u32 = 1448;
+/// Data of a packet of 1500 bytes, without options.
+const MSS_BYTES: u16 = 1460;
+/// Options that each packet has then.
+const TIMESTAMPS_BYTES: u32 = 12;
 /// The peer's window is in units of 1 KiB.
 const WINDOW_SHIFT: u8 = 10;
 const HOPS: u8 = 64;
 /// RFC 3168: congestion experienced.
 const MARKED: u8 = 3;
+
+/// Data of a packet.
+pub fn segment_bytes(timestamps: bool) -> u32 {
+    u32::from(MSS_BYTES) - if timestamps { TIMESTAMPS_BYTES } else { 0 }
+}
 
 /// What the kernel has sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +89,7 @@ impl ToKernel {
     /// The answer to a SYN.
     pub fn accept(&self, settings: &Settings, timestamp: u32, echoed: u32) -> Result<Vec<u8>> {
         let mut options = vec![
-            TcpOptionElement::MaximumSegmentSize(1460),
+            TcpOptionElement::MaximumSegmentSize(MSS_BYTES),
             TcpOptionElement::Noop,
             TcpOptionElement::WindowScale(WINDOW_SHIFT),
         ];
@@ -113,7 +121,7 @@ impl ToKernel {
             let more = [blocks.next(), blocks.next(), None];
             options.push(TcpOptionElement::SelectiveAcknowledgement(block, more));
         }
-        let window = (self.window_pkts * SEGMENT_BYTES).div_ceil(1 << WINDOW_SHIFT);
+        let window = (self.window_pkts * segment_bytes(self.timestamps)).div_ceil(1 << WINDOW_SHIFT);
         let window = u16::try_from(window).unwrap_or(u16::MAX);
         let builder =
             PacketBuilder::ipv4(PEER, KERNEL, HOPS).tcp(PEER_PORT, self.port, 1, window).ack(number(answer.next_byte));
