@@ -5,7 +5,7 @@
  * For      production: data centres whose switches mark packets
  * Use      when all ends of a data centre have it and the switches mark from a short queue on (RFC 8257).
  * Not      when the path leaves your own network: RFC 8257 is for controlled networks only, and where ECN is not
- *          negotiated the law is Reno's.
+ *          negotiated the connection is left to Reno.
  * Source   RFC 8257; M. Alizadeh et al., "Data Center TCP (DCTCP)", ACM SIGCOMM 2010.
  * Law      each window: alpha += g (F - alpha), F = share of its packets with a congestion mark
  *          ECN echo: W -= alpha / 2 W, once a window; loss: W = W / 2; otherwise Reno
@@ -13,7 +13,8 @@
  *          and the link full, where Reno's halving would empty both.
  * Differs  From the SIGCOMM paper: a loss halves the window whatever alpha is (RFC 8257 section 3.5). From the RFC: F is
  *          of packets, not of bytes; an alpha too small to fall any more becomes 0. From Linux: not while there are marks,
- *          for with gain_shift > 5 it could not rise from there. Where ECN was not negotiated the law is Reno's.
+ *          for with gain_shift > 5 it could not rise from there. A connection without ECN is left to the kernel's Reno,
+ *          which takes ECT off its packets; Linux has a second table of hooks for it.
  * Needs    ECN, negotiated by both ends, classic or AccECN (the core does that for this algorithm), and switches that mark. The receiver
  *          has to run it too: it is what echoes marks packet by packet.
  * State    28 bytes of 104.
@@ -37,7 +38,6 @@ struct dctcp_state {
 	u32 prior_cwnd_pkts; /* window before the last reduction */
 	u32 last_rcv_nxt; /* receiver: up to where packets have the mark of received_ce */
 	bool received_ce; /* receiver: DCTCP.CE of RFC 8257 */
-	bool ecn_is_on;
 };
 CC_STATE_STRUCT(dctcp);
 
@@ -49,27 +49,23 @@ CC_INLINE void dctcp_start_window(struct dctcp_state *ca, const struct tcp_sock 
 }
 
 /*
- * Have both ends agreed on ECN? A rule gives the algorithm before the SYN is sent, and init comes then: what the SYN-ACK says is seen
- * with the first ACK. Without ECN the window is halved, as alpha is 1.
+ * A connection without ECN is left to Reno: the core has set ECT for an algorithm that needs ECN, and this takes it off. A rule gives
+ * the algorithm before the SYN is sent, and from the init that this calls the kernel does not let it go (EBUSY): an ACK asks again.
  */
-CC_INLINE bool dctcp_see_ecn(struct dctcp_state *ca, const struct tcp_sock *tp)
+CC_INLINE bool dctcp_falls_back(struct sock *sk)
 {
-	if (!ca->ecn_is_on && tp->ecn_flags & (TCP_ECN_OK | TCP_ECN_MODE_ACCECN)) {
-		ca->ecn_is_on = true;
-		ca->alpha_q10 = dctcp_params()->alpha_init_q10;
-	}
-	return ca->ecn_is_on;
+	return !(tcp_sk(sk)->ecn_flags & (TCP_ECN_OK | TCP_ECN_MODE_ACCECN)) && CC_CHANGE_TO(sk, "reno");
 }
 
 void CC_HOOK(dctcp_init, struct sock *sk)
 {
 	struct dctcp_state *ca = CC_NEW_STATE(dctcp, sk);
-	const struct tcp_sock *tp = tcp_sk(sk);
 
-	ca->alpha_q10 = DCTCP_ALPHA_MAX_Q10;
-	dctcp_see_ecn(ca, tp);
-	ca->last_rcv_nxt = tp->rcv_nxt;
-	dctcp_start_window(ca, tp);
+	if (dctcp_falls_back(sk))
+		return;
+	ca->alpha_q10 = dctcp_params()->alpha_init_q10;
+	ca->last_rcv_nxt = tcp_sk(sk)->rcv_nxt;
+	dctcp_start_window(ca, tcp_sk(sk));
 }
 
 /* RFC 8257 section 3.3, steps 5 to 8 */
@@ -90,7 +86,7 @@ void CC_HOOK(dctcp_in_ack_event, struct sock *sk, u32 flags)
 	struct dctcp_state *ca = CC_STATE(dctcp, sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	if (!dctcp_see_ecn(ca, tp) || !after(tp->snd_una, ca->window_end_seq))
+	if (dctcp_falls_back(sk) || !after(tp->snd_una, ca->window_end_seq))
 		return;
 	dctcp_update_alpha(ca, tp, dctcp_params()->gain_shift);
 	dctcp_start_window(ca, tp);
@@ -181,7 +177,7 @@ void CC_HOOK(dctcp_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 		dctcp_react_to_loss(sk);
 	else if (event == CA_EVENT_TX_START || event == CA_EVENT_CWND_RESTART)
 		dctcp_start_window(ca, tcp_sk(sk));
-	else if (dctcp_see_ecn(ca, tcp_sk(sk)) && (event == CA_EVENT_ECN_IS_CE || event == CA_EVENT_ECN_NO_CE))
+	else if (event == CA_EVENT_ECN_IS_CE || event == CA_EVENT_ECN_NO_CE)
 		dctcp_received(sk, event == CA_EVENT_ECN_IS_CE);
 }
 

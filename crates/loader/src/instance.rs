@@ -4,7 +4,7 @@
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::{Duration, SystemTime};
 
-use ccctl_catalog::kernel::c_text;
+use ccctl_catalog::kernel::{c_text, TCP_CONG_NEEDS_ECN};
 use ccctl_catalog::{did_you_mean, Layout, ParameterSet};
 use libbpf_rs::btf::types::Func;
 use libbpf_rs::Btf;
@@ -65,6 +65,8 @@ pub struct Instance {
     pub parameters: ParameterSet,
     /// The kernel's id of its `struct_ops` map; changes with each swap.
     pub map_id: u32,
+    /// It needs ECN, and is not for a connection without: `TCP_CONG_NEEDS_ECN`.
+    pub needs_ecn: bool,
     /// Its programs.
     pub programs: Vec<ProgramInfo>,
     /// When this program was loaded.
@@ -149,7 +151,9 @@ impl Instance {
         let maps = open_maps(&map_ids).map_err(failed("open the maps"))?;
         let (identity, layout, parameters) = read_contents(name, &btf, &maps)?;
         let loaded_at = wall_clock(load_time_ns);
-        Ok(Self { name: name.to_owned(), identity, layout, parameters, map_id, programs, loaded_at, anchor, maps })
+        let needs_ecn = KernelOps::get()?.flags_of(&value) & TCP_CONG_NEEDS_ECN != 0;
+        let name = name.to_owned();
+        Ok(Self { name, identity, layout, parameters, map_id, needs_ecn, programs, loaded_at, anchor, maps })
     }
 
     /// The kernel's id of the link; None on kernels without.

@@ -63,6 +63,12 @@ const VALUE: &str = "bpf_struct_ops_tcp_congestion_ops";
 const LINK: &str = "bpf_struct_ops_link";
 
 impl KernelOps {
+    /// `TCP_CONG_*` flags of a value of the table.
+    pub(crate) fn flags_of(&self, value: &[u8]) -> u32 {
+        let place = self.members.get("flags").map_or(0, |member| member.offset);
+        value.get(place..).and_then(|rest| rest.first_chunk()).map_or(0, |bytes| u32::from_ne_bytes(*bytes))
+    }
+
     /// That of the running kernel; its BTF is read where nothing is kept of it, once per process.
     pub(crate) fn get() -> Result<&'static Self> {
         static OPS: OnceLock<std::result::Result<KernelOps, String>> = OnceLock::new();

@@ -69,8 +69,7 @@ pub(crate) fn fill(name: &str, loaded: &LoadedObject) -> Result<()> {
 }
 
 fn flags(loaded: &LoadedObject) -> Result<u32> {
-    let place = KernelOps::get()?.members.get("flags").map_or(0, |member| member.offset);
-    Ok(loaded.value.get(place..).and_then(|rest| rest.first_chunk()).map_or(0, |bytes| u32::from_ne_bytes(*bytes)))
+    Ok(KernelOps::get()?.flags_of(&loaded.value))
 }
 
 /// None where it needs other types than those that are kept, and where anything fails: libbpf then does all of it, and its

@@ -17,7 +17,7 @@ use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 use nix::sched::{sched_setaffinity, CpuSet};
 use nix::time::{clock_gettime, ClockId};
 use nix::unistd::Pid;
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use super::namespace::ip;
 use super::socket::{algorithm_of, close_with_reset};
@@ -109,11 +109,13 @@ pub struct Lockstep {
 }
 
 impl Lockstep {
-    /// Connects.
+    /// Connects. The receiver keeps the namespace's algorithm; what listens has the sender's, as one that needs ECN gets it only so.
     pub fn open(path: &HandPath, algorithm: &str) -> Result<Self, TestbedError> {
         let step = || TestbedError::io(format!("connect by hand with {algorithm}"));
         let listener = path.server.enter(|| TcpListener::bind((SERVER_V4, 0)).map_err(step()))??;
         listener.set_nonblocking(true).map_err(step())?;
+        let usual = algorithm_of(&listener).map_err(step())?;
+        SockRef::from(&listener).set_tcp_congestion(algorithm.as_bytes()).map_err(step())?;
         let to = listener.local_addr().map_err(step())?;
         let socket =
             path.client.enter(|| Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP)).map_err(step()))??;
@@ -123,6 +125,7 @@ impl Lockstep {
         let receiver =
             path.forward_until(|| unless_busy(listener.accept().map(|(stream, _)| stream))).map_err(step())?;
         receiver.set_nonblocking(true).map_err(step())?;
+        SockRef::from(&receiver).set_tcp_congestion(usual.as_bytes()).map_err(step())?;
         let sender = TcpStream::from(socket);
         let used = algorithm_of(&sender).map_err(step())?;
         if used != algorithm {

@@ -16,6 +16,8 @@ pub const CLIENT_V6: &str = "fd77::1";
 /// IPv6 address of the server's end.
 pub const SERVER_V6: &str = "fd77::2";
 
+const PREFIX_V4: &str = "10.77.0.0/24";
+const PREFIX_V6: &str = "fd77::/64";
 const DEVICE: &str = "veth0";
 const TO_CLIENT: &str = "to-client";
 const TO_SERVER: &str = "to-server";
@@ -98,6 +100,24 @@ impl Network {
             self.set_offload(offload, false)?;
         }
         marker::mark_every(&self.server, DEVICE, every)
+    }
+
+    /// Both ends ask for ECN, and agree to it.
+    pub fn have_ecn(&self) -> Result<(), TestbedError> {
+        for end in [&self.client, &self.server] {
+            end.set_sysctl("net/ipv4/tcp_ecn", "1")?;
+        }
+        Ok(())
+    }
+
+    /// What connections to the server have there from their SYN on, whatever it listens with: a SYN-ACK agrees to the ECN that an
+    /// algorithm needs only if this end has such a one, too.
+    pub fn set_server_algorithm(&self, name: &str) -> Result<(), TestbedError> {
+        let server = self.server.name();
+        ip(&["-n", server, "route", "replace", PREFIX_V4, "dev", DEVICE, "congctl", name])?;
+        // The metric is that of the kernel's own route: only so it takes its place.
+        ip(&["-n", server, "route", "replace", PREFIX_V6, "dev", DEVICE, "metric", "256", "congctl", name])?;
+        Ok(())
     }
 
     /// Sets the largest packet of both ends.

@@ -81,8 +81,8 @@ pub fn connect_again(stream: &TcpStream, to: &str, limit: Duration) -> Result<()
 }
 
 /// Name of the algorithm of a socket, from the kernel.
-pub fn algorithm_of(stream: &TcpStream) -> io::Result<String> {
-    let name = SockRef::from(stream).tcp_congestion()?;
+pub fn algorithm_of(socket: &impl AsFd) -> io::Result<String> {
+    let name = SockRef::from(socket).tcp_congestion()?;
     let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
     Ok(String::from_utf8_lossy(&name[..end]).into_owned())
 }

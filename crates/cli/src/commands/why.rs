@@ -162,12 +162,16 @@ fn because(finding: Finding, socket: &ExplainedSocket) -> String {
             "its algorithm was changed since: by the application, by ccctl migrate, or by its route".to_owned()
         }
         Finding::SettingsGone => {
-            format!("rule {met_rule} has other settings now: ccctl assign ... --existing gives them to live connections")
+            format!(
+                "rule {met_rule} has other settings now: ccctl assign ... --existing gives them to live connections"
+            )
         }
         Finding::SettingRefused => "the kernel refused a setting".to_owned(),
         Finding::SettingChangedSince => "a setting was changed since, by the application".to_owned(),
         Finding::ParametersGone => {
-            format!("rule {met_rule} has other parameters now: ccctl assign ... --existing gives them to live connections")
+            format!(
+                "rule {met_rule} has other parameters now: ccctl assign ... --existing gives them to live connections"
+            )
         }
         Finding::ParametersUnread => {
             format!("the parameters of its rule are for another build of {now}: set the rule again")
@@ -176,11 +180,16 @@ fn because(finding: Finding, socket: &ExplainedSocket) -> String {
             format!("its program is from before a swap or unload: ccctl migrate --instance {now} --to {now}")
         }
         Finding::EcnNotAgreed => "the SYN asked for ECN, and the peer did not agree".to_owned(),
-        Finding::NoEcn => format!(
-            "{now} needs ECN, and behaves as Reno without it: the peer did not agree to ECN, or the handshake was before \
-             the connection had {now}"
-        ),
+        Finding::NoEcn => no_ecn_text(now, met.and_then(|met| met.given.as_ref())),
     }
+}
+
+fn no_ecn_text(now: &String, given: Option<&String>) -> String {
+    let (needing, left) = match given {
+        Some(given) if given != now => (given, format!(", and left the connection to {now}")),
+        _ => (now, ", and the connection has none".to_owned()),
+    };
+    format!("{needing} needs ECN{left}: the peer did not agree to ECN, or the handshake was before the connection had {needing}")
 }
 
 fn verdict(verdict: Verdict) -> &'static str {

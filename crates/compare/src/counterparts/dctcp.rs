@@ -30,7 +30,7 @@ pub const TWIN: Counterpart = Counterpart {
     rules: &[
         Rule {
             module: "becomes dctcp-reno where ECN was not negotiated",
-            reason: "the same hooks, with alpha = 1, are Reno",
+            reason: "ours leaves the connection to the kernel's Reno",
             parameter: "none: the same law by another name",
             kind: Kind::Predict(|trial| {
                 trial.call.hook == CALL_INIT
@@ -95,7 +95,6 @@ pub const TWIN: Counterpart = Counterpart {
         here: "new_state == TCP_CA_Recovery &&" => "new_state == TCP_CA_Loss &&";
     },
     notes: &[
-        KEEPS_ECT,
         "The module also keeps the state of PLB (path changes), which is not congestion control.",
         "What a receiver sends, and when, is not recorded: only the state that it acts on.",
     ],
@@ -109,9 +108,5 @@ fn map(module: &Module<'_>, ours: &mut Ours<'_>) {
     ours.set("prior_cwnd_pkts", module.get("loss_cwnd"));
     ours.set("last_rcv_nxt", module.get("prior_rcv_nxt"));
     ours.set("received_ce", module.get("ce_state"));
-    ours.set("ecn_is_on", 1_u64);
     let _ = LOSS_EVENT;
 }
-
-/// The kernel sets ECT for whatever says that it needs ECN, before the handshake tells.
-pub const KEEPS_ECT: &str = "Where ECN was not negotiated the module takes ECT off the connection's packets; ours leaves it there, and marks on them are lost.";

@@ -8,7 +8,6 @@ use anyhow::{ensure, Context as _, Result};
 
 use super::scripts::SCRIPTS;
 use super::AGAIN;
-use crate::counterparts::dctcp::KEEPS_ECT;
 use crate::counterparts::vegas::BEGINS_ANEW;
 
 /// Why the two differ in a script, as far as the first line that differs shows it.
@@ -53,7 +52,6 @@ const REASONS: &[Reason] = &[
         module: "takes the smallest RTT since the last decision, in recovery too, and adds 1 us",
         shows: one_packet,
     },
-    Reason { algorithm: "dctcp", module: KEEPS_ECT, shows: PartialEq::eq },
     Reason {
         algorithm: "dctcp",
         module: "ends its window with the ACK of the last byte sent before it",

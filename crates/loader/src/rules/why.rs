@@ -144,7 +144,7 @@ pub enum Finding {
     ParametersUnread,
     /// It uses a program from before a swap or unload.
     OldProgram,
-    /// Its algorithm needs ECN, and both ends did not agree on it.
+    /// Its algorithm, or the one that it was given and that left it, needs ECN, and both ends did not agree on it.
     NoEcn,
     /// Its rule asked for ECN, and the peer did not agree.
     EcnNotAgreed,
@@ -259,10 +259,9 @@ fn explain(table: &RuleTable, socket: &RuleSocket, instances: &[Instance]) -> Ex
     let rule = table.rule(report.matching);
     let ecn_mode = (!listens).then(|| EcnMode::of_kernel(report.ecn_flags as u8));
     let mut findings = findings(table, rule, met.as_ref(), report.is_full != 0, &now);
-    let has_no_ecn = ecn_mode == Some(EcnMode::Disabled);
-    let asked = met.as_ref().is_some_and(Met::has_asked_for_ecn);
-    findings.extend((report.needs_ecn != 0 && has_no_ecn).then_some(Finding::NoEcn));
-    findings.extend((report.needs_ecn == 0 && has_no_ecn && asked).then_some(Finding::EcnNotAgreed));
+    if ecn_mode == Some(EcnMode::Disabled) {
+        without_ecn(&mut findings, report.needs_ecn != 0, met.as_ref(), instances);
+    }
     Explanation {
         cookie: report.cookie,
         source,
@@ -276,6 +275,18 @@ fn explain(table: &RuleTable, socket: &RuleSocket, instances: &[Instance]) -> Ex
         ecn_mode,
         met,
         now,
+    }
+}
+
+/// An algorithm that needs ECN leaves a connection without it to another one: that is why the algorithm has changed since.
+fn without_ecn(findings: &mut Vec<Finding>, needs_ecn: bool, met: Option<&Met>, instances: &[Instance]) {
+    let given = met.and_then(|met| instances.iter().find(|instance| Some(&instance.name) == met.given.as_ref()));
+    let changed = findings.iter_mut().find(|finding| **finding == Finding::ChangedSince);
+    match changed.filter(|_| given.is_some_and(|given| given.needs_ecn)) {
+        Some(changed) => *changed = Finding::NoEcn,
+        None if needs_ecn => findings.push(Finding::NoEcn),
+        None if met.is_some_and(Met::has_asked_for_ecn) => findings.push(Finding::EcnNotAgreed),
+        None => {}
     }
 }
 

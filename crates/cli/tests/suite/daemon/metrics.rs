@@ -144,9 +144,7 @@ fn marks_are_those_that_the_namespace_was_told_of() {
     support::test("metrics of marks", 120, || {
         let daemon = Daemon::start("metrics-ecn", CONFIG);
         let network = Network::with_bottleneck(100, 2_000_000).unwrap();
-        for end in [&network.client, &network.server] {
-            end.set_sysctl("net/ipv4/tcp_ecn", "1").unwrap();
-        }
+        network.have_ecn().unwrap();
         network.mark_every(20).unwrap();
         let receiver = Receiver::start(&network.server, "::").unwrap();
         let before = nstat(&network.client);

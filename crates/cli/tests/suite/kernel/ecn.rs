@@ -11,6 +11,7 @@ use ccctl_testbed::{
 };
 use serde_json::Value;
 use support::connection::{carry, open};
+use support::ecn_fields::ecn_fields;
 use support::trace::Tracing;
 use support::{default_name, succeeds, Folder};
 
@@ -51,8 +52,8 @@ fn observe(network: fn() -> Network, algorithm: &str, address: &str, every: u32)
 
 /// Both ends speak ECN, and every `every`-th packet to the server is marked.
 fn marking(network: Network, every: u32) -> Network {
+    network.have_ecn().unwrap();
     for end in [&network.client, &network.server] {
-        end.set_sysctl("net/ipv4/tcp_ecn", "1").unwrap();
         end.set_sysctl("net/ipv4/tcp_early_retrans", "0").unwrap(); // no probes when the machine is late
     }
     network.mark_every(every).unwrap();
@@ -85,6 +86,19 @@ fn states_of(network: &Network, algorithm: &str, address: &str) -> Vec<TcpState>
 fn is_settled(state: &TcpState) -> bool {
     let window_pkts = state.cwnd_pkts.max(state.prior_cwnd_pkts);
     state.delivered_ce_pkts > 0 && state.delivered_pkts >= SETTLED_WINDOWS.saturating_mul(window_pkts)
+}
+
+/// RFC 3168 section 6.1: packets are ECN-capable where both ends agreed, and only there. RFC 8257 section 3.1: a SYN of DCTCP is so, too.
+#[test]
+fn dctcp_without_ecn_sends_packets_that_no_queue_marks() {
+    support::test("ECT of DCTCP", 60, || {
+        succeeds(&["load", "dctcp"]);
+        let network = Network::new().unwrap();
+        assert_eq!(ecn_fields(&network.client, "bpf_dctcp", "bpf_dctcp"), "2 then 2", "both ends asked");
+        assert_eq!(ecn_fields(&network.client, "bpf_dctcp", "reno"), "0 2 then 0", "one end asked");
+        drop(network);
+        succeeds(&["unload", "bpf_dctcp"]);
+    });
 }
 
 /// RFC 8257 section 3.2: the receiver tells of exactly the packets that were marked; section 3.3 step 9: a reduction leaves

@@ -1,45 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Prague on the running kernel: refused, for the reason that a program without its last flag shows.
 
-use std::process::Command;
-use std::time::Duration;
-
 use ccctl_testbed::{skip, Cgroup, Network, SERVER_V4, SERVER_V6};
 
 use crate::support;
 use crate::support::policy::{assign, listen, pair};
 use support::compile::compile;
+use support::ecn_fields::ecn_fields;
 use support::{ccctl, code, json, refuses, succeeds, Folder};
-
-const LIMIT: Duration = Duration::from_secs(20);
-
-/// Data from one end of a connection to the other, both over the algorithm that is named, and the ECN fields of its packets: the two
-/// of the handshake, then those with data.
-const ECN_FIELDS: &str = "
-import socket, sys
-raw = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x0800))
-raw.settimeout(0.5)
-listener = socket.socket()
-listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, sys.argv[1].encode())
-listener.bind(('127.0.0.1', 0))
-listener.listen()
-client = socket.socket()
-client.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, sys.argv[1].encode())
-client.connect(listener.getsockname())
-server = listener.accept()[0]
-for _ in range(20):
-    client.sendall(bytes(1000))
-    server.recv(1000)
-handshake, data = set(), set()
-try:
-    while True:
-        packet = raw.recv(2000)
-        is_syn = packet[33] & 2
-        if is_syn or len(packet) > 1000:
-            (handshake if is_syn else data).add(packet[1] & 3)
-except TimeoutError:
-    print(*handshake, 'then', *data)
-";
 
 #[test]
 fn prague_is_refused_with_the_reason_and_nothing_changes() {
@@ -70,9 +38,8 @@ fn the_handshake_alone_has_ect_1_and_without_accurate_ecn_it_is_reno() {
             return;
         }
         let network = Network::new().unwrap();
-        let mut python = Command::new("python3");
-        let seen = network.client.run(python.args(["-c", ECN_FIELDS, "bpf_prague"]), LIMIT).unwrap();
-        assert_eq!(seen.stdout.trim(), "1 then 2", "ECT(1), then ECT(0): {}", seen.stderr);
+        let seen = ecn_fields(&network.client, "bpf_prague", "bpf_prague");
+        assert_eq!(seen, "1 then 2", "ECT(1), then ECT(0)");
         falls_back(&network);
         drop(network);
         succeeds(&["unload", "bpf_prague"]);

@@ -11,6 +11,7 @@ pub mod backlog;
 pub mod compile;
 pub mod connection;
 pub mod daemon;
+pub mod ecn_fields;
 pub mod host;
 pub mod listing;
 pub mod metrics;
