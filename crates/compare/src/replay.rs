@@ -254,6 +254,9 @@ fn describe(number: usize, trial: &Trial<'_>) -> String {
     )
 }
 
+/// `lp`'s delays are given to it as RTTs, as they are of the recording.
+const AS_REPLAYED: &[(&str, &str, &str)] = &[("lp", "delay_source", "rtt")];
+
 /// The values of a profile's parameters, and of others on top of it.
 pub fn parameters(algorithm: &str, more: &[(&str, &str)]) -> Result<Vec<u32>> {
     let layout = ccctl_catalog::algorithm(algorithm).context("the counterpart is one of ours")?.layout();
@@ -262,7 +265,8 @@ pub fn parameters(algorithm: &str, more: &[(&str, &str)]) -> Result<Vec<u32>> {
     if profile.algorithms().any(|name| name == algorithm) {
         profile.apply(algorithm, &mut set)?;
     }
-    for (key, value) in more {
+    let replayed = AS_REPLAYED.iter().filter(|(of, ..)| *of == algorithm).map(|(_, key, value)| (key, value));
+    for (key, value) in replayed.chain(more.iter().map(|(key, value)| (key, value))) {
         set.set(key, value)?;
     }
     Ok(set.iter().map(|(_, value)| value).collect())

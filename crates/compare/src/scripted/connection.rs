@@ -301,15 +301,16 @@ impl<'a> Connection<'a> {
         let plan = std::mem::take(&mut self.plan);
         let arriving = arranged(std::mem::take(&mut self.under_way), &plan);
         (self.sent_pkts, self.retransmitted_pkts) = (0, 0);
-        let mut number = 0;
+        let (mut number, mut due) = (0, self.now);
         for (sent_at, segment) in &arriving {
+            due = *sent_at + self.rtt() + plan.delay;
             for answer in self.peer.receive(segment) {
                 number += 1;
-                self.answer_at(*sent_at + self.rtt() + plan.delay, &answer, plan.acks_lost.contains(number))?;
+                self.answer_at(due, &answer, plan.acks_lost.contains(number))?;
             }
         }
         if let Some(answer) = self.peer.delayed() {
-            self.answer_at(self.now, &answer, plan.acks_lost.contains(number + 1))?;
+            self.answer_at(due, &answer, plan.acks_lost.contains(number + 1))?;
         }
         Ok(())
     }

@@ -64,6 +64,12 @@ const REASONS: &[Reason] = &[
         shows: one_packet_of_both,
     },
     Reason { algorithm: "westwood", module: "counts in whole bytes and jiffies", shows: one_packet_of_both },
+    Reason {
+        algorithm: "hybla",
+        module: "keeps fractions of slow start and congestion avoidance in one sum; limits the window to 65,535",
+        shows: limit_of_hybla,
+    },
+    Reason { algorithm: "hybla", module: "rounds its powers of 2 down to 1/128", shows: hundredth },
 ];
 
 /// What may differ and was not explained yet: scripts of an algorithm; none named: any.
@@ -91,6 +97,17 @@ fn one_packet(module: &Standing, ours: &Standing) -> bool {
 fn one_packet_of_both(module: &Standing, ours: &Standing) -> bool {
     let of = |standing: &Standing| standing.ssthresh_pkts.unwrap_or(u32::MAX);
     module.cwnd_pkts.abs_diff(ours.cwnd_pkts) <= 1 && of(module).abs_diff(of(ours)) <= 1
+}
+
+/// `snd_cwnd_clamp` of `hybla_init()`
+fn limit_of_hybla(module: &Standing, _: &Standing) -> bool {
+    module.cwnd_pkts == 65_535
+}
+
+/// Ours has more, a hundredth at most.
+fn hundredth(module: &Standing, ours: &Standing) -> bool {
+    let more = ours.cwnd_pkts.saturating_sub(module.cwnd_pkts);
+    more > 0 && more <= module.cwnd_pkts / 100 && module.ssthresh_pkts == ours.ssthresh_pkts
 }
 
 /// One of them has ended slow start, within three packets.
