@@ -180,11 +180,11 @@ fn because(finding: Finding, socket: &ExplainedSocket) -> String {
             format!("its program is from before a swap or unload: ccctl migrate --instance {now} --to {now}")
         }
         Finding::EcnNotAgreed => "the SYN asked for ECN, and the peer did not agree".to_owned(),
-        Finding::NoEcn => no_ecn_text(now, met.and_then(|met| met.given.as_ref())),
+        Finding::NoEcn => no_ecn_text(now, met.and_then(|met| met.given.as_deref())),
     }
 }
 
-fn no_ecn_text(now: &String, given: Option<&String>) -> String {
+fn no_ecn_text(now: &str, given: Option<&str>) -> String {
     let (needing, left) = match given {
         Some(given) if given != now => (given, format!(", and left the connection to {now}")),
         _ => (now, ", and the connection has none".to_owned()),

@@ -30,8 +30,6 @@ const SILENCE: Duration = Duration::from_secs(2);
 const SPACING: Duration = Duration::from_micros(500);
 /// A sleep ends so much late at most, without slack for timers; the rest is waited for awake.
 const LATE: Duration = Duration::from_micros(50);
-/// So much later the processor was away.
-const MUCH_LATER: Duration = Duration::from_millis(1);
 const PACKET_BYTES: usize = 2048;
 /// All that a script writes.
 const BUFFER_BYTES: usize = 64 << 20;
@@ -209,14 +207,13 @@ impl<'a> Connection<'a> {
         self.pass_until(self.now + time);
     }
 
-    /// To this time, exactly; where the processor was away, to when it came back: what is sent then takes its round trip from there.
+    /// To this time, exactly.
     fn pass_until(&mut self, time: Instant) {
         thread::sleep(time.saturating_duration_since(Instant::now()).saturating_sub(LATE));
         while Instant::now() < time {
             std::hint::spin_loop();
         }
-        let now = Instant::now();
-        self.now = self.now.max(if now > time + MUCH_LATER { now } else { time });
+        self.now = self.now.max(time);
     }
 
     fn give(&self, packet: &[u8]) -> Result<()> {

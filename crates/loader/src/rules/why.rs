@@ -25,6 +25,8 @@ use crate::own_params::{cc_own_values, CC_OWN_SOCKETS};
 use crate::sockets::{reason, EcnMode};
 
 const LISTENING: u8 = 10; // TCP_LISTEN
+/// What programs leave a connection to that is not for them (`CC_CHANGE_TO`).
+const LEFT_TO: &str = "reno";
 
 /// Which sockets are asked about.
 #[derive(Debug, Clone)]
@@ -260,7 +262,8 @@ fn explain(table: &RuleTable, socket: &RuleSocket, instances: &[Instance]) -> Ex
     let ecn_mode = (!listens).then(|| EcnMode::of_kernel(report.ecn_flags as u8));
     let mut findings = findings(table, rule, met.as_ref(), report.is_full != 0, &now);
     if ecn_mode == Some(EcnMode::Disabled) {
-        without_ecn(&mut findings, report.needs_ecn != 0, met.as_ref(), instances);
+        let left = met.as_ref().is_some_and(|met| has_left(met, &now, instances));
+        without_ecn(&mut findings, left, report.needs_ecn != 0, met.as_ref());
     }
     Explanation {
         cookie: report.cookie,
@@ -278,11 +281,16 @@ fn explain(table: &RuleTable, socket: &RuleSocket, instances: &[Instance]) -> Ex
     }
 }
 
-/// An algorithm that needs ECN leaves a connection without it to another one: that is why the algorithm has changed since.
-fn without_ecn(findings: &mut Vec<Finding>, needs_ecn: bool, met: Option<&Met>, instances: &[Instance]) {
-    let given = met.and_then(|met| instances.iter().find(|instance| Some(&instance.name) == met.given.as_ref()));
+/// What it was given needs ECN, and what it uses now is what such an algorithm leaves a connection without ECN to.
+fn has_left(met: &Met, now: &Now, instances: &[Instance]) -> bool {
+    let given = instances.iter().find(|instance| Some(&instance.name) == met.given.as_ref());
+    now.algorithm == LEFT_TO && given.is_some_and(|given| given.needs_ecn)
+}
+
+/// An algorithm that has left the connection is why another one is there since.
+fn without_ecn(findings: &mut Vec<Finding>, left: bool, needs_ecn: bool, met: Option<&Met>) {
     let changed = findings.iter_mut().find(|finding| **finding == Finding::ChangedSince);
-    match changed.filter(|_| given.is_some_and(|given| given.needs_ecn)) {
+    match changed.filter(|_| left) {
         Some(changed) => *changed = Finding::NoEcn,
         None if needs_ecn => findings.push(Finding::NoEcn),
         None if met.is_some_and(Met::has_asked_for_ecn) => findings.push(Finding::EcnNotAgreed),

@@ -181,6 +181,8 @@ fn an_algorithm_without_the_ecn_that_it_needs_says_so() {
         for part in ["ecn      none", "bpf_dctcp needs ECN", "left the connection to reno", "the peer"] {
             assert!(text.contains(part), "{part}: {text}");
         }
+        json(&["migrate", "--dst", SERVER_V4, "--to", "cubic", "--json"]);
+        assert_eq!(why(&without.client)["findings"], json!(["changed_since"]), "it has left it, and was moved on");
         let told = why(&without.server);
         assert_eq!((&told["findings"], &told["ecn_mode"]), (&json!(["no_rule"]), &json!("disabled")), "{told}");
 
