@@ -25,6 +25,8 @@ fn places() -> [(&'static str, &'static str); 3] {
 
 /// Connections of [`send`].
 const CONNECTIONS: u64 = 2;
+/// Over each of them: some 3000 ACKs.
+const SENT_BYTES: usize = 10_000_000;
 
 /// Sends so many bytes over each connection, and closes when all of it is acknowledged: ACKs after that are no longer
 /// those of an established connection, which are what TCP input is told of.
@@ -61,7 +63,7 @@ fn counts_equal_the_kernels_own() {
                 let measurement = Measurement::start(&network.client, &["--interface", "veth0", "--at", place]);
                 let (server, client) = (nstat(&network.server), nstat(&network.client));
                 let dropped = dropped_on_the_way(&network);
-                send(&network, &receiver, address, "cubic", 40_000_000);
+                send(&network, &receiver, address, "cubic", SENT_BYTES);
                 let dropped = dropped_on_the_way(&network) - dropped;
                 let (server, client) = (nstat(&network.server).since(&server), nstat(&network.client).since(&client));
                 let report = measurement.stop();
@@ -106,7 +108,7 @@ fn one_ack_in_eight_is_timed_and_all_are_counted() {
         let receiver = Receiver::start(&network.server, "::").unwrap();
         let measurement = Measurement::of_a_share(&network.client, &["--interface", "veth0", "--at", "native"]);
         let before = nstat(&network.client);
-        send(&network, &receiver, SERVER_V4, "cubic", 40_000_000);
+        send(&network, &receiver, SERVER_V4, "cubic", SENT_BYTES);
         let merged = nstat(&network.client).since(&before).get("TcpExtTCPBacklogCoalesce");
         let report = measurement.stop();
         let (interface, cubic) = (&report["interfaces"][0], &report["acks_by_congestion_control"]["cubic"]);
