@@ -49,6 +49,8 @@ pub struct Counterpart {
     pub answered_by: Option<(u32, u32)>,
     /// Intended differences, those tried first that explain most.
     pub rules: &'static [Rule],
+    /// Parameters for replays, on top of those of profile `linux`.
+    pub replayed: &'static [(&'static str, &'static str)],
     /// Parameters of the second set that rules may ask for.
     pub other: &'static [(&'static str, &'static str)],
     /// Errors that the comparison has to catch.

@@ -33,7 +33,7 @@ pub fn branches(recording: &Recording, counterpart: &'static Counterpart, work: 
     let source = build::bpf_folder().join(format!("algorithms/{}.bpf.c", counterpart.name));
     build::compile(&source, &build::bpf_folder().join("include"), &library, true)?;
     std::env::set_var("LLVM_PROFILE_FILE", &raw);
-    let algorithm = Algorithm::load(&library, counterpart.name, &replay::parameters(counterpart.name, &[])?)?;
+    let algorithm = Algorithm::load(&library, counterpart.name, &replay::parameters(counterpart, &[])?)?;
     replay::replay(recording, counterpart, &algorithm, &algorithm, Mode::Count)?;
     algorithm.write_counters();
     drop(algorithm);

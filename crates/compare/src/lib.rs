@@ -172,6 +172,8 @@ pub struct Replay {
 
 const CALLS_BEGIN: &str = "<!-- made by scripts/compare-modules: calls -->";
 const SIDE_BEGIN: &str = "<!-- made by scripts/compare-modules: side by side -->";
+const SIDE_MEASURES_BEGIN: &str = "<!-- made by scripts/compare-modules: side by side, all measures -->";
+const SIDE_FIGURES_BEGIN: &str = "<!-- made by scripts/compare-modules: side by side, figures -->";
 const SCRIPTS_BEGIN: &str = "<!-- made by scripts/compare-modules: scripted connections -->";
 const FLOWS_BEGIN: &str = "<!-- made by scripts/compare-modules: five at once -->";
 
@@ -256,9 +258,8 @@ fn find(counterpart: &'static Counterpart, options: &Replay, work: &Path) -> Res
     let library = work.join(format!("{}.so", counterpart.name));
     let bpf = build::bpf_folder();
     build::compile(&bpf.join(format!("algorithms/{}.bpf.c", counterpart.name)), &bpf.join("include"), &library, false)?;
-    let load = |more: &[(&str, &str)]| {
-        Algorithm::load(&library, counterpart.name, &replay::parameters(counterpart.name, more)?)
-    };
+    let load =
+        |more: &[(&str, &str)]| Algorithm::load(&library, counterpart.name, &replay::parameters(counterpart, more)?);
     let tally = replay::replay(&recording, counterpart, &load(&[])?, &load(counterpart.other)?, Mode::All)?;
     let branches = coverage::branches(&recording, counterpart, work)?;
     let planted = mutants::missed(&recording, counterpart, work)?;
@@ -300,7 +301,9 @@ fn side(options: &SideBySide) -> Result<()> {
         COUNTERPARTS.into_iter().map(|counterpart| counterpart.name).filter(|name| wanted(name)).collect();
     let side = Side::read(&names, &options.series)?;
     if let Some(page) = &options.page {
-        page::put(page, SIDE_BEGIN, &side.page(&page.with_extension(""))?)?;
+        page::merge(page, SIDE_BEGIN, 2, &side.verdicts())?;
+        page::merge(page, SIDE_MEASURES_BEGIN, 4, &side.measures())?;
+        page::put(page, SIDE_FIGURES_BEGIN, &side.figures(&page.with_extension(""))?)?;
     }
     let wrong = side.wrong();
     ensure!(wrong.is_empty(), "side by side, these differ by more than the tolerance: {}", wrong.join(" "));

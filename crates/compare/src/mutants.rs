@@ -28,7 +28,7 @@ pub fn missed(
         build::compile(&source, &folder.join("include"), &library, false)
             .with_context(|| format!("planted {:?}", planted.wrong))?;
         let load = |more: &[(&str, &str)]| {
-            Algorithm::load(&library, counterpart.name, &replay::parameters(counterpart.name, more)?)
+            Algorithm::load(&library, counterpart.name, &replay::parameters(counterpart, more)?)
         };
         let tally =
             replay::replay(recording, counterpart, &load(&[])?, &load(counterpart.other)?, Mode::UntilMismatch)?;

@@ -30,8 +30,16 @@ fn edit(page: &Path, begin: &str, change: impl FnOnce(&str) -> String) -> Result
 /// A table, and sections below it.
 struct Parts<'a> {
     head: Vec<&'a str>,
-    rows: Vec<(String, &'a str)>,
-    sections: Vec<(String, &'a str)>,
+    rows: Vec<Part<'a>>,
+    sections: Vec<Part<'a>>,
+}
+
+/// A row or a section.
+struct Part<'a> {
+    /// Of one subject: the first cell.
+    subject: &'a str,
+    key: String,
+    text: &'a str,
 }
 
 impl<'a> Parts<'a> {
@@ -39,36 +47,41 @@ impl<'a> Parts<'a> {
         let mut sections = text.split("\n### ");
         let table: Vec<&str> = sections.next().unwrap_or_default().trim().lines().collect();
         let (head, rows) = table.split_at(table.len().min(2));
-        let key = |row: &str| row.split('|').take(key_cells + 1).collect();
-        let heading = |section: &str| section.lines().next().unwrap_or_default().to_owned();
-        Self {
-            head: head.to_vec(),
-            rows: rows.iter().map(|row| (key(row), *row)).collect(),
-            sections: sections.map(|section| (heading(section), section.trim_end())).collect(),
-        }
+        let row = |text: &&'a str| Part {
+            subject: text.split('|').nth(1).unwrap_or_default(),
+            key: text.split('|').take(key_cells + 1).collect(),
+            text,
+        };
+        let section = |text: &'a str| {
+            let heading = text.lines().next().unwrap_or_default();
+            Part { subject: heading, key: heading.to_owned(), text: text.trim_end() }
+        };
+        Self { head: head.to_vec(), rows: rows.iter().map(row).collect(), sections: sections.map(section).collect() }
     }
 }
 
 fn merged(old: &str, new: &str, key_cells: usize) -> String {
     let (old, new) = (Parts::of(old, key_cells), Parts::of(new, key_cells));
     let mut text = new.head.join("\n");
-    for (_, row) in replaced(old.rows, &new.rows) {
-        text = text + "\n" + row;
+    for row in replaced(old.rows, new.rows) {
+        text = text + "\n" + row.text;
     }
-    for (_, section) in replaced(old.sections, &new.sections) {
-        text = text + "\n\n### " + section;
+    for section in replaced(old.sections, new.sections) {
+        text = text + "\n\n### " + section.text;
     }
     text
 }
 
-/// The old ones in their order, with the new ones in their places or at the end.
-fn replaced<'a>(old: Vec<(String, &'a str)>, new: &[(String, &'a str)]) -> Vec<(String, &'a str)> {
+/// The old ones in their order, with the new ones in their places, behind others of their subject, or at the end.
+fn replaced<'a>(old: Vec<Part<'a>>, new: Vec<Part<'a>>) -> Vec<Part<'a>> {
     let mut all = old;
-    for (key, part) in new {
-        match all.iter_mut().find(|(known, _)| known == key) {
-            Some(known) => known.1 = part,
-            None => all.push((key.clone(), part)),
+    for part in new {
+        if let Some(known) = all.iter_mut().find(|known| known.key == part.key) {
+            known.text = part.text;
+            continue;
         }
+        let behind = all.iter().rposition(|known| known.subject == part.subject);
+        all.insert(behind.map_or(all.len(), |at| at + 1), part);
     }
     all
 }
@@ -81,8 +94,9 @@ mod tests {
 
     #[test]
     fn what_was_run_again_is_replaced_in_its_place_and_the_rest_stays() {
-        let new = "| a | path | m |\n| --- | --- | --- |\n| x | far | 20 |\n| z | near | 40 |\n\n### x\n\nnew\n";
-        let expected = "| a | path | m |\n| --- | --- | --- |\n| x | near | 1 |\n| x | far | 20 |\n| y | near | 3 |\n| z | near | 40 |\n\n\
+        let new = "| a | path | m |\n| --- | --- | --- |\n| x | far | 20 |\n| x | wide | 30 |\n| z | near | 40 |\n\n### x\n\nnew\n";
+        let expected = "| a | path | m |\n| --- | --- | --- |\n| x | near | 1 |\n| x | far | 20 |\n| x | wide | 30 |\n\
+                        | y | near | 3 |\n| z | near | 40 |\n\n\
                         ### x\n\nnew\n\n### y\n\nstays";
         assert_eq!(merged(OLD, new, 2), expected);
     }

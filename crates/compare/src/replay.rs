@@ -254,19 +254,16 @@ fn describe(number: usize, trial: &Trial<'_>) -> String {
     )
 }
 
-/// `lp`'s delays are given to it as RTTs, as they are of the recording.
-const AS_REPLAYED: &[(&str, &str, &str)] = &[("lp", "delay_source", "rtt")];
-
-/// The values of a profile's parameters, and of others on top of it.
-pub fn parameters(algorithm: &str, more: &[(&str, &str)]) -> Result<Vec<u32>> {
+/// The values of a counterpart's parameters in replays, and of others on top of them.
+pub fn parameters(counterpart: &Counterpart, more: &[(&str, &str)]) -> Result<Vec<u32>> {
+    let algorithm = counterpart.name;
     let layout = ccctl_catalog::algorithm(algorithm).context("the counterpart is one of ours")?.layout();
     let mut set = ParameterSet::defaults(algorithm, &layout.parameters);
     let profile = Profile::named("linux")?;
     if profile.algorithms().any(|name| name == algorithm) {
         profile.apply(algorithm, &mut set)?;
     }
-    let replayed = AS_REPLAYED.iter().filter(|(of, ..)| *of == algorithm).map(|(_, key, value)| (key, value));
-    for (key, value) in replayed.chain(more.iter().map(|(key, value)| (key, value))) {
+    for (key, value) in counterpart.replayed.iter().chain(more) {
         set.set(key, value)?;
     }
     Ok(set.iter().map(|(_, value)| value).collect())

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use ccctl_series::{svg, Axis, Figure, Line, Panel, Point, Scale, Style};
 
+use crate::counterparts::COUNTERPARTS;
 use crate::measures::Measures;
 use crate::verdict::{self, Found, Kind, Pair};
 
@@ -146,14 +147,16 @@ impl Side {
             .collect()
     }
 
-    /// Verdicts, measures, and a figure for each in this folder.
-    pub fn page(&self, figures: &Path) -> Result<String> {
-        let mut text = verdict::HEADING.to_owned();
-        for found in self.0.iter().flat_map(|compared| &compared.found) {
-            text.push_str(&found.row());
-        }
-        text.push_str(
-            "\n<details><summary>All measures</summary>\n\n| algorithm | path | how | implementation | \
+    /// The table of verdicts.
+    pub fn verdicts(&self) -> String {
+        let rows = self.0.iter().flat_map(|compared| &compared.found).map(Found::row);
+        verdict::HEADING.to_owned() + &rows.collect::<String>()
+    }
+
+    /// The table of all measures.
+    pub fn measures(&self) -> String {
+        let mut text = String::from(
+            "| algorithm | path | how | implementation | \
              goodput (Mbit/s) | mean cwnd (pkts) | peak cwnd (pkts) | backoff | epoch (s) | epochs |\n\
              | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
         );
@@ -163,14 +166,20 @@ impl Side {
                 row(&mut text, compared.name, pair, "ours", &pair.ours);
             }
         }
-        text.push_str("\n</details>\n");
-        fs::create_dir_all(figures)?;
+        text
+    }
+
+    /// Draws a figure for each into this folder; links to all that are there.
+    pub fn figures(&self, folder: &Path) -> Result<String> {
+        fs::create_dir_all(folder)?;
         for compared in &self.0 {
             let name = compared.name;
-            fs::write(figures.join(format!("{name}.svg")), svg(&figure(name, &compared.runs)))?;
-            let _ = writeln!(text, "\n![{name}: the window of module and ours](module-comparison/{name}.svg)");
+            fs::write(folder.join(format!("{name}.svg")), svg(&figure(name, &compared.runs)))?;
         }
-        Ok(text)
+        let names = COUNTERPARTS.iter().map(|counterpart| counterpart.name);
+        let there = names.filter(|name| folder.join(format!("{name}.svg")).exists());
+        let links = there.map(|name| format!("![{name}: the window of module and ours](module-comparison/{name}.svg)"));
+        Ok(links.collect::<Vec<_>>().join("\n\n"))
     }
 }
 

@@ -82,6 +82,7 @@ pub const TWIN: Counterpart = Counterpart {
                 && trial.equal_but(&["returned"])
         }),
     }],
+    replayed: &[],
     other: &[],
     mutants: mutants! {
         here: "ca->min_rtt_us = tp->rtt_min.s[0].v;" => "ca->min_rtt_us = BBR_NO_RTT;";

@@ -30,6 +30,7 @@ pub const TWIN: Counterpart = Counterpart {
         parameter: "none: not visible in the window",
         kind: Kind::Predict(|trial| is_kept(trial) && explains(trial, trial.before.get("cnt") as u32)),
     }],
+    replayed: &[],
     other: &[],
     mutants: mutants! {
         here: "(u64)cwnd * p->beta_q10 >> 10" => "(u64)cwnd * (p->beta_q10 + 8) >> 10";

@@ -60,6 +60,7 @@ pub const TWIN: Counterpart = Counterpart {
             kind: Kind::Predict(|trial| trial.after.get("backoff_cnt") > 255 && trial.equal_but(&["backoffs"])),
         },
     ],
+    replayed: &[],
     other: &[],
     mutants: mutants! {
         here: "ca->shadow_pkts >> 1, cwnd" => "ca->shadow_pkts >> 2, cwnd";

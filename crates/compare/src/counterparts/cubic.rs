@@ -40,6 +40,7 @@ pub const TWIN: Counterpart = Counterpart {
             kind: Kind::Predict(train_is_shorter),
         },
     ],
+    replayed: &[],
     other: &[("reno_friendly", "off")],
     mutants: mutants! {
         here: "(u64)cwnd * p->beta_q10 >> 10" => "(u64)cwnd * (p->beta_q10 - 16) >> 10";

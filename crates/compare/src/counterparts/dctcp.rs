@@ -86,6 +86,7 @@ pub const TWIN: Counterpart = Counterpart {
             }),
         },
     ],
+    replayed: &[],
     other: &[],
     mutants: mutants! {
         here: "(u64)marked << (10 - (gain_shift & 15))" => "(u64)marked << (11 - (gain_shift & 15))";

@@ -28,6 +28,7 @@ pub const TWIN: Counterpart = Counterpart {
             kind: Kind::Predict(stale_row),
         },
     ],
+    replayed: &[],
     other: &[],
     mutants: mutants! {
         here: "(ca->row + 1ULL) << 10" => "(ca->row + 2ULL) << 10";

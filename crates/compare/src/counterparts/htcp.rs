@@ -39,6 +39,7 @@ pub const TWIN: Counterpart = Counterpart {
             kind: Kind::Predict(is_a_tick_apart),
         },
     ],
+    replayed: &[],
     other: &[],
     mutants: mutants! {
         here: "1024 + 10240 * excess_ms / 1000" => "1024 + 9000 * excess_ms / 1000";

@@ -80,6 +80,7 @@ pub const TWIN: Counterpart = Counterpart {
             }),
         },
     ],
+    replayed: &[],
     other: &[],
     mutants: mutants! {
         here: "(u64)rtt_us << 3, hybla" => "(u64)rtt_us << 2, hybla";

@@ -48,6 +48,7 @@ pub const TWIN: Counterpart = Counterpart {
             applies
         }),
     }],
+    replayed: &[],
     other: &[],
     mutants: mutants! {
         here: "++ca->low_rounds < p->theta_rtts" => "++ca->low_rounds <= p->theta_rtts";

@@ -60,6 +60,7 @@ pub const TWIN: Counterpart = Counterpart {
             kind: Kind::Predict(second_largest),
         },
     ],
+    replayed: &[("delay_source", "rtt")],
     other: &[],
     mutants: mutants! {
         here: "tcp_sk(sk)->snd_cwnd >> 1);" => "tcp_sk(sk)->snd_cwnd - 1);";

@@ -54,6 +54,7 @@ pub const TWIN: Counterpart = Counterpart {
             }),
         },
     ],
+    replayed: &[],
     other: &[],
     mutants: mutants! {
         here: "excess_pkts > 2)" => "excess_pkts > 3)";

@@ -15,6 +15,7 @@ pub const TWIN: Counterpart = Counterpart {
     skip: all,
     answered_by: None,
     rules: &[],
+    replayed: &[],
     other: &[],
     mutants: mutants! {
         here: "tp->snd_cwnd >> p->decrease_shift" => "tp->snd_cwnd >> (p->decrease_shift + 1)";

@@ -38,6 +38,7 @@ pub const TWIN: Counterpart = Counterpart {
             }),
         },
     ],
+    replayed: &[],
     other: &[],
     mutants: mutants! {
         here: "diff > p->beta_pkts" => "diff >= p->beta_pkts";

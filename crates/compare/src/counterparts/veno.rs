@@ -64,6 +64,7 @@ pub const TWIN: Counterpart = Counterpart {
             kind: Kind::Predict(|trial| trial.call.hook == CALL_SET_STATE && trial.equal_but(&["rtt.round_min_us"])),
         },
     ],
+    replayed: &[],
     other: &[],
     mutants: mutants! {
         here: "(u64)tp->snd_cwnd * 4 / 5" => "(u64)tp->snd_cwnd * 5 / 6";

@@ -42,6 +42,7 @@ pub const TWIN: Counterpart = Counterpart {
             }),
         },
     ],
+    replayed: &[],
     other: &[],
     mutants: mutants! {
         here: "cc_ssthresh_of_path(((u64)ca->bandwidth_q24 * ca->min_rtt_us) >> 24)" => "cc_ssthresh_of_path(((u64)ca->bandwidth_q24 * ca->rtt_us) >> 24)";

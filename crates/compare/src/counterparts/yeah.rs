@@ -40,6 +40,7 @@ pub const TWIN: Counterpart = Counterpart {
     skip: all,
     answered_by: None,
     rules: &[ONE_MORE_US],
+    replayed: &[],
     other: &[],
     mutants: mutants! {
         here: "ca->slow_rtts < p->rho_rtts" => "ca->slow_rtts <= p->rho_rtts";

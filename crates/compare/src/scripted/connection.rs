@@ -15,6 +15,7 @@ use ccctl_catalog::kernel::{TCP_CA_Loss, TCP_INFINITE_SSTHRESH};
 use ccctl_testbed::{close_with_reset, ip, tcp_info, tun, Namespace};
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 use nix::sys::socket::{setsockopt, sockopt};
+use nix::time::{clock_gettime, ClockId};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::language::{Expectation, Numbers, Script, Settings, Step};
@@ -103,9 +104,19 @@ struct Plan {
     delay: Duration,
 }
 
+/// How a run lies in time. A module that does otherwise at another time does so by the clock, and not by what its script says.
+#[derive(Debug, Clone, Copy)]
+pub struct Timing {
+    /// From the kernel's tick to the SYN.
+    pub after_tick: Duration,
+    /// Answers to data come so much later than that to the SYN, beyond the round trip.
+    pub late: Duration,
+}
+
 /// A connection that runs.
 struct Connection<'a> {
     wire: &'a Wire,
+    late: Duration,
     settings: &'a Settings,
     algorithm: &'a str,
     socket: TcpStream,
@@ -128,10 +139,10 @@ struct Connection<'a> {
 ///
 /// # Errors
 /// What the kernel refused, or a step that cannot be.
-pub fn run(wire: &Wire, script: &Script, name: &str, algorithm: &str) -> Result<Vec<String>> {
+pub fn run(wire: &Wire, script: &Script, name: &str, algorithm: &str, timing: Timing) -> Result<Vec<String>> {
     nix::sys::prctl::set_timerslack(1)?; // ns
     wire.prepare(&script.settings)?;
-    let mut connection = Connection::open(wire, &script.settings, name, algorithm)?;
+    let mut connection = Connection::open(wire, &script.settings, name, algorithm, timing)?;
     for step in &script.steps {
         connection.take(step).with_context(|| format!("{step:?}"))?;
     }
@@ -140,13 +151,14 @@ pub fn run(wire: &Wire, script: &Script, name: &str, algorithm: &str) -> Result<
 }
 
 impl<'a> Connection<'a> {
-    fn open(wire: &'a Wire, settings: &'a Settings, name: &str, algorithm: &'a str) -> Result<Self> {
+    fn open(wire: &'a Wire, settings: &'a Settings, name: &str, algorithm: &'a str, timing: Timing) -> Result<Self> {
         while wire.receive()?.is_some() {} // of the last connection
         let socket = wire.namespace.enter(|| Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP)))??;
         socket.set_tcp_congestion(name.as_bytes()).with_context(|| format!("there is no algorithm {name}"))?;
         socket.set_tcp_nodelay(true)?;
         setsockopt(&socket, sockopt::SndBufForce, &BUFFER_BYTES)?;
         socket.set_nonblocking(true)?;
+        wait_until(next_tick()? + timing.after_tick);
         let _ = socket.connect(&SocketAddrV4::new(PEER.into(), PEER_PORT).into()); // in progress
         let began = Instant::now();
         let syn = loop {
@@ -166,6 +178,7 @@ impl<'a> Connection<'a> {
         peer.note_timestamp(syn.timestamp.unwrap_or_default());
         let mut connection = Self {
             wire,
+            late: timing.late,
             settings,
             algorithm,
             socket: socket.into(),
@@ -209,10 +222,7 @@ impl<'a> Connection<'a> {
 
     /// To this time, exactly.
     fn pass_until(&mut self, time: Instant) {
-        thread::sleep(time.saturating_duration_since(Instant::now()).saturating_sub(LATE));
-        while Instant::now() < time {
-            std::hint::spin_loop();
-        }
+        wait_until(time);
         self.now = self.now.max(time);
     }
 
@@ -275,16 +285,28 @@ impl<'a> Connection<'a> {
         self.note(&format!("wait {ms} ms"), &sent)
     }
 
+    /// First what the window lets go: to take all of a long write costs the kernel milliseconds, and what it sends meanwhile
+    /// would have a time of its own. That is sent when the write ends, as the SYN is when the connection is asked for: no RTT is
+    /// shorter than it should be.
     fn write(&mut self, pkts: u32) -> Result<()> {
+        let info = tcp_info(&self.socket)?;
+        let first_pkts = info.tcpi_snd_cwnd.saturating_sub(info.tcpi_unacked).min(pkts);
+        self.write_some(first_pkts)?;
         self.now = self.now.max(Instant::now());
+        let sent = self.collect()?;
+        self.write_some(pkts - first_pkts)?;
+        let sent = sent + &self.collect()?;
+        self.note(&format!("write {pkts}"), &sent)
+    }
+
+    fn write_some(&mut self, pkts: u32) -> Result<()> {
         let data = vec![0x5a; pkts as usize * self.segment_bytes() as usize];
         let written = self.socket.write(&data).or_else(|error| match error.kind() {
             ErrorKind::WouldBlock => Ok(0),
             _ => Err::<usize, io::Error>(error),
         })?;
         ensure!(written == data.len(), "the kernel took {written} of {} bytes", data.len());
-        let sent = self.collect()?;
-        self.note(&format!("write {pkts}"), &sent)
+        Ok(())
     }
 
     fn segment_bytes(&self) -> u32 {
@@ -303,7 +325,7 @@ impl<'a> Connection<'a> {
         (self.sent_pkts, self.retransmitted_pkts) = (0, 0);
         let (mut number, mut due) = (0, self.now);
         for (sent_at, segment) in &arriving {
-            due = *sent_at + self.rtt() + plan.delay;
+            due = *sent_at + self.rtt() + plan.delay + self.late;
             for answer in self.peer.receive(segment) {
                 number += 1;
                 self.answer_at(due, &answer, plan.acks_lost.contains(number))?;
@@ -391,6 +413,24 @@ impl<'a> Connection<'a> {
         }
         Ok(())
     }
+}
+
+/// Sleeps first, and waits for the rest awake.
+fn wait_until(time: Instant) {
+    thread::sleep(time.saturating_duration_since(Instant::now()).saturating_sub(LATE));
+    while Instant::now() < time {
+        std::hint::spin_loop();
+    }
+}
+
+/// Waits for the kernel's next tick: its coarse clock goes on with it.
+fn next_tick() -> Result<Instant> {
+    let coarse = || clock_gettime(ClockId::CLOCK_MONOTONIC_COARSE);
+    let before = coarse()?;
+    while coarse()? == before {
+        std::hint::spin_loop();
+    }
+    Ok(Instant::now())
 }
 
 /// What arrives, in the order in which it does.

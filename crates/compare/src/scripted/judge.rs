@@ -142,8 +142,17 @@ impl Standing {
 /// What a guest prints for a script that is not as it says.
 const WRONG: &str = "not as expected: ";
 
-/// Lines of each script: of the module, of ours, and of the module once more.
-type Runs<'a> = BTreeMap<&'a str, [Vec<&'a str>; 3]>;
+/// Lines of each script.
+type Runs<'a> = BTreeMap<&'a str, Lines<'a>>;
+
+/// Of the runs of a script.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Lines<'a> {
+    module: Vec<&'a str>,
+    ours: Vec<&'a str>,
+    /// Of the module, at other times.
+    again: [Vec<&'a str>; AGAIN.len()],
+}
 
 /// Judges FOLDER/ALGORITHM.scripts, prints a line for each algorithm and each difference, and gives the table of all.
 ///
@@ -172,7 +181,7 @@ pub fn judge(folder: &Path, algorithms: &[String]) -> Result<String> {
 #[derive(Default)]
 struct Findings {
     same: usize,
-    /// The module itself did otherwise the second time, there or before.
+    /// The module itself did otherwise at another time, there or before.
     by_clock: usize,
     /// How many scripts each reason explains.
     explained: BTreeMap<&'static str, usize>,
@@ -200,9 +209,11 @@ fn judge_one(algorithm: &str, text: &str) -> Result<Findings> {
     };
     let mut findings = Findings::default();
     for (script, _) in SCRIPTS {
-        let [module, ours, again] = runs.get(script).with_context(|| format!("{algorithm}: {script} was not run"))?;
+        let Lines { module, ours, again } =
+            runs.get(script).with_context(|| format!("{algorithm}: {script} was not run"))?;
+        ensure!(again.iter().all(|lines| !lines.is_empty()), "{algorithm}: {script} was not run again");
         findings.faults.extend(wrong(algorithm, script, module, ours));
-        let by_clock = first_difference(module, again).map(|(line, ..)| line);
+        let by_clock = again.iter().filter_map(|again| first_difference(module, again).map(|(line, ..)| line)).min();
         let Some((line, module, ours)) = first_difference(module, ours) else {
             findings.same += 1;
             continue;
@@ -233,11 +244,13 @@ fn read<'a>(algorithm: &str, text: &'a str) -> Result<Runs<'a>> {
         let (Some(script), Some(name), Some(line)) = (cells.next(), cells.next(), cells.next()) else {
             continue;
         };
-        let whose = match name {
-            AGAIN => 2,
-            name => usize::from(name != algorithm),
+        let lines = runs.entry(script).or_default();
+        let whose = match AGAIN.iter().position(|(again, _)| *again == name) {
+            Some(number) => &mut lines.again[number],
+            None if name == algorithm => &mut lines.module,
+            None => &mut lines.ours,
         };
-        runs.entry(script).or_default()[whose].push(line);
+        whose.push(line);
     }
     ensure!(!runs.is_empty(), "nothing of {algorithm} was run");
     Ok(runs)
@@ -290,8 +303,10 @@ mod tests {
 
     #[test]
     fn lines_belong_to_the_module_and_to_ours() {
-        let runs = read("reno", "s\treno\tx\ns\tlinux_reno\ty\ns\tagain\tz\n").unwrap_or_default();
-        assert_eq!(runs["s"], [vec!["x"], vec!["y"], vec!["z"]]);
+        let text = "s\treno\tx\ns\tlinux_reno\ty\ns\tagain\tz\ns\tagain later\tu\n";
+        let runs = read("reno", text).unwrap_or_default();
+        let expected = Lines { module: vec!["x"], ours: vec!["y"], again: [vec!["z"], vec!["u"]] };
+        assert_eq!(runs["s"], expected);
         assert!(read("reno", "").is_err());
     }
 }
