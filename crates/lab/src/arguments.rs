@@ -336,6 +336,9 @@ pub struct Reproduction {
     /// TOML file that says, by statement, what was tried if it does not hold
     #[arg(long, value_name = "FILE")]
     pub notes: Option<PathBuf>,
+    /// Folder beside the page that gets pictures: of the papers' values and of what papers have figures of
+    #[arg(long, value_name = "DIR")]
+    pub figures: Option<PathBuf>,
     /// Only compare the verdicts of the folders with those of --record; exit with code 6 if one contradicts
     #[arg(long, requires = "record")]
     pub check: bool,

@@ -40,6 +40,8 @@ pub struct Scenario {
     pub seed: u64,
     /// What pages show.
     pub wanted: Vec<Reference>,
+    /// Those of them that the source has figures of.
+    pub figures: Vec<Reference>,
     /// Where `impact` and `fair_to_reno` find what they compare with.
     pub baseline: Option<Region>,
     /// The paper's values.
@@ -239,6 +241,7 @@ fn of_document(document: &Document<'_>, folder: &Path) -> Result<Scenario, Scena
         repeats: *repeats.get_ref(),
         seed: first.run.seed,
         wanted: first.measures.wanted.iter().map(|text| reader.reference(text)).collect::<Result<_, _>>()?,
+        figures: reader.figures(&first)?,
         baseline: reader.baseline(&first)?,
         paper: reader.paper(&first.paper)?,
         statements: statements(&reader, &first.statement)?,

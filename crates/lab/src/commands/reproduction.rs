@@ -36,7 +36,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     if arguments.check {
         return check(&record, arguments);
     }
-    record.take(&arguments.folders).map_err(fault::of_run)?;
+    record.take(&arguments.folders, arguments.figures.as_deref()).map_err(fault::of_run)?;
     if let Some(file) = &arguments.record {
         record.write(file).map_err(fault::of_run)?;
     }
@@ -44,7 +44,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         output::json(&Answer { reproduction: reproduction_answer(record) })?;
         return Ok(Exit::Done);
     }
-    std::io::stdout().lock().write_all(reproduction(&record, &notes).as_bytes())?;
+    std::io::stdout().lock().write_all(reproduction(&record, &notes, arguments.figures.as_deref()).as_bytes())?;
     Ok(Exit::Done)
 }
 

@@ -440,6 +440,8 @@ impl Choice {
 pub struct Measures {
     /// What pages show, such as `"goodput:reno"`.
     pub wanted: Vec<Spanned<String>>,
+    /// Those of them that the source has figures of.
+    pub figures: Vec<Spanned<String>>,
     /// Where in the sweep the runs are that `impact` and `fair_to_reno` compare with.
     pub baseline: Option<Spanned<Selection>>,
 }

@@ -20,6 +20,11 @@ type AxisValues = BTreeMap<String, String>;
 
 /// What the wanted measures look like over the sweep.
 pub fn pictures(summary: &Summary) -> Vec<Picture> {
+    pictures_of(summary, &summary.wanted)
+}
+
+/// What these measures look like over the sweep.
+pub fn pictures_of(summary: &Summary, measures: &[String]) -> Vec<Picture> {
     let Some(layout) = Layout::of(&summary.axes) else { return Vec::new() };
     let facets = facets(summary, &layout);
     let draw = |name: &String| {
@@ -27,7 +32,7 @@ pub fn pictures(summary: &Summary) -> Vec<Picture> {
         let drawer = Drawer { summary, layout: &layout, name, info };
         Some(facets.iter().filter_map(|facet| drawer.picture(facet)).collect::<Vec<_>>())
     };
-    summary.wanted.iter().filter_map(draw).flatten().take(MAX_PICTURES).collect()
+    measures.iter().filter_map(draw).flatten().take(MAX_PICTURES).collect()
 }
 
 /// Which axis is drawn how; the others have a picture for each of their values.
@@ -244,18 +249,23 @@ pub fn both(first: &Summary, second: &Summary, label: &str) -> Vec<Picture> {
         let Drawing::Figure(mut figure) = picture.drawing else { continue };
         let other = others.iter().find(|other| other.name == picture.name);
         if let Some(Drawing::Figure(other)) = other.map(|other| &other.drawing) {
-            for (panel, of_second) in figure.panels.iter_mut().zip(&other.panels) {
-                let dashed = of_second.lines.iter().map(|line| {
-                    let style = match line.style {
-                        Style::Bars | Style::Points => line.style,
-                        Style::Straight | Style::Steps | Style::Dashed => Style::Dashed,
-                    };
-                    Line { label: format!("{} ({label})", line.label), style, points: line.points.clone() }
-                });
-                panel.lines.extend(dashed);
-            }
+            add_dashed(&mut figure, other, label);
         }
         joined.push(Picture::figure(picture.name, figure));
     }
     joined
+}
+
+/// Adds the lines of another figure over the same axes, dashed and with this label.
+pub fn add_dashed(figure: &mut Figure, other: &Figure, label: &str) {
+    for (panel, of_other) in figure.panels.iter_mut().zip(&other.panels) {
+        let dashed = of_other.lines.iter().map(|line| {
+            let style = match line.style {
+                Style::Bars | Style::Points => line.style,
+                Style::Straight | Style::Steps | Style::Dashed => Style::Dashed,
+            };
+            Line { label: format!("{} ({label})", line.label), style, points: line.points.clone() }
+        });
+        panel.lines.extend(dashed);
+    }
 }

@@ -43,6 +43,9 @@ pub struct Summary {
     pub measures: BTreeMap<String, MeasureInfo>,
     /// Those that pages show.
     pub wanted: Vec<String>,
+    /// Those of them that the source has figures of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub figures: Vec<String>,
     /// All points, in the order of the sweep.
     pub points: Vec<PointSummary>,
     /// The paper's values and ours.
@@ -163,6 +166,7 @@ fn of_records(scenario: &Scenario, versions: Versions, records: &Records) -> Sum
             .map(|(name, reference)| (name.clone(), measure_info(scenario, reference)))
             .collect(),
         wanted: scenario.wanted.iter().map(Reference::to_string).collect(),
+        figures: scenario.figures.iter().map(Reference::to_string).collect(),
         points: found.points(&references),
         paper: found.paper(),
         statements: judge(&scenario.statements, &found),

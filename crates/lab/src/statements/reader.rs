@@ -72,6 +72,19 @@ impl<'a> Reader<'a> {
         Ok(reference)
     }
 
+    /// Measures that the source has figures of: of those that pages show.
+    pub(crate) fn figures(&self, file: &File) -> Result<Vec<Reference>, ScenarioError> {
+        let is_wanted = |text: &str| file.measures.wanted.iter().any(|wanted| wanted.get_ref() == text);
+        let one = |text: &Spanned<String>| {
+            if is_wanted(text.get_ref()) {
+                return self.reference(text);
+            }
+            let cause = format!("{:?} is not in `wanted`, which pages show", text.get_ref());
+            Err(self.source.wrong(&text.span(), cause, "add it there"))
+        };
+        file.measures.figures.iter().map(one).collect()
+    }
+
     /// A set of places.
     pub(crate) fn region(&self, selection: &Spanned<Selection>) -> Result<Region, ScenarioError> {
         experiment::region(&self.source, self.axes, selection.get_ref())

@@ -260,6 +260,12 @@ const SWEEP: &[Case] = &[
 
 const RESULTS: &[Case] = &[
     ("wanted = [\"jain\",", "wanted = [\"jian\",", "24:11", &["no measure \"jian\"", "did you mean jain?"]),
+    (
+        "\"goodput:first\"]",
+        "\"goodput:first\"]\nfigures = [\"rtos\"]",
+        "25:12",
+        &["\"rtos\" is not in `wanted`", "add it there"],
+    ),
     ("\"goodput:first\"]", "\"goodput:frist\"]", "24:19", &["no group \"frist\"", "did you mean first?"]),
     ("\"goodput:first\"]", "\"queue_mean:x\"]", "24:19", &["no link \"x\"", "bottleneck"]),
     ("\"goodput:first\"]", "\"asymmetry:first\"]", "24:19", &["compares two groups", "asymmetry:FIRST/SECOND"]),

@@ -89,12 +89,12 @@ fn made_up(out: PathBuf, backend: &dyn Backend, set: &[(&str, &str)], utilisatio
 
 /// The page of these folders alone.
 fn page(folders: &[&PathBuf], notes: &BTreeMap<String, Note>) -> Result<String, RunError> {
-    Ok(reproduction(&record_of(folders)?, notes))
+    Ok(reproduction(&record_of(folders)?, notes, None))
 }
 
 fn record_of(folders: &[&PathBuf]) -> Result<Record, RunError> {
     let mut record = Record::default();
-    record.take(&folders.iter().copied().cloned().collect::<Vec<_>>())?;
+    record.take(&folders.iter().copied().cloned().collect::<Vec<_>>(), None)?;
     Ok(record)
 }
 
@@ -163,9 +163,9 @@ fn settings_nearest_to_the_simulators_decide() {
     // One after the other, the same again takes its own place.
     let mut record = record_of(&[&sim, &same]).unwrap();
     for folder in [&scaled, &same] {
-        record.take(&[sim.clone(), folder.clone()]).unwrap();
+        record.take(&[sim.clone(), folder.clone()], None).unwrap();
     }
-    rows(&reproduction(&record, &BTreeMap::new()));
+    rows(&reproduction(&record, &BTreeMap::new(), None));
 }
 
 /// One place that contradicts it decides a statement about all places, whatever the others would say.
@@ -211,12 +211,12 @@ fn what_was_known_stays_beside_what_is_new() {
     assert_eq!(Record::read(&file).unwrap(), Record::default());
     record_of(&[&sim, &kernel]).unwrap().write(&file).unwrap();
     let both = page(&[&sim, &kernel], &BTreeMap::new()).unwrap();
-    assert_eq!(reproduction(&Record::read(&file).unwrap(), &BTreeMap::new()), both);
+    assert_eq!(reproduction(&Record::read(&file).unwrap(), &BTreeMap::new(), None), both);
 
     let later = made_up(scratch.path("later/small"), &Sim, &[], [20.0, 20.0]);
     let mut record = Record::read(&file).unwrap();
-    record.take(&[later]).unwrap();
-    let text = reproduction(&record, &BTreeMap::new());
+    record.take(&[later], None).unwrap();
+    let text = reproduction(&record, &BTreeMap::new(), None);
     let place = "algorithm = cubic, buffer = 20 % BDP: utilisation:l";
     let row = format!("| {place} 20 ± 0 > 50 | **does not hold** | {place} 45 ± 5 > 50 | **does not hold** |\n");
     has(&text, &row);
@@ -244,8 +244,8 @@ fn the_kernel_alone_stands_beside_what_is_known() {
     let sim = run_it(scratch.path("s4"), &Sim, "[{ first = \"cubic\", second = \"cubic\" }]");
     let kernel = run_it(scratch.path("s4-netns"), &Kernel, "[{ first = \"fast\", second = \"fast\" }]");
     let mut record = record_of(&[&sim]).unwrap();
-    record.take(std::slice::from_ref(&kernel)).unwrap();
-    let text = reproduction(&record, &BTreeMap::new());
+    record.take(std::slice::from_ref(&kernel), None).unwrap();
+    let text = reproduction(&record, &BTreeMap::new(), None);
     has(&text, "Kernel: 1 runs at 1 of 10 points, Linux 1.2.3");
     has(
         &text,
@@ -268,13 +268,13 @@ fn runs_with_noise_stand_beside_the_exact_ones() {
     run_it(&Scenario::of_text(path, &text, &[]).unwrap(), &exact);
     run_it(&Scenario::at_testbed(path, &text, &[]).unwrap().unwrap(), &noisy);
     let mut record = record_of(&[&exact, &noisy]).unwrap();
-    let page = reproduction(&record, &BTreeMap::new());
+    let page = reproduction(&record, &BTreeMap::new(), None);
     has(&page, "| id | statement | where | here | verdict | testbed's noise | verdict |\n");
     has(&page, "With the noise of the testbed: 10 of 10 runs. ");
     has(&page, "| [T-1](#small) | the link is used | holds | holds |  |\n");
     // The exact ones again: the others are not forgotten. Alone, they are of nothing.
-    record.take(std::slice::from_ref(&exact)).unwrap();
-    assert_eq!(reproduction(&record, &BTreeMap::new()), page);
+    record.take(std::slice::from_ref(&exact), None).unwrap();
+    assert_eq!(reproduction(&record, &BTreeMap::new(), None), page);
     assert!(record_of(&[&noisy]).unwrap_err().to_string().contains("add the folder of the exact runs"));
     assert_eq!(record.contradictions(&[exact, noisy]).unwrap(), Vec::<String>::new());
 }

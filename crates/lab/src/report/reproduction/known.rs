@@ -48,7 +48,7 @@ pub(super) struct PaperValue {
 }
 
 /// What came out on one backend, as the page has it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Side {
     /// What was run, where, and how.
@@ -85,6 +85,13 @@ pub(super) enum Outcome {
     DoesNotHold,
     /// Places are missing, and it holds at some of the others only.
     Undecided,
+}
+
+impl Stated {
+    /// It says of another statement why that one does not hold, as a run of the simulator with one thing changed.
+    pub(super) fn is_cause(&self) -> bool {
+        self.stands.starts_with("cause of ")
+    }
 }
 
 impl PaperValue {

@@ -5,6 +5,7 @@ mod answer;
 mod cells;
 mod changes;
 mod entry;
+mod figures;
 mod kernel;
 mod known;
 mod notes;
@@ -30,9 +31,10 @@ pub fn statement_ids() -> BTreeSet<String> {
     scenarios.flat_map(|scenario| scenario.statements.into_iter().map(|statement| statement.id)).collect()
 }
 
-/// The whole page: the simulator's results, and the running kernel's beside them where there are some.
+/// The whole page: the simulator's results, and the running kernel's beside them where there are some; with the pictures of a
+/// folder that stands beside the page.
 #[must_use]
-pub fn reproduction(record: &Record, notes: &BTreeMap<String, Note>) -> String {
+pub fn reproduction(record: &Record, notes: &BTreeMap<String, Note>, figures: Option<&Path>) -> String {
     let has_kernel = record.scenarios.values().any(|known| !known.kernel.is_empty());
     let mut out = String::from(
         "# Reproduction of published results\n\n\
@@ -57,8 +59,18 @@ pub fn reproduction(record: &Record, notes: &BTreeMap<String, Note>) -> String {
              several settings, those nearest to the simulator's that decide a statement are shown, by their number.\n",
         );
     }
+    if figures.is_some() {
+        out.push_str(
+            "\nFigures: where a paper prints numbers, its values and ours stand beside each other. Where it has a figure without \
+             numbers in its text, ours has the same axes, to be held against the paper's; the kernel's lines are dashed. The \
+             values are in `docs/results/runs`, a line of JSON for each run.\n",
+        );
+    }
     for (name, known) in &record.scenarios {
         write_scenario(name, known, has_kernel, notes, &mut out);
+        if let Some(folder) = figures {
+            write_figures(name, folder, &mut out);
+        }
     }
     out
 }
@@ -115,7 +127,7 @@ fn row_of_counts(known: &Known) -> [usize; COUNTS[1]] {
         count(&kernel, where_run),
         count(&kernel, not),
         count(&kernel, undecided),
-        count(&kernel, None),
+        known.statements.iter().zip(&kernel).filter(|(stated, found)| found.is_none() && !stated.is_cause()).count(),
         known.kernel.iter().map(|side| side.runs_done).sum(),
     ]
 }
@@ -220,6 +232,14 @@ fn sentence(text: &str) -> String {
         text.to_owned()
     } else {
         format!("{text}.")
+    }
+}
+
+fn write_figures(name: &str, folder: &Path, out: &mut String) {
+    let link = folder.file_name().unwrap_or_default().to_string_lossy();
+    for file in figures::files(folder, name) {
+        let what = file.trim_end_matches(".svg").replacen('.', ": ", 1).replace('-', " ");
+        let _ = writeln!(out, "![{what}]({link}/{file})\n");
     }
 }
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::entry::{Entry, Results};
+use super::figures::{write_swept, write_values};
 use super::known::{ClaimResult, Known, PaperValue, Side, Stated};
 use super::{cells, kernel};
 use crate::backend::WINDOWS_CHECKED;
@@ -50,12 +51,13 @@ impl Record {
     }
 
     /// Takes in what folders of runs say: of their scenarios and backends it takes the place of what was known, on the kernel of
-    /// what was known with the same settings.
-    pub fn take(&mut self, folders: &[PathBuf]) -> Result<(), RunError> {
+    /// what was known with the same settings. Pictures of it, and of all papers' values, go to a folder.
+    pub fn take(&mut self, folders: &[PathBuf], figures: Option<&Path>) -> Result<(), RunError> {
         for entry in super::entry::entries(folders, |name| self.scenarios.contains_key(name))? {
+            figures.map_or(Ok(()), |folder| write_swept(&entry, folder))?;
             self.take_entry(entry);
         }
-        Ok(())
+        figures.map_or(Ok(()), |folder| write_values(self, folder))
     }
 
     /// Statements of folders whose verdict contradicts the recorded one: "S4-W3 of s4-pairs on sim: ...".
