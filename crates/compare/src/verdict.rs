@@ -62,6 +62,9 @@ const SHARE: std::ops::RangeInclusive<f64> = 0.4..=0.6;
 /// From so many epochs on their length is a mean.
 const EPOCHS: usize = 4;
 
+/// Whose backoffs come by chance, and how many both must have had: a window that chance ends so often is known to a third.
+const BY_CHANCE: (&str, usize) = ("cdg", 20);
+
 /// Differences that are meant: whose, how they all begin, and the reason; on all paths.
 const MEANT: &[(&str, &str, &str)] = &[
     (
@@ -92,6 +95,9 @@ pub struct Found {
     cells: [String; 6],
     differences: Vec<String>,
     reason: Option<&'static str>,
+    /// Had too few backoffs by chance to be compared.
+    not_compared: Vec<Kind>,
+    is_compared: bool,
 }
 
 impl Found {
@@ -102,6 +108,7 @@ impl Found {
 
     fn verdict(&self) -> &'static str {
         match (self.differences.is_empty(), self.reason.is_none()) {
+            _ if !self.is_compared => "not compared",
             (true, _) => "alike",
             (false, true) => "differs",
             (false, false) => "intended difference",
@@ -119,6 +126,10 @@ impl Found {
         if let Some(reason) = self.reason.filter(|_| !self.differences.is_empty()) {
             why = format!("{why}: {reason}");
         }
+        if !self.not_compared.is_empty() {
+            let names: Vec<&str> = self.not_compared.iter().map(|kind| kind.name()).collect();
+            why += &format!("fewer than {} backoffs, which come by chance: {}", BY_CHANCE.1, names.join("; "));
+        }
         format!("| {} | {} | {} | {} | {why} |\n", self.algorithm, self.path, self.cells.join(" | "), self.verdict())
     }
 }
@@ -130,7 +141,9 @@ pub const HEADING: &str =
 
 /// Compares the two in all that they did on this path.
 pub fn judge(algorithm: &'static str, path: &'static str, pairs: &[Pair]) -> Found {
-    let here: Vec<&Pair> = pairs.iter().filter(|pair| pair.path == path).collect();
+    let all: Vec<&Pair> = pairs.iter().filter(|pair| pair.path == path).collect();
+    let is_enough = |pair: &&Pair| algorithm != BY_CHANCE.0 || pair.module.epochs.min(pair.ours.epochs) >= BY_CHANCE.1;
+    let (here, few): (Vec<&Pair>, Vec<&Pair>) = all.iter().copied().partition(is_enough);
     let mut differences = Vec::new();
     for pair in &here {
         match pair.kind {
@@ -145,7 +158,15 @@ pub fn judge(algorithm: &'static str, path: &'static str, pairs: &[Pair]) -> Fou
     }
     let is_all = |begin: &str| differences.iter().all(|what: &String| what.starts_with(begin));
     let reason = MEANT.iter().find(|(name, begin, _)| *name == algorithm && is_all(begin)).map(|(.., reason)| *reason);
-    Found { algorithm, path, cells: cells(&here, share), differences, reason }
+    Found {
+        algorithm,
+        path,
+        cells: cells(&all, self::share(&all)),
+        differences,
+        reason,
+        not_compared: few.iter().map(|pair| pair.kind).collect(),
+        is_compared: !here.is_empty(),
+    }
 }
 
 /// What is further apart than it may be
@@ -245,6 +266,19 @@ mod tests {
         assert!(!judge("any", "here", &[pair(Kind::Loss, module, ours)]).differs());
         let lucky = Measures { epoch_s: Some(5.0), ..ours };
         assert!(judge("any", "here", &[pair(Kind::Loss, module, lucky)]).differs());
+    }
+
+    #[test]
+    fn what_comes_by_chance_is_compared_where_it_came_often() {
+        let few = Measures { epochs: 19, ..measures(19.0, 90.0) };
+        let apart = |epochs| [pair(Kind::Alone, few, Measures { epochs, ..measures(10.0, 50.0) })];
+        let found = judge("cdg", "here", &apart(40));
+        assert_eq!((found.verdict(), found.differs()), ("not compared", false));
+        assert!(found.row().contains("fewer than 20 backoffs, which come by chance: alone"), "{}", found.row());
+        let often =
+            [pair(Kind::Alone, Measures { epochs: 20, ..few }, Measures { epochs: 20, ..measures(10.0, 50.0) })];
+        assert!(judge("cdg", "here", &often).differs());
+        assert!(judge("any", "here", &apart(19)).differs());
     }
 
     #[test]

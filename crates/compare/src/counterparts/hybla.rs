@@ -11,6 +11,10 @@ const OPEN: u8 = 0;
 const RTT0_US: u32 = 25_000;
 const RECOVERY: u8 = 3;
 
+pub const FOLLOWS_SMOOTHED: &str =
+    "rho of the module follows the smallest smoothed RTT, ours the smallest RTT: each time that the module renews its rho, ours has \
+     to come out the same of the same RTT, and growth is compared with the module's.";
+
 pub const TWIN: Counterpart = Counterpart {
     name: "hybla",
     map,
@@ -91,10 +95,7 @@ pub const TWIN: Counterpart = Counterpart {
         here: "cc_min(ca->rho_q3 >> 3, 16)" => "cc_min(ca->rho_q3 >> 3, 3)";
         here: "0xebd7c5b5a6988c80ULL" => "0xebd7c5b5a6988d81ULL";
     },
-    notes: &[
-        "rho of the module follows the smallest smoothed RTT, ours the smallest RTT: each time that the module renews its rho, ours has \
-         to come out the same of the same RTT, and growth is compared with the module's.",
-    ],
+    notes: &[FOLLOWS_SMOOTHED],
 };
 
 fn map(module: &Module<'_>, ours: &mut Ours<'_>) {

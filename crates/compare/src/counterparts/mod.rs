@@ -8,7 +8,7 @@ mod cubic;
 pub mod dctcp;
 mod highspeed;
 mod htcp;
-mod hybla;
+pub mod hybla;
 mod illinois;
 mod lp;
 mod nv;
@@ -16,7 +16,7 @@ mod rounds;
 mod scalable;
 pub mod vegas;
 mod veno;
-mod westwood;
+pub mod westwood;
 mod yeah;
 
 use crate::counterpart::{Counterpart, Kind, Rule};

@@ -7,6 +7,10 @@ use crate::native::{call, CALL_CWND_EVENT, CALL_IN_ACK_EVENT, CALL_PKTS_ACKED};
 use crate::trial::{Module, Ours, Trial};
 
 const LOSS: u32 = 3;
+/// Seen in scripted connections: no call of the module is about it.
+pub const MEASURES_ON: &str =
+    "The module measures on where nothing is in flight any more; ours begins its measurement anew when it sends \
+                               then, also where one ACK has covered all that was sent.";
 
 pub const TWIN: Counterpart = Counterpart {
     name: "westwood",
@@ -52,6 +56,7 @@ pub const TWIN: Counterpart = Counterpart {
         here: "tcp_cong_avoid_ai(tp, tp->snd_cwnd, acked_pkts);" => "tcp_cong_avoid_ai(tp, tp->snd_cwnd - 1, acked_pkts);";
     },
     notes: &[
+        MEASURES_ON,
         "`in_ack_event` of the module, which measures bandwidth, is answered by our `pkts_acked`, with the bytes that the module has \
          counted and its RTT. What is counted as acknowledged is not compared: bytes out of snd_una and duplicate ACKs there, packets \
          delivered here.",

@@ -8,7 +8,9 @@ use anyhow::{ensure, Context as _, Result};
 
 use super::scripts::SCRIPTS;
 use super::AGAIN;
+use crate::counterparts::hybla::FOLLOWS_SMOOTHED;
 use crate::counterparts::vegas::BEGINS_ANEW;
+use crate::counterparts::westwood::MEASURES_ON;
 
 /// Why the two differ in a script, as far as the first line that differs shows it.
 struct Reason {
@@ -64,6 +66,7 @@ const REASONS: &[Reason] = &[
         shows: one_packet_of_both,
     },
     Reason { algorithm: "westwood", module: "counts in whole bytes and jiffies", shows: one_packet_of_both },
+    Reason { algorithm: "westwood", module: MEASURES_ON, shows: both_at_another_estimate },
     Reason {
         algorithm: "hybla",
         module: "keeps fractions of slow start and congestion avoidance in one sum; limits the window to 65,535",
@@ -77,16 +80,11 @@ const REASONS: &[Reason] = &[
         shows: only_ours_yields,
     },
     Reason { algorithm: "hybla", module: "rounds its powers of 2 down to 1/128", shows: hundredth },
+    Reason { algorithm: "hybla", module: FOLLOWS_SMOOTHED, shows: an_eighth_of_rho },
 ];
 
 /// What may differ and was not explained yet: scripts of an algorithm; none named: any.
-const UNEXPLAINED: &[(&str, &[&str])] = &[
-    // A packet more or less: growth follows delays of microseconds. In others the module differs so from itself.
-    ("illinois", &["loss-again-at-once", "loss-of-a-retransmission", "loss-one-no-sack"]),
-    ("westwood", &["avoidance-stretch-acks"]),
-    // The module grows by more from the second ACK on, before any loss: perhaps the script's long write makes an RTT below the SYN's.
-    ("hybla", &["losses-in-turn"]),
-];
+const UNEXPLAINED: &[(&str, &[&str])] = &[];
 /// So many are named in the table.
 const NAMED: usize = 3;
 
@@ -107,6 +105,12 @@ fn one_packet_of_both(module: &Standing, ours: &Standing) -> bool {
     module.cwnd_pkts.abs_diff(ours.cwnd_pkts) <= 1 && of(module).abs_diff(of(ours)) <= 1
 }
 
+/// Both have just set the window to what they think that the path holds.
+fn both_at_another_estimate(module: &Standing, ours: &Standing) -> bool {
+    let is_set = |standing: &Standing| standing.ssthresh_pkts == Some(standing.cwnd_pkts);
+    is_set(module) && is_set(ours)
+}
+
 /// The module is at its limit, or has a packet more, out of the fraction that slow start has left.
 fn sum_or_limit_of_hybla(module: &Standing, ours: &Standing) -> bool {
     module.cwnd_pkts == 65_535 || (module.cwnd_pkts == ours.cwnd_pkts + 1 && module.ssthresh_pkts == ours.ssthresh_pkts)
@@ -122,6 +126,12 @@ fn only_ours_yields(module: &Standing, ours: &Standing) -> bool {
 fn hundredth(module: &Standing, ours: &Standing) -> bool {
     let more = ours.cwnd_pkts.saturating_sub(module.cwnd_pkts);
     more > 0 && more <= module.cwnd_pkts / 100 && module.ssthresh_pkts == ours.ssthresh_pkts
+}
+
+/// Ours has less in slow start: rho is in eighths, and with one less each packet acked is worth 2^(1/8), a twelfth, less.
+fn an_eighth_of_rho(module: &Standing, ours: &Standing) -> bool {
+    let less = module.cwnd_pkts.saturating_sub(ours.cwnd_pkts);
+    less > 0 && less <= module.cwnd_pkts / 12 && module.ssthresh_pkts.is_none() && ours.ssthresh_pkts.is_none()
 }
 
 /// One of them has ended slow start, within three packets.
