@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Side by side: are two connections alike? The tolerances, and the differences that are meant.
 
+use std::fmt::Write as _;
+
 use crate::measures::Measures;
 
 /// What the two did on a path.
@@ -128,7 +130,8 @@ impl Found {
         }
         if !self.not_compared.is_empty() {
             let names: Vec<&str> = self.not_compared.iter().map(|kind| kind.name()).collect();
-            why += &format!("fewer than {} backoffs, which come by chance: {}", BY_CHANCE.1, names.join("; "));
+            // Writing to a text cannot fail.
+            let _ = write!(why, "fewer than {} backoffs, which come by chance: {}", BY_CHANCE.1, names.join("; "));
         }
         format!("| {} | {} | {} | {} | {why} |\n", self.algorithm, self.path, self.cells.join(" | "), self.verdict())
     }
@@ -147,8 +150,11 @@ pub fn judge(algorithm: &'static str, path: &'static str, pairs: &[Pair]) -> Fou
     let mut differences = Vec::new();
     for pair in &here {
         match pair.kind {
-            Kind::Alone => differences.extend(apart(pair, &ALONE)),
-            Kind::Loss => differences.extend(apart(pair, &LOSS).into_iter().map(|what| format!("with loss {what}"))),
+            Kind::Alone => differences.extend(apart(algorithm, pair, &ALONE)),
+            Kind::Loss => {
+                let found = apart(algorithm, pair, &LOSS).into_iter();
+                differences.extend(found.map(|what| format!("with loss {what}")));
+            }
             Kind::ModuleFirst | Kind::OursFirst => (),
         }
     }
@@ -170,7 +176,7 @@ pub fn judge(algorithm: &'static str, path: &'static str, pairs: &[Pair]) -> Fou
 }
 
 /// What is further apart than it may be
-fn apart(pair: &Pair, tolerance: &Tolerance) -> Vec<String> {
+fn apart(algorithm: &str, pair: &Pair, tolerance: &Tolerance) -> Vec<String> {
     let (module, ours, is_random) = (&pair.module, &pair.ours, tolerance.is_random);
     let ratio = |ours: f64, module: f64| ours / module.max(f64::MIN_POSITIVE);
     let mut found = Vec::new();
@@ -184,7 +190,7 @@ fn apart(pair: &Pair, tolerance: &Tolerance) -> Vec<String> {
     hold("mean cwnd", ratio(ours.mean_cwnd, module.mean_cwnd), tolerance.mean_cwnd);
     if ours.epochs.min(module.epochs) >= EPOCHS {
         let (ours, module) = (ours.epoch_s.unwrap_or_default(), module.epoch_s.unwrap_or_default());
-        hold("epochs", ratio(ours, module), tolerance.epoch);
+        hold("epochs", ratio(ours, module), tolerance.epoch + luck(algorithm, pair));
     } else if ours.epochs.max(module.epochs) > 2 * EPOCHS {
         found.push(format!("{} epochs, the module {}", ours.epochs, module.epochs));
     }
@@ -195,6 +201,16 @@ fn apart(pair: &Pair, tolerance: &Tolerance) -> Vec<String> {
         }
     }
     found
+}
+
+/// How far apart two means of so many epochs that end by chance may be besides.
+fn luck(algorithm: &str, pair: &Pair) -> f64 {
+    let of_one = |epochs: usize| 1.0 / epochs.max(1) as f64;
+    if algorithm == BY_CHANCE.0 {
+        STANDARD_ERRORS * (of_one(pair.module.epochs) + of_one(pair.ours.epochs)).sqrt()
+    } else {
+        0.0
+    }
 }
 
 /// A window that random losses bound grows with the packets from one to the next: not at all where the queue bounds it, with
