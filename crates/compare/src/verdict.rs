@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Side by side: are two connections alike? The tolerances, and the differences that are meant.
 
-use std::fmt::Write as _;
-
 use crate::measures::Measures;
 
 /// What the two did on a path.
@@ -64,9 +62,6 @@ const SHARE: std::ops::RangeInclusive<f64> = 0.4..=0.6;
 /// From so many epochs on their length is a mean.
 const EPOCHS: usize = 4;
 
-/// Whose backoffs come by chance, and how many both must have had: a window that chance ends so often is known to a third.
-const BY_CHANCE: (&str, usize) = ("cdg", 20);
-
 /// Differences that are meant: whose, how they all begin, and the reason; on all paths.
 const MEANT: &[(&str, &str, &str)] = &[
     (
@@ -97,9 +92,6 @@ pub struct Found {
     cells: [String; 6],
     differences: Vec<String>,
     reason: Option<&'static str>,
-    /// Had too few backoffs by chance to be compared.
-    not_compared: Vec<Kind>,
-    is_compared: bool,
 }
 
 impl Found {
@@ -110,7 +102,6 @@ impl Found {
 
     fn verdict(&self) -> &'static str {
         match (self.differences.is_empty(), self.reason.is_none()) {
-            _ if !self.is_compared => "not compared",
             (true, _) => "alike",
             (false, true) => "differs",
             (false, false) => "intended difference",
@@ -128,11 +119,6 @@ impl Found {
         if let Some(reason) = self.reason.filter(|_| !self.differences.is_empty()) {
             why = format!("{why}: {reason}");
         }
-        if !self.not_compared.is_empty() {
-            let names: Vec<&str> = self.not_compared.iter().map(|kind| kind.name()).collect();
-            // Writing to a text cannot fail.
-            let _ = write!(why, "fewer than {} backoffs, which come by chance: {}", BY_CHANCE.1, names.join("; "));
-        }
         format!("| {} | {} | {} | {} | {why} |\n", self.algorithm, self.path, self.cells.join(" | "), self.verdict())
     }
 }
@@ -144,17 +130,12 @@ pub const HEADING: &str =
 
 /// Compares the two in all that they did on this path.
 pub fn judge(algorithm: &'static str, path: &'static str, pairs: &[Pair]) -> Found {
-    let all: Vec<&Pair> = pairs.iter().filter(|pair| pair.path == path).collect();
-    let is_enough = |pair: &&Pair| algorithm != BY_CHANCE.0 || pair.module.epochs.min(pair.ours.epochs) >= BY_CHANCE.1;
-    let (here, few): (Vec<&Pair>, Vec<&Pair>) = all.iter().copied().partition(is_enough);
+    let here: Vec<&Pair> = pairs.iter().filter(|pair| pair.path == path).collect();
     let mut differences = Vec::new();
     for pair in &here {
         match pair.kind {
-            Kind::Alone => differences.extend(apart(algorithm, pair, &ALONE)),
-            Kind::Loss => {
-                let found = apart(algorithm, pair, &LOSS).into_iter();
-                differences.extend(found.map(|what| format!("with loss {what}")));
-            }
+            Kind::Alone => differences.extend(apart(pair, &ALONE)),
+            Kind::Loss => differences.extend(apart(pair, &LOSS).into_iter().map(|what| format!("with loss {what}"))),
             Kind::ModuleFirst | Kind::OursFirst => (),
         }
     }
@@ -164,19 +145,11 @@ pub fn judge(algorithm: &'static str, path: &'static str, pairs: &[Pair]) -> Fou
     }
     let is_all = |begin: &str| differences.iter().all(|what: &String| what.starts_with(begin));
     let reason = MEANT.iter().find(|(name, begin, _)| *name == algorithm && is_all(begin)).map(|(.., reason)| *reason);
-    Found {
-        algorithm,
-        path,
-        cells: cells(&all, self::share(&all)),
-        differences,
-        reason,
-        not_compared: few.iter().map(|pair| pair.kind).collect(),
-        is_compared: !here.is_empty(),
-    }
+    Found { algorithm, path, cells: cells(&here, share), differences, reason }
 }
 
 /// What is further apart than it may be
-fn apart(algorithm: &str, pair: &Pair, tolerance: &Tolerance) -> Vec<String> {
+fn apart(pair: &Pair, tolerance: &Tolerance) -> Vec<String> {
     let (module, ours, is_random) = (&pair.module, &pair.ours, tolerance.is_random);
     let ratio = |ours: f64, module: f64| ours / module.max(f64::MIN_POSITIVE);
     let mut found = Vec::new();
@@ -190,7 +163,7 @@ fn apart(algorithm: &str, pair: &Pair, tolerance: &Tolerance) -> Vec<String> {
     hold("mean cwnd", ratio(ours.mean_cwnd, module.mean_cwnd), tolerance.mean_cwnd);
     if ours.epochs.min(module.epochs) >= EPOCHS {
         let (ours, module) = (ours.epoch_s.unwrap_or_default(), module.epoch_s.unwrap_or_default());
-        hold("epochs", ratio(ours, module), tolerance.epoch + luck(algorithm, pair));
+        hold("epochs", ratio(ours, module), tolerance.epoch);
     } else if ours.epochs.max(module.epochs) > 2 * EPOCHS {
         found.push(format!("{} epochs, the module {}", ours.epochs, module.epochs));
     }
@@ -201,16 +174,6 @@ fn apart(algorithm: &str, pair: &Pair, tolerance: &Tolerance) -> Vec<String> {
         }
     }
     found
-}
-
-/// How far apart two means of so many epochs that end by chance may be besides.
-fn luck(algorithm: &str, pair: &Pair) -> f64 {
-    let of_one = |epochs: usize| 1.0 / epochs.max(1) as f64;
-    if algorithm == BY_CHANCE.0 {
-        STANDARD_ERRORS * (of_one(pair.module.epochs) + of_one(pair.ours.epochs)).sqrt()
-    } else {
-        0.0
-    }
 }
 
 /// A window that random losses bound grows with the packets from one to the next: not at all where the queue bounds it, with
@@ -282,19 +245,6 @@ mod tests {
         assert!(!judge("any", "here", &[pair(Kind::Loss, module, ours)]).differs());
         let lucky = Measures { epoch_s: Some(5.0), ..ours };
         assert!(judge("any", "here", &[pair(Kind::Loss, module, lucky)]).differs());
-    }
-
-    #[test]
-    fn what_comes_by_chance_is_compared_where_it_came_often() {
-        let few = Measures { epochs: 19, ..measures(19.0, 90.0) };
-        let apart = |epochs| [pair(Kind::Alone, few, Measures { epochs, ..measures(10.0, 50.0) })];
-        let found = judge("cdg", "here", &apart(40));
-        assert_eq!((found.verdict(), found.differs()), ("not compared", false));
-        assert!(found.row().contains("fewer than 20 backoffs, which come by chance: alone"), "{}", found.row());
-        let often =
-            [pair(Kind::Alone, Measures { epochs: 20, ..few }, Measures { epochs: 20, ..measures(10.0, 50.0) })];
-        assert!(judge("cdg", "here", &often).differs());
-        assert!(judge("any", "here", &apart(19)).differs());
     }
 
     #[test]

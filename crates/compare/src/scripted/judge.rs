@@ -66,7 +66,7 @@ const REASONS: &[Reason] = &[
         shows: one_packet_of_both,
     },
     Reason { algorithm: "westwood", module: "counts in whole bytes and jiffies", shows: one_packet_of_both },
-    Reason { algorithm: "westwood", module: MEASURES_ON, shows: both_at_another_estimate },
+    Reason { algorithm: "westwood", module: MEASURES_ON, shows: both_at_an_estimate_ours_higher },
     Reason {
         algorithm: "hybla",
         module: "keeps fractions of slow start and congestion avoidance in one sum; limits the window to 65,535",
@@ -105,10 +105,10 @@ fn one_packet_of_both(module: &Standing, ours: &Standing) -> bool {
     module.cwnd_pkts.abs_diff(ours.cwnd_pkts) <= 1 && of(module).abs_diff(of(ours)) <= 1
 }
 
-/// Both have just set the window to what they think that the path holds.
-fn both_at_another_estimate(module: &Standing, ours: &Standing) -> bool {
+/// Both have just set the window to what they think that the path holds, ours to more: it has left out the time before it sent again.
+fn both_at_an_estimate_ours_higher(module: &Standing, ours: &Standing) -> bool {
     let is_set = |standing: &Standing| standing.ssthresh_pkts == Some(standing.cwnd_pkts);
-    is_set(module) && is_set(ours)
+    is_set(module) && is_set(ours) && ours.cwnd_pkts > module.cwnd_pkts
 }
 
 /// The module is at its limit, or has a packet more, out of the fraction that slow start has left.
