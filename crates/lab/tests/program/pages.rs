@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Pages, tables and comparisons of folders say what `summary.json` says.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -197,19 +198,28 @@ fn the_reproduction_has_every_statement() {
     assert_eq!(scratch.done(&["reproduction", "--record", "record.json"]), text);
 }
 
-/// docs/results/reproduction.md is what the record and the notes say, and no more.
+/// docs/results/reproduction.md is what the record and the notes say, and no more; so are the pictures of papers' values beside it.
 #[test]
 fn the_page_of_all_runs_is_that_of_the_record() {
     let (scratch, repository) = (Scratch::new("record"), Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
-    let file = |name: &str| repository.join(name).display().to_string();
-    fs::copy(file("docs/results/reproduction.json"), scratch.path("record.json")).unwrap();
-    let notes = file("configs/reproduction-notes.toml");
-    let page = scratch.done(&["reproduction", "--record", "record.json", "--notes", &notes]);
-    let kept = fs::read_to_string(file("docs/results/reproduction.md")).unwrap();
-    assert!(
-        page == kept,
-        "ccctl lab reproduction --record docs/results/reproduction.json --notes {notes} >docs/results/reproduction.md"
-    );
+    let results = repository.join("docs/results");
+    let pictures = || fs::read_dir(results.join("reproduction")).unwrap().map(|entry| entry.unwrap().file_name());
+    fs::copy(results.join("reproduction.json"), scratch.path("record.json")).unwrap();
+    fs::create_dir(scratch.path("reproduction")).unwrap();
+    let copied = |name: &OsStr| scratch.path("reproduction").join(name);
+    for name in pictures() {
+        fs::copy(results.join("reproduction").join(&name), copied(&name)).unwrap();
+    }
+    let notes = repository.join("configs/reproduction-notes.toml").display().to_string();
+    let page =
+        scratch.done(&["reproduction", "--record", "record.json", "--notes", &notes, "--figures", "reproduction"]);
+    let remedy = "ccctl lab reproduction --record docs/results/reproduction.json --notes configs/reproduction-notes.toml \
+                  --figures docs/results/reproduction >docs/results/reproduction.md";
+    assert!(page == fs::read_to_string(results.join("reproduction.md")).unwrap(), "{remedy}");
+    for name in pictures() {
+        let is_same = fs::read(copied(&name)).unwrap() == fs::read(results.join("reproduction").join(&name)).unwrap();
+        assert!(is_same, "{}: {remedy}", name.display());
+    }
 }
 
 /// `--open` hands the page to whatever opens pages here: `xdg-open` on a Linux desktop.

@@ -71,10 +71,8 @@ pub fn test(what: &str, limit_s: u64, body: impl FnOnce()) {
 
 /// The same, of what can be told only where the kernel calls every hook: elsewhere the test is skipped.
 pub fn exact(what: &str, limit_s: u64, body: impl FnOnce()) {
-    test(what, limit_s, || match host::leaves_hooks_out() {
-        Some(reason) => skip(what, reason),
-        None => body(),
-    });
+    let reason = host::leaves_hooks_out();
+    test(what, limit_s, || reason.map_or_else(body, |reason| skip(what, reason)));
 }
 
 /// Takes out an instance, or all rules.
