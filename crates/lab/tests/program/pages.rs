@@ -213,7 +213,8 @@ fn the_page_of_all_runs_is_that_of_the_record() {
     let notes = repository.join("configs/reproduction-notes.toml").display().to_string();
     let page =
         scratch.done(&["reproduction", "--record", "record.json", "--notes", &notes, "--figures", "reproduction"]);
-    let remedy = "ccctl lab reproduction --record docs/results/reproduction.json --notes configs/reproduction-notes.toml \
+    let remedy =
+        "ccctl lab reproduction --record docs/results/reproduction.json --notes configs/reproduction-notes.toml \
                   --figures docs/results/reproduction >docs/results/reproduction.md";
     assert!(page == fs::read_to_string(results.join("reproduction.md")).unwrap(), "{remedy}");
     for name in pictures() {
