@@ -227,10 +227,16 @@ impl Experiments {
                 Some(open) => open,
                 None => self.begin(kept, &place, now)?,
             };
-            let open = count_open(kept, open, now, count);
+            let open = if self.has_arm(kept, &open)? { count_open(kept, open, now, count) } else { open };
             has_news |= self.open.insert(name.clone(), open).is_none();
         }
         Ok(has_news)
+    }
+
+    /// Is the arm of the block in force? What was sent before counts as burn-in.
+    fn has_arm(&self, kept: &Kept, open: &Open) -> anyhow::Result<bool> {
+        let (selector, arm) = (kept.plan.selector()?, kept.plan.algorithm(open.arm));
+        Ok(self.overlaid.iter().any(|overlay| overlay.selector == selector && overlay.arm == arm))
     }
 
     fn begin(&self, kept: &Kept, place: &Place, now: SystemTime) -> anyhow::Result<Open> {

@@ -45,7 +45,7 @@ pub(crate) use sockops::{is_unsettled, settle};
 use crate::check::{Check, Status};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
-use crate::owner_records::{self, OwnerRecord};
+use crate::owner_records;
 use crate::sockets::{SocketFilter, SocketReader};
 use live::RuleSocket;
 use sockops::Sockops;
@@ -252,7 +252,7 @@ pub fn unassign(lock: &Lock, id: u32, existing: bool) -> Result<(Rule, Moved)> {
     table.remove(id);
     let live = if existing { Live::Release(id) } else { Live::Keep };
     let moved = assignment().replace(lock, &table, live)?;
-    owner_records::remove(lock, &OwnerRecord::Rule(id))?;
+    owner_records::remove_rule(lock, id)?;
     Ok((rule, moved))
 }
 
@@ -262,7 +262,7 @@ pub fn remove_all(lock: &Lock, restore: bool) -> Result<(Vec<Rule>, Moved)> {
     let live = if restore { Live::Restore } else { Live::Keep };
     let moved = assignment().replace(lock, &RuleTable::default(), live)?;
     for rule in table.rules() {
-        owner_records::remove(lock, &OwnerRecord::Rule(rule.id))?;
+        owner_records::remove_rule(lock, rule.id)?;
     }
     Ok((table.rules().to_vec(), moved))
 }

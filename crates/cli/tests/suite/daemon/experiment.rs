@@ -66,7 +66,8 @@ fn wait_for(daemon: &Daemon, name: &str, phase: &str, patience: u64) -> Value {
             Err(format!("{}: {}", info["phase"], info["summary"]))
         }
     };
-    eventually(Duration::from_secs(patience), ended).unwrap_or_else(|error| panic!("{error}\n{}", daemon.log()));
+    eventually(Duration::from_secs(patience), ended)
+        .unwrap_or_else(|error| panic!("{error}\n{}\n{}", info(daemon, name)["blocks"], daemon.log()));
     info(daemon, name)
 }
 

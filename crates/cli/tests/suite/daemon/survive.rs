@@ -115,6 +115,47 @@ fn kill_9_and_restart_under_traffic_change_nothing() {
     });
 }
 
+/// The rule is in force before the connections that it is for are moved. A daemon that is killed in between has left that to
+/// the next one.
+#[test]
+fn a_kill_between_a_rule_and_its_live_connections_is_made_good() {
+    support::test("kill between", 120, || {
+        let (web, network) = (Cgroup::new("between").unwrap(), Network::new().unwrap());
+        let file = |name: &str| {
+            let rule = format!("[[rule]]\ncgroup = \"{}\"\nuse = \"{name}\"\nexisting = true\n", web.path());
+            format!("[instance.sone]\nalgorithm = \"cubic\"\n[instance.stwo]\nalgorithm = \"reno\"\n{rule}")
+        };
+        let mut daemon = Daemon::start("between", &file("sone"));
+        let outside = Cgroup::new("outside").unwrap();
+        let listener = listen(&outside, &network.server, "::");
+        let live: Vec<_> = (0..50).map(|_| pair(&web, &network, &listener, SERVER_V6)).collect();
+        let of = |name: &str| live.iter().filter(|pair| pair.algorithms()[0] == name).count();
+        let is_for = |name: &str| {
+            let table = ccctl_loader::read_rules().unwrap();
+            table.rules().iter().any(|rule| rule.content.choices.iter().any(|choice| choice.names == [name]))
+        };
+        let mut before = 0;
+        for round in 0..6 {
+            let name = if round % 2 == 0 { "stwo" } else { "sone" };
+            daemon.configure(&file(name));
+            daemon.signal("HUP");
+            eventually(Duration::from_secs(10), || is_for(name).then_some(()).ok_or("no rule")).unwrap();
+            std::thread::sleep(Duration::from_millis(round));
+            daemon.kill();
+            before += usize::from(of(name) < live.len());
+            daemon.start_again();
+            assert_eq!(of(name), live.len(), "round {round}: {}", daemon.log());
+        }
+        println!("{before} of 6 kills came before the last connection was moved");
+        assert!(before > 0, "no kill came before the last connection was moved");
+        daemon.compares_twice();
+        let (status, changes) = (daemon.status(), daemon.log().matches("its live connections").count());
+        assert_eq!(status["problems"], serde_json::json!([]));
+        assert!(changes >= before, "{changes} of {before} were told: {}", daemon.log());
+        daemon.json(&["down", "--json"]);
+    });
+}
+
 #[test]
 fn a_new_build_takes_over_from_the_old_one_under_traffic() {
     support::test("upgrade", 120, || {
