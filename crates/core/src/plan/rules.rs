@@ -103,10 +103,10 @@ fn difference_from(
 ) -> Difference {
     let coming: Vec<String> = configuration.instances.iter().map(|wanted| wanted.name.clone()).collect();
     let mut difference = Difference::default();
-    let mut named = BTreeSet::new();
+    let mut named = BTreeMap::new(); // by id: are its live connections to be moved?
     for wanted in &configuration.rules {
         match of_wanted(wanted, &coming, table, owners, &mut difference) {
-            Ok(id) => named.extend(id),
+            Ok(id) => named.extend(id.map(|id| (id, wanted.existing))),
             Err(error) => {
                 let step = Step::new(Kind::Assign, wanted.label(), wanted.content.to_string());
                 difference.failed.push(Step { error: Some(error::fault(&error)), ..step });
@@ -115,18 +115,18 @@ fn difference_from(
     }
     for (owner, record) in owners {
         if let OwnerRecord::Moving(id) = owner {
-            if !named.contains(id) {
+            if named.get(id) != Some(&true) {
                 difference.forget.push(owner.clone());
             }
         }
         let OwnerRecord::Rule(id) = owner else { continue };
         match table.rule(*id) {
-            Some(rule) if record_of(rule) == *record && !named.contains(id) => {
+            Some(rule) if record_of(rule) == *record && !named.contains_key(id) => {
                 let step = Step::new(Kind::Unassign, rule.selector.to_string(), "no longer in the configuration");
                 difference.remove.push((*id, step));
             }
             Some(rule) if record_of(rule) == *record => {}
-            Some(_) if named.contains(id) => {} // it is the file's, changed by hand, and gets a new record
+            Some(_) if named.contains_key(id) => {} // it is the file's, changed by hand, and gets a new record
             _ => difference.forget.push(owner.clone()),
         }
     }
