@@ -28,8 +28,6 @@ pub enum OwnerRecord {
     Instance(String),
     /// A rule by its id.
     Rule(u32),
-    /// A rule, by its id, whose live connections have still to be given what it says.
-    Moving(u32),
     /// The default of the namespace with this cookie.
     Default(u64),
     /// An instance, by its kernel name, that the guard has tripped for.
@@ -50,7 +48,6 @@ impl OwnerRecord {
         let text = match self {
             Self::Instance(name) => format!("instance {name}"),
             Self::Rule(id) => format!("rule {id}"),
-            Self::Moving(id) => format!("moving {id}"),
             Self::Default(cookie) => format!("default {cookie}"),
             Self::Tripped(name) => format!("tripped {name}"),
             Self::Diverted(cookie) => format!("diverted {cookie}"),
@@ -67,7 +64,6 @@ impl OwnerRecord {
         match kind {
             "instance" => Some(Self::Instance(rest.to_owned())),
             "rule" => rest.parse().ok().map(Self::Rule),
-            "moving" => rest.parse().ok().map(Self::Moving),
             "default" => rest.parse().ok().map(Self::Default),
             "tripped" => Some(Self::Tripped(rest.to_owned())),
             "diverted" => rest.parse().ok().map(Self::Diverted),
@@ -106,11 +102,6 @@ pub fn set(_lock: &Lock, owner: &OwnerRecord, record: &RecordText) -> Result<()>
     let length = record.0.len().min(value.len());
     value[..length].copy_from_slice(&record.0.as_bytes()[..length]);
     table.update(&owner.key(), &value, MapFlags::ANY).map_err(|error| Error::libbpf("write an owner record", &error))
-}
-
-/// Removes what is recorded of a rule.
-pub fn remove_rule(lock: &Lock, id: u32) -> Result<()> {
-    [OwnerRecord::Moving(id), OwnerRecord::Rule(id)].iter().try_for_each(|owner| remove(lock, owner))
 }
 
 /// Removes an owner record, and the table with the last one.
@@ -167,7 +158,6 @@ mod tests {
         for owner in [
             OwnerRecord::Instance("fifteen_letters".to_owned()),
             OwnerRecord::Rule(7),
-            OwnerRecord::Moving(7),
             OwnerRecord::Default(u64::MAX),
             OwnerRecord::Tripped("a.b".to_owned()),
             OwnerRecord::Diverted(9),

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ccctl_console::{Fault, UsageError};
+use ccctl_console::UsageError;
 use ccctl_loader::owner_records::{self, OwnerRecord, RecordText};
 use ccctl_loader::{
-    assign, change_rules, read_rules, require_names, AssignRequest, Lock, Rule, RuleContent, RuleTable, Selector,
+    change_rules, read_rules, require_names, AssignRequest, Lock, Moved, Rule, RuleContent, RuleTable, Selector,
     MOST_RULES,
 };
 
@@ -15,9 +15,6 @@ use crate::configuration::Configuration;
 use crate::configuration::WantedRule;
 use crate::counters::COUNTERS;
 use crate::error;
-
-/// What a step says that only moves live connections.
-const LIVE: &str = "its live connections";
 
 /// What has to be done.
 #[derive(Default)]
@@ -28,8 +25,6 @@ struct Difference {
     remove: Vec<(u32, Step)>,
     /// Rules that are as the file has them, and not marked as its own.
     adopt: Vec<(OwnerRecord, RecordText, Step)>,
-    /// Rules that are as the file has them, whose live connections an earlier run has not moved to the end.
-    unfinished: Vec<(Moving, Step)>,
     /// Marks of rules that are gone.
     forget: Vec<OwnerRecord>,
     /// Rules whose cgroup cannot be found, or for which there is another one.
@@ -48,10 +43,10 @@ struct Put {
     replaced: Option<u32>,
 }
 
-/// A rule whose live connections get what it says.
-struct Moving {
-    selector: Selector,
-    content: RuleContent,
+impl Put {
+    fn request(&self) -> AssignRequest<'_> {
+        AssignRequest { selector: self.selector.clone(), content: &self.content, existing: self.existing }
+    }
 }
 
 /// By what a rule is told from a later one of its id.
@@ -86,10 +81,9 @@ pub fn for_empty(configuration: &Configuration) -> Vec<Step> {
 }
 
 fn steps(difference: Difference) -> Vec<Step> {
-    let Difference { put, remove, adopt, unfinished, failed, .. } = difference;
+    let Difference { put, remove, adopt, failed, .. } = difference;
     let steps = put.into_iter().map(|(_, step)| step).chain(remove.into_iter().map(|(_, step)| step));
-    let steps = steps.chain(adopt.into_iter().map(|(_, _, step)| step));
-    steps.chain(unfinished.into_iter().map(|(_, step)| step)).chain(failed).collect()
+    steps.chain(adopt.into_iter().map(|(_, _, step)| step)).chain(failed).collect()
 }
 
 fn difference(configuration: &Configuration) -> anyhow::Result<Difference> {
@@ -103,10 +97,10 @@ fn difference_from(
 ) -> Difference {
     let coming: Vec<String> = configuration.instances.iter().map(|wanted| wanted.name.clone()).collect();
     let mut difference = Difference::default();
-    let mut named = BTreeMap::new(); // by id: are its live connections to be moved?
+    let mut named = BTreeSet::new();
     for wanted in &configuration.rules {
         match of_wanted(wanted, &coming, table, owners, &mut difference) {
-            Ok(id) => named.extend(id.map(|id| (id, wanted.existing))),
+            Ok(id) => named.extend(id),
             Err(error) => {
                 let step = Step::new(Kind::Assign, wanted.label(), wanted.content.to_string());
                 difference.failed.push(Step { error: Some(error::fault(&error)), ..step });
@@ -114,19 +108,14 @@ fn difference_from(
         }
     }
     for (owner, record) in owners {
-        if let OwnerRecord::Moving(id) = owner {
-            if named.get(id) != Some(&true) {
-                difference.forget.push(owner.clone());
-            }
-        }
         let OwnerRecord::Rule(id) = owner else { continue };
         match table.rule(*id) {
-            Some(rule) if record_of(rule) == *record && !named.contains_key(id) => {
+            Some(rule) if record_of(rule) == *record && !named.contains(id) => {
                 let step = Step::new(Kind::Unassign, rule.selector.to_string(), "no longer in the configuration");
                 difference.remove.push((*id, step));
             }
             Some(rule) if record_of(rule) == *record => {}
-            Some(_) if named.contains_key(id) => {} // it is the file's, changed by hand, and gets a new record
+            Some(_) if named.contains(id) => {} // it is the file's, changed by hand, and gets a new record
             _ => difference.forget.push(owner.clone()),
         }
     }
@@ -152,15 +141,10 @@ fn of_wanted(
     let step = |kind, detail: String| Step::new(kind, selector.to_string(), detail);
     match present {
         Some(rule) if rule.content == wanted.content => {
-            let has = |owner: &OwnerRecord| owners.get(owner) == Some(&record_of(rule));
             let owner = OwnerRecord::Rule(rule.id);
-            if !has(&owner) {
+            if owners.get(&owner) != Some(&record_of(rule)) {
                 let step = step(Kind::Adopt, format!("this file manages rule {} from now on", rule.id));
                 difference.adopt.push((owner, record_of(rule), step));
-            }
-            if wanted.existing && has(&OwnerRecord::Moving(rule.id)) {
-                let moving = Moving { selector: selector.clone(), content: wanted.content.clone() };
-                difference.unfinished.push((moving, step(Kind::Assign, LIVE.to_owned())));
             }
         }
         _ => {
@@ -179,22 +163,19 @@ fn of_wanted(
     Ok(present.map(|rule| rule.id))
 }
 
-/// The owner records come first: killed in between, there are records of nothing, which does no harm, and of rules whose live
-/// connections the next run has to move.
+/// The owner records come first: killed in between, there are records of nothing, which does no harm.
 fn run(lock: &Lock, difference: Difference) -> anyhow::Result<Vec<Step>> {
-    let Difference { put, remove, adopt, unfinished, forget, failed, .. } = difference;
+    let Difference { put, remove, adopt, forget, failed, .. } = difference;
     let mut steps = failed;
-    let mut ready: Vec<(Selector, RuleContent)> = Vec::new();
-    let (mut set, mut moving): (Vec<Step>, Vec<Moving>) = (Vec::new(), Vec::new());
+    let (mut ready, mut set): (Vec<Put>, Vec<Step>) = (Vec::new(), Vec::new());
     let mut replaced = Vec::new();
     for (put, step) in put {
         // An instance that could not be loaded is missing here, or there is an older one that has no parameters per connection.
         match require_names(&put.content.choices, &[]).and_then(|()| put.content.parameters.require_read()) {
             Ok(()) => {
-                ready.push((put.selector.clone(), put.content.clone()));
                 replaced.extend(put.replaced);
                 set.push(step);
-                moving.extend(put.existing.then_some(Moving { selector: put.selector, content: put.content }));
+                ready.push(put);
             }
             Err(error) => steps.push(Step { error: Some(error::fault(&error.into())), ..step }),
         }
@@ -202,24 +183,19 @@ fn run(lock: &Lock, difference: Difference) -> anyhow::Result<Vec<Step>> {
     let (mut ids, removed): (Vec<u32>, Vec<Step>) = remove.into_iter().unzip();
     ids.append(&mut replaced);
     let mark_all = |table: &RuleTable| {
-        let mark = |selector: &Selector, owner: fn(u32) -> OwnerRecord| {
-            table.rule_for(selector).map_or(Ok(()), |rule| owner_records::set(lock, &owner(rule.id), &record_of(rule)))
-        };
-        moving.iter().try_for_each(|moving| mark(&moving.selector, OwnerRecord::Moving))?;
-        ready.iter().try_for_each(|(selector, ..)| mark(selector, OwnerRecord::Rule))
+        let rules = ready.iter().filter_map(|put| table.rule_for(&put.selector));
+        rules.into_iter().try_for_each(|rule| owner_records::set(lock, &OwnerRecord::Rule(rule.id), &record_of(rule)))
     };
-    let changed = change_rules(lock, &ready, &ids, mark_all).map_err(anyhow::Error::from);
+    let requests: Vec<AssignRequest<'_>> = ready.iter().map(Put::request).collect();
+    let changed = change_rules(lock, &requests, &ids, mark_all).map_err(anyhow::Error::from);
     let error = changed.as_ref().err().map(error::fault);
     steps.extend(set.into_iter().chain(removed).map(|step| Step { error: error.clone(), ..step }));
-    if error.is_none() {
-        for moving in moving {
-            steps.extend(move_existing(lock, &moving)?.map(|error| moving.failed(error)));
+    if let Ok(moved) = changed {
+        if ready.iter().any(|put| put.existing) {
+            tell_moved(&moved);
         }
-        ids.iter().try_for_each(|id| owner_records::remove_rule(lock, *id))?;
-        forget.iter().try_for_each(|owner| owner_records::remove(lock, owner))?;
-    }
-    for (moving, step) in unfinished {
-        steps.push(Step { error: move_existing(lock, &moving)?, ..step });
+        let gone = ids.into_iter().map(OwnerRecord::Rule).chain(forget);
+        gone.into_iter().try_for_each(|owner| owner_records::remove(lock, &owner))?;
     }
     for (owner, record, step) in adopt {
         owner_records::set(lock, &owner, &record)?;
@@ -228,27 +204,12 @@ fn run(lock: &Lock, difference: Difference) -> anyhow::Result<Vec<Step>> {
     Ok(steps)
 }
 
-impl Moving {
-    fn failed(&self, error: Fault) -> Step {
-        Step { error: Some(error), ..Step::new(Kind::Assign, self.selector.to_string(), LIVE) }
+/// Those that cannot be moved keep what they have.
+fn tell_moved(moved: &Moved) {
+    COUNTERS.moved(moved);
+    if !moved.failed.is_empty() {
+        tracing::warn!("{} of {} live connections could not be moved", moved.failed.len(), moved.found);
     }
-}
-
-/// Moves live connections of a rule, and tells those that cannot be moved. What has failed as a whole keeps its mark and is
-/// given: it is tried again.
-fn move_existing(lock: &Lock, Moving { selector, content }: &Moving) -> anyhow::Result<Option<Fault>> {
-    let request = AssignRequest { selector: selector.clone(), content, existing: true };
-    let assigned = match assign(lock, &request) {
-        Ok(assigned) => assigned,
-        Err(error) => return Ok(Some(error::fault(&error.into()))),
-    };
-    COUNTERS.moved(&assigned.moved);
-    let (failed, found) = (assigned.moved.failed.len(), assigned.moved.found);
-    if failed > 0 {
-        tracing::warn!("{selector}: {failed} of {found} live connections could not be moved");
-    }
-    owner_records::remove(lock, &OwnerRecord::Moving(assigned.rule.id))?;
-    Ok(None)
 }
 
 #[cfg(test)]

@@ -41,6 +41,16 @@ pub struct Moved {
 }
 
 impl Moved {
+    /// What another change did besides.
+    pub(super) fn add(&mut self, other: Self) {
+        self.found += other.found;
+        self.moved += other.moved;
+        self.settings_changed += other.settings_changed;
+        self.parameters_changed += other.parameters_changed;
+        self.failed.extend(other.failed);
+        self.unreadable.extend(other.unreadable);
+    }
+
     fn changed(&self) -> usize {
         self.moved + self.settings_changed + self.parameters_changed
     }

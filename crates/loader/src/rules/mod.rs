@@ -45,7 +45,7 @@ pub(crate) use sockops::{is_unsettled, settle};
 use crate::check::{Check, Status};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
-use crate::owner_records;
+use crate::owner_records::{self, OwnerRecord};
 use crate::sockets::{SocketFilter, SocketReader};
 use live::RuleSocket;
 use sockops::Sockops;
@@ -72,12 +72,12 @@ trait Assignment {
 
 /// What a change of rules does to connections that are alive. Listening sockets follow in any case: what they give to
 /// the connections that they accept must not outlive its rule.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 enum Live {
     /// Nothing.
     Keep,
-    /// Those that match this rule get it.
-    Move(u32),
+    /// Those that match one of these rules get it.
+    Move(Vec<u32>),
     /// Those that met this rule get what they match now, or what they had before.
     Release(u32),
     /// Those that met any rule get what they had before.
@@ -118,7 +118,7 @@ pub fn assign(lock: &Lock, request: &AssignRequest<'_>) -> Result<Assigned> {
     let absent = absent_names(&request.content.choices, &names);
     let mut table = read_rules()?;
     let (id, before) = put(&mut table, request)?;
-    let live = if request.existing { Live::Move(id) } else { Live::Keep };
+    let live = if request.existing { Live::Move(vec![id]) } else { Live::Keep };
     let unchanged = before.as_ref() == table.rule(id);
     let moved =
         if unchanged && !request.existing { Moved::default() } else { assignment().replace(lock, &table, live)? };
@@ -185,28 +185,29 @@ pub fn set_rules(lock: &Lock, wanted: &[(Selector, String)]) -> Result<RuleTable
     read_rules()
 }
 
-/// Sets these rules and takes those with these ids out, all at one instant; others stay. `prepare` sees what the rules
-/// will be, just before.
+/// Sets these rules and takes those with these ids out, all at one instant; others stay. Then live connections are moved that
+/// are to be; after a kill in between, whoever takes the lock next does that. `prepare` sees what the rules will be, just before.
 pub fn change_rules(
     lock: &Lock,
-    put: &[(Selector, RuleContent)],
+    requests: &[AssignRequest<'_>],
     remove: &[u32],
     prepare: impl FnOnce(&RuleTable) -> Result<()>,
-) -> Result<()> {
+) -> Result<Moved> {
     let mut table = read_rules()?;
     let before = table.clone();
     for id in remove {
         table.remove(*id);
     }
-    let now_ns = now_ns();
-    for (selector, content) in put {
-        table.put(selector.clone(), content.clone(), now_ns)?;
+    let mut moving = Vec::new();
+    for request in requests {
+        let (id, _) = put(&mut table, request)?;
+        moving.extend(request.existing.then_some(id));
     }
-    if table != before {
-        prepare(&table)?;
-        assignment().replace(lock, &table, Live::Keep)?;
+    if table == before {
+        return Ok(Moved::default());
     }
-    Ok(())
+    prepare(&table)?;
+    assignment().replace(lock, &table, Live::Move(moving))
 }
 
 /// What connections get, from words: `yeah`, `yeah|cubic`, `yeah=10,cubic=90`. The kernel must have each name, or will have
@@ -252,7 +253,7 @@ pub fn unassign(lock: &Lock, id: u32, existing: bool) -> Result<(Rule, Moved)> {
     table.remove(id);
     let live = if existing { Live::Release(id) } else { Live::Keep };
     let moved = assignment().replace(lock, &table, live)?;
-    owner_records::remove_rule(lock, id)?;
+    owner_records::remove(lock, &OwnerRecord::Rule(id))?;
     Ok((rule, moved))
 }
 
@@ -262,7 +263,7 @@ pub fn remove_all(lock: &Lock, restore: bool) -> Result<(Vec<Rule>, Moved)> {
     let live = if restore { Live::Restore } else { Live::Keep };
     let moved = assignment().replace(lock, &RuleTable::default(), live)?;
     for rule in table.rules() {
-        owner_records::remove_rule(lock, rule.id)?;
+        owner_records::remove(lock, &OwnerRecord::Rule(rule.id))?;
     }
     Ok((table.rules().to_vec(), moved))
 }

@@ -44,7 +44,7 @@ impl Assignment for Sockops {
             own_params::require(lock)?;
         }
         let object = load_program(&compiled, installed.as_ref())?;
-        note(live)?;
+        note(&live)?;
         let switched = match installed {
             Some(mut installed) => program(&object).and_then(|program| {
                 let updated = installed.link.update_prog(&program);
@@ -69,31 +69,27 @@ impl Assignment for Sockops {
 }
 
 /// Writes down what there will be to do once the rules are in force.
-fn note(live: Live) -> Result<()> {
-    let (work, rule_id) = match live {
-        Live::Keep => (RULE_FOLLOW, 0),
-        Live::Move(id) => (RULE_MOVE, id),
-        Live::Release(id) => (RULE_RELEASE, id),
-        Live::Restore => (RULE_RESTORE, 0),
+fn note(live: &Live) -> Result<()> {
+    let work: Vec<(u32, u32)> = match live {
+        Live::Keep => Vec::new(),
+        Live::Move(ids) => ids.iter().map(|id| (RULE_MOVE, *id)).collect(),
+        Live::Release(id) => vec![(RULE_RELEASE, *id)],
+        Live::Restore => vec![(RULE_RESTORE, 0)],
     };
-    let text = format!("{work} {rule_id}");
-    Ok(ccctl_runfiles::write(Path::new(UNSETTLED_FILE), text.as_bytes())?)
+    let lines: Vec<String> = work.iter().map(|(work, rule_id)| format!("{work} {rule_id}")).collect();
+    Ok(ccctl_runfiles::write(Path::new(UNSETTLED_FILE), lines.join("\n").as_bytes())?)
 }
 
 fn forget_note() -> Result<()> {
     Ok(ccctl_runfiles::remove(Path::new(UNSETTLED_FILE))?)
 }
 
-/// The work that is noted. A kill may have come before the rules changed: sockets are given back what they had only if
-/// there are none.
-fn noted_work(is_empty: bool) -> (u32, u32) {
+/// The work that is noted, each with its rule's id. A kill may have come before the rules changed: sockets are given back what
+/// they had only if there are none. One while writing came before that, too.
+fn noted_work(is_empty: bool) -> Vec<(u32, u32)> {
     let text = ccctl_runfiles::read(Path::new(UNSETTLED_FILE)).ok().flatten().unwrap_or_default();
-    let numbers = text.split_once(' ').and_then(|(work, id)| Some((work.parse().ok()?, id.parse().ok()?)));
-    match numbers {
-        Some((RULE_RESTORE, _)) if !is_empty => (RULE_FOLLOW, 0),
-        Some(numbers) => numbers,
-        None => (RULE_FOLLOW, 0), // killed while writing: before any rule changed
-    }
+    let numbers = |line: &str| line.split_once(' ').and_then(|(work, id)| Some((work.parse().ok()?, id.parse().ok()?)));
+    text.lines().filter_map(numbers).filter(|(work, _)| *work != RULE_RESTORE || is_empty).collect()
 }
 
 fn program(object: &Object) -> Result<Program<'_>> {
@@ -129,9 +125,8 @@ pub(crate) fn settle() -> Result<Moved> {
     let mut moved = Moved::default();
     if let Some(installed) = Installed::open()? {
         let is_empty = installed.table()?.rules().is_empty();
-        let (work, rule_id) = noted_work(is_empty);
-        if work != RULE_FOLLOW {
-            moved = live::change(Some(&installed), work, rule_id)?;
+        for (work, rule_id) in noted_work(is_empty) {
+            moved.add(live::change(Some(&installed), work, rule_id)?);
         }
         live::change(Some(&installed), RULE_FOLLOW, 0)?;
         if is_empty {

@@ -104,10 +104,14 @@ fn requests_that_are_too_large_too_slow_or_too_many_get_a_clear_answer() {
         assert!(without_body.starts_with("HTTP/1.1 408") && without_body.contains("within 10 s"), "{without_body}");
         assert!(started.elapsed() < Duration::from_secs(15) && started.elapsed() > Duration::from_secs(8));
 
-        let held: Vec<UnixStream> = (0..32).map(|_| UnixStream::connect(daemon.socket()).unwrap()).collect();
+        let connect = || UnixStream::connect(daemon.socket()).unwrap();
+        let mut held: Vec<UnixStream> = (0..32).map(|_| connect()).collect();
         let full = eventually(Duration::from_secs(5), || match daemon.get("list").status {
             503 => Ok(()),
-            status => Err(format!("status {status}")),
+            status => {
+                held.push(connect()); // an earlier connection had its place for a moment longer, and one of these was refused
+                Err(format!("status {status}"))
+            }
         });
         full.unwrap();
         assert!(daemon.get("list").refusal(503).contains("too many connections"));

@@ -149,9 +149,7 @@ fn a_kill_between_a_rule_and_its_live_connections_is_made_good() {
         println!("{before} of 6 kills came before the last connection was moved");
         assert!(before > 0, "no kill came before the last connection was moved");
         daemon.compares_twice();
-        let (status, changes) = (daemon.status(), daemon.log().matches("its live connections").count());
-        assert_eq!(status["problems"], serde_json::json!([]));
-        assert!(changes >= before, "{changes} of {before} were told: {}", daemon.log());
+        assert_eq!(daemon.status()["problems"], serde_json::json!([]));
         daemon.json(&["down", "--json"]);
     });
 }
