@@ -44,11 +44,15 @@ impl Moved {
     /// What another change did besides.
     pub(super) fn add(&mut self, other: Self) {
         self.found += other.found;
+        self.add_changes(&other);
+        self.failed.extend(other.failed);
+        self.unreadable = other.unreadable; // each change looks into all namespaces
+    }
+
+    fn add_changes(&mut self, other: &Self) {
         self.moved += other.moved;
         self.settings_changed += other.settings_changed;
         self.parameters_changed += other.parameters_changed;
-        self.failed.extend(other.failed);
-        self.unreadable.extend(other.unreadable);
     }
 
     fn changed(&self) -> usize {
@@ -175,9 +179,7 @@ pub(crate) fn change(installed: Option<&Installed>, work: u32, rule_id: u32) -> 
         }
         let more = pass(installed, &query)?;
         changed_now = more.changed();
-        all.moved += more.moved;
-        all.settings_changed += more.settings_changed;
-        all.parameters_changed += more.parameters_changed;
+        all.add_changes(&more);
         let most = all.moved.max(all.settings_changed).max(all.parameters_changed);
         all.found = all.found.max(more.found).max(most);
         (all.failed, all.unreadable) = (more.failed, more.unreadable);
