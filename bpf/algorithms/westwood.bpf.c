@@ -12,9 +12,9 @@
  * Why      A random loss does not change the bandwidth, so it costs nothing; a full queue is drained and no more.
  * Differs  The filter is applied twice, as in Linux (filter = one_pole: once, as in the paper). Packets are counted by the
  *          kernel's pkts_acked, not guessed from duplicate ACKs. Before the first estimate half the window is kept
- *          (half_without_estimate = off: ssthresh 2, as in Linux). A pause starts a new measurement. Linux rounds RTT_min
- *          up to a jiffy, and keeps a window of 4 ms or more (tick, profile linux).
- * State    32 bytes of 104.
+ *          (half_without_estimate = off: ssthresh 2, as in Linux). Time in which nothing is in flight is no time of a
+ *          measurement. Linux rounds RTT_min up to a jiffy, and keeps a window of 4 ms or more (tick, profile linux).
+ * State    40 bytes of 104.
  * Range    bandwidth in packets/us Q24: 2^33 packets in a window; RTTs up to 10 s.
  */
 #include "cc.h"
@@ -31,6 +31,7 @@ CC_PARAMS(westwood, WESTWOOD_PARAMS);
 
 struct westwood_state {
 	u64 window_start_us;
+	u64 last_ack_us; /* or the start of the connection */
 	u32 window_pkts; /* acked since then */
 	u32 first_pole_q24; /* bandwidth after the first filter, packets/us */
 	u32 bandwidth_q24 CC_NONE(0, "no estimate yet"); /* after the second */
@@ -48,7 +49,10 @@ CC_INLINE void westwood_start_window(struct westwood_state *ca, const struct soc
 
 void CC_HOOK(westwood_init, struct sock *sk)
 {
-	westwood_start_window(CC_NEW_STATE(westwood, sk), sk);
+	struct westwood_state *ca = CC_NEW_STATE(westwood, sk);
+
+	westwood_start_window(ca, sk);
+	ca->last_ack_us = ca->window_start_us;
 }
 
 CC_INLINE u32 westwood_filter(u32 average, u32 sample)
@@ -94,6 +98,19 @@ void CC_HOOK(westwood_pkts_acked, struct sock *sk, const struct ack_sample *samp
 		westwood_start_window(ca, sk);
 	}
 	ca->window_pkts += sample->pkts_acked;
+	ca->last_ack_us = now_us;
+}
+
+/*
+ * The first packet sent while nothing is in flight: the path has carried nothing since the last ACK. Where each ACK covers the
+ * whole window that is no time at all, and the measurement goes on.
+ */
+CC_INLINE void westwood_leave_out_pause(struct westwood_state *ca, const struct sock *sk)
+{
+	u64 now_us = cc_tick_now_us(sk, westwood_params()->tick_us);
+
+	ca->window_start_us += now_us - cc_min(ca->last_ack_us, now_us);
+	ca->last_ack_us = now_us;
 }
 
 void CC_HOOK(westwood_cong_avoid, struct sock *sk, u32 ack, u32 acked_pkts)
@@ -125,7 +142,7 @@ CC_INLINE void westwood_handle(struct sock *sk, enum tcp_ca_event event)
 		tp->snd_ssthresh = westwood_pipe_pkts(ca, tp);
 		ca->relearn_min_rtt = true;
 	} else if (event == CA_EVENT_TX_START) {
-		westwood_start_window(ca, sk);
+		westwood_leave_out_pause(ca, sk);
 	}
 }
 

@@ -9,8 +9,7 @@ use crate::trial::{Module, Ours, Trial};
 const LOSS: u32 = 3;
 /// Seen in scripted connections: no call of the module is about it.
 pub const MEASURES_ON: &str =
-    "The module measures on where nothing is in flight any more; ours begins its measurement anew when it sends \
-                               then, also where one ACK has covered all that was sent.";
+    "The module measures on where nothing is in flight any more; ours leaves the time until it sends again out of its measurement.";
 
 pub const TWIN: Counterpart = Counterpart {
     name: "westwood",

@@ -242,3 +242,21 @@ proptest! {
         prop_assert_eq!(flow.cwnd_pkts(), kept);
     }
 }
+
+/// Ten packets of each window come in 100 ms and one ACK covers them all, whatever passes until the next window is sent: the path
+/// carries a packet every 10 ms while there is something to carry.
+#[test]
+fn westwood_measures_where_each_ack_covers_all_that_was_sent() {
+    let expected = f64::from(10 << 24) / BASE_US as f64;
+    for pause_ms in [0, 1, 30, 5_000] {
+        let mut flow = flow("westwood", &[], 10);
+        for _ in 0..200 {
+            flow.advance(Duration::from_millis(pause_ms));
+            flow.tx_started();
+            flow.advance(Duration::from_micros(BASE_US));
+            flow.sampled(&Ack::of(10, Some(Duration::from_micros(BASE_US))));
+        }
+        let measured = field(&flow, "bandwidth_q24") as f64;
+        assert!((measured / expected - 1.0).abs() < 0.01, "pause of {pause_ms} ms: {measured}, not {expected}");
+    }
+}
