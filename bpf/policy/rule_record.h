@@ -200,18 +200,24 @@ struct rule_settings_note {
 	struct rule_setting_memory setting[RULE_SETTINGS];
 };
 
-enum rule_work {
+/* What an iterator is loaded for: the verifier sees no more than that. */
+enum rule_task {
 	RULE_REPORT, /* tell of every socket, or of the one with this cookie */
 	RULE_COUNT, /* count sockets by rule */
+	RULE_CHANGE, /* one change after the other */
+};
+
+enum rule_change {
 	RULE_FOLLOW, /* listeners that met a rule follow the rules of now */
 	RULE_MOVE, /* sockets that match rule_id get it */
 	RULE_RELEASE, /* sockets that met rule_id get what they match now, or what they had */
 	RULE_RESTORE, /* sockets that met any rule get what they had */
 };
 
+/* Of one run of an iterator. */
 struct rule_query {
 	unsigned long long cookie; /* RULE_REPORT: 0 for all */
-	unsigned int work; /* enum rule_work */
+	unsigned int change; /* RULE_CHANGE: enum rule_change */
 	unsigned int rule_id;
 };
 

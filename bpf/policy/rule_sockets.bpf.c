@@ -23,7 +23,8 @@ RULE_MAP(rule_tallies, BPF_MAP_TYPE_ARRAY, 0, u32, u64, RULE_TALLIES);
 
 char _license[] SEC("license") = "GPL";
 
-const volatile struct rule_query query SEC(".rodata.query");
+const volatile u32 task SEC(".rodata.task"); /* enum rule_task */
+volatile struct rule_query query SEC(".data.query");
 
 /* Too large for the stack. An iterator has one reader, and what is loaded is loaded for it alone. */
 static struct rule_report report;
@@ -117,14 +118,15 @@ static __always_inline bool has_room(const struct seq_file *seq)
 static __always_inline struct rule *wanted(struct tcp_sock *tp, const struct rule_assignment *met, bool passive,
 					   bool listens, bool *back)
 {
-	struct rule *rule = query.work == RULE_RESTORE ? NULL : find_rule(tp, passive, listens);
+	u32 change = query.change, rule_id = query.rule_id;
+	struct rule *rule = change == RULE_RESTORE ? NULL : find_rule(tp, passive, listens);
 
 	if (listens && rule && rule->choices != 1)
 		rule = NULL;
-	if (query.work == RULE_MOVE)
-		return rule && rule->id == query.rule_id ? rule : NULL;
-	if (!met || (query.work == RULE_FOLLOW && !listens) ||
-	    (query.work == RULE_RELEASE && met->rule_id != query.rule_id && !listens))
+	if (change == RULE_MOVE)
+		return rule && rule->id == rule_id ? rule : NULL;
+	if (!met || (change == RULE_FOLLOW && !listens) ||
+	    (change == RULE_RELEASE && met->rule_id != rule_id && !listens))
 		return NULL;
 	*back = !rule;
 	return rule;
@@ -240,11 +242,11 @@ int visit(struct bpf_iter__tcp *ctx)
 	passive = is_listened_on(skc, listens);
 	if (met)
 		passive = met->passive;
-	if (query.work == RULE_REPORT) {
+	if (task == RULE_REPORT) {
 		tell(seq, tp, passive, listens, met);
 		return 0;
 	}
-	if (query.work == RULE_COUNT) {
+	if (task == RULE_COUNT) {
 		if (met)
 			count(met->rule_id);
 		return 0;

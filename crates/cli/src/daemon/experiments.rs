@@ -16,6 +16,8 @@ use ccctl_inference::schedule::{Arm, Place};
 use crate::events::Journal;
 use crate::metrics::{self, Counted};
 
+/// Why a block whose beginning was not counted is none.
+const NO_BEGIN: &str = "the daemon, or the switch to its arm, came too late to its start";
 /// A clock that differs by more from the monotonic one was set.
 const CLOCK_STEP: Duration = Duration::from_millis(500);
 /// The daemon may come so late to a block's edge, or by a quarter of short blocks. The arm changes after the counters were
@@ -274,7 +276,7 @@ impl Experiments {
             _ => None,
         };
         if open.begin.is_none() {
-            problem.get_or_insert_with(|| "the daemon came too late to its start".to_owned());
+            problem.get_or_insert_with(|| NO_BEGIN.to_owned());
         }
         if found.is_none() {
             let why = counted.as_ref().err().cloned().unwrap_or_else(|| "the counting began anew in it".to_owned());
@@ -445,7 +447,7 @@ fn count_open(kept: &Kept, mut open: Open, now: SystemTime, count: &mut Count) -
         }
     }
     if open.begin.is_none() && elapsed > burn_in + late {
-        open.problem.get_or_insert_with(|| "the daemon came too late to its start".to_owned());
+        open.problem.get_or_insert_with(|| NO_BEGIN.to_owned());
     }
     open
 }

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use bytemuck::bytes_of;
 use ccctl_catalog::kernel::{c_text, text, AF_INET};
-use libbpf_rs::{Iter, Link, MapCore as _, MapFlags, Object};
+use libbpf_rs::{Iter, Link, Map, MapCore as _, MapFlags, Object};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -88,15 +89,17 @@ impl rule_report {
     }
 }
 
-/// The iterator, loaded for one piece of work.
+const QUERY: &str = ".data.query";
+
+/// The iterator, loaded for one task. The verifier takes longer than a run does, so it is loaded once for many.
 struct RuleIterator {
     link: Link,
     object: Object,
 }
 
 impl RuleIterator {
-    fn load(installed: Option<&Installed>, query: &rule_query) -> Result<Self> {
-        let object = load_iterator(installed, query)?;
+    fn load(installed: Option<&Installed>, task: u32) -> Result<Self> {
+        let object = load_iterator(installed, task)?;
         let missing = || Error::kernel("find the iterator of the rules", std::io::Error::other("no program"));
         let program = object.progs_mut().find(|program| program.name() == "visit");
         let link = program.ok_or_else(missing)?.attach();
@@ -105,7 +108,11 @@ impl RuleIterator {
     }
 
     /// Runs it in every namespace; what cannot be entered is named in the second list.
-    fn run(&self) -> Result<(Vec<RuleSocket>, Vec<String>)> {
+    fn run(&self, query: &rule_query) -> Result<(Vec<RuleSocket>, Vec<String>)> {
+        self.put(QUERY, 0, bytes_of(query))?;
+        for what in 0..record::RULE_TALLIES {
+            self.put("rule_tallies", what, &0_u64.to_le_bytes())?;
+        }
         let scan = NamespaceScan::all()?;
         let (mut sockets, mut unreadable) = (Vec::new(), scan.unreadable);
         for namespace in &scan.found {
@@ -141,10 +148,19 @@ impl RuleIterator {
         Ok(count.unwrap_or(0) as usize)
     }
 
+    fn map(&self, name: &str) -> Result<Map<'_>> {
+        let missing = || Error::kernel("find the maps of the rules' iterator", std::io::Error::other("no map"));
+        self.object.maps().find(|map| map.name() == name).ok_or_else(missing)
+    }
+
+    fn put(&self, map: &str, key: u32, value: &[u8]) -> Result<()> {
+        let put = self.map(map)?.update(&key.to_le_bytes(), value, MapFlags::ANY);
+        put.map_err(|error| Error::libbpf("tell the iterator of the rules what to do", &error))
+    }
+
     fn number(&self, map: &str, key: &[u8]) -> Result<Option<u64>> {
-        let map = self.object.maps().find(|candidate| candidate.name() == map);
-        let value = map.map(|map| map.lookup(key, MapFlags::ANY)).transpose();
-        let value = value.map_err(|error| Error::libbpf("read the iterator's counts", &error))?.flatten();
+        let value = self.map(map)?.lookup(key, MapFlags::ANY);
+        let value = value.map_err(|error| Error::libbpf("read the iterator's counts", &error))?;
         Ok(value.and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes))
     }
 }
@@ -167,52 +183,59 @@ fn parse(bytes: &[u8], namespace: &str) -> Vec<RuleSocket> {
     found
 }
 
-/// Changes live sockets: `work` is one of the kinds that change something. Passes again until nothing is found to move.
-pub(crate) fn change(installed: Option<&Installed>, work: u32, rule_id: u32) -> Result<Moved> {
-    let Some(installed) = installed else { return Ok(Moved::default()) };
-    let query = rule_query { work, rule_id, cookie: 0 };
-    let mut all = pass(installed, &query)?;
-    let mut changed_now = all.changed();
-    for _ in 1..MOST_PASSES {
-        if changed_now == 0 {
-            break;
-        }
-        let more = pass(installed, &query)?;
-        changed_now = more.changed();
-        all.add_changes(&more);
-        let most = all.moved.max(all.settings_changed).max(all.parameters_changed);
-        all.found = all.found.max(more.found).max(most);
-        (all.failed, all.unreadable) = (more.failed, more.unreadable);
-    }
-    Ok(all)
-}
+/// Changes live sockets.
+pub(super) struct Changer(RuleIterator);
 
-fn pass(installed: &Installed, query: &rule_query) -> Result<Moved> {
-    let iterator = RuleIterator::load(Some(installed), query)?;
-    let (failed, unreadable) = iterator.run()?;
-    let failure = |socket: &RuleSocket| Failure {
-        socket: format!("{} -> {}", socket.source(), socket.destination()),
-        reason: match socket.report.error {
-            0 => format!("settings: {}", reason(socket.report.settings_error)),
-            error => reason(error),
-        },
-    };
-    Ok(Moved {
-        found: iterator.tally(record::RULE_FOUND)?,
-        moved: iterator.tally(record::RULE_MOVED)?,
-        settings_changed: iterator.tally(record::RULE_SET)?,
-        parameters_changed: iterator.tally(record::RULE_PARAMETERS)?,
-        failed: failed.iter().map(failure).collect(),
-        unreadable,
-    })
+impl Changer {
+    pub(super) fn load(installed: &Installed) -> Result<Self> {
+        RuleIterator::load(Some(installed), record::RULE_CHANGE).map(Self)
+    }
+
+    /// Makes one `rule_change`, of the rule with this id where it is of one. Passes again until nothing is found to change.
+    pub(super) fn change(&self, change: u32, rule_id: u32) -> Result<Moved> {
+        let query = rule_query { cookie: 0, change, rule_id };
+        let mut all = self.pass(&query)?;
+        let mut changed_now = all.changed();
+        for _ in 1..MOST_PASSES {
+            if changed_now == 0 {
+                break;
+            }
+            let more = self.pass(&query)?;
+            changed_now = more.changed();
+            all.add_changes(&more);
+            let most = all.moved.max(all.settings_changed).max(all.parameters_changed);
+            all.found = all.found.max(more.found).max(most);
+            (all.failed, all.unreadable) = (more.failed, more.unreadable);
+        }
+        Ok(all)
+    }
+
+    fn pass(&self, query: &rule_query) -> Result<Moved> {
+        let (failed, unreadable) = self.0.run(query)?;
+        let failure = |socket: &RuleSocket| Failure {
+            socket: format!("{} -> {}", socket.source(), socket.destination()),
+            reason: match socket.report.error {
+                0 => format!("settings: {}", reason(socket.report.settings_error)),
+                error => reason(error),
+            },
+        };
+        Ok(Moved {
+            found: self.0.tally(record::RULE_FOUND)?,
+            moved: self.0.tally(record::RULE_MOVED)?,
+            settings_changed: self.0.tally(record::RULE_SET)?,
+            parameters_changed: self.0.tally(record::RULE_PARAMETERS)?,
+            failed: failed.iter().map(failure).collect(),
+            unreadable,
+        })
+    }
 }
 
 /// How many live sockets have met each rule.
 pub(crate) fn usage(installed: Option<&Installed>) -> Result<BTreeMap<u32, usize>> {
     let mut counts = BTreeMap::new();
     let Some(installed) = installed else { return Ok(counts) };
-    let iterator = RuleIterator::load(Some(installed), &rule_query { work: record::RULE_COUNT, ..Default::default() })?;
-    iterator.run()?;
+    let iterator = RuleIterator::load(Some(installed), record::RULE_COUNT)?;
+    iterator.run(&rule_query::default())?;
     for rule in installed.table()?.rules() {
         if let Some(count) = iterator.number("rule_usage", &rule.id.to_le_bytes())? {
             counts.insert(rule.id, count as usize);
@@ -226,12 +249,12 @@ pub(crate) fn sockets(
     installed: Option<&Installed>,
     is_wanted: impl Fn(&RuleSocket) -> bool,
 ) -> Result<Vec<RuleSocket>> {
-    let report = |cookie| rule_query { work: record::RULE_REPORT, cookie, ..Default::default() };
-    let (all, _) = RuleIterator::load(installed, &report(0))?.run()?;
+    let iterator = RuleIterator::load(installed, record::RULE_REPORT)?;
+    let (all, _) = iterator.run(&rule_query::default())?;
     let mut found = Vec::new();
     for socket in all.iter().filter(|socket| is_wanted(socket)) {
         // Once more, alone: paths of cgroups are long, and nobody reads those of all sockets. It may be gone by now.
-        found.extend(RuleIterator::load(installed, &report(socket.report.cookie))?.run()?.0);
+        found.extend(iterator.run(&rule_query { cookie: socket.report.cookie, ..Default::default() })?.0);
     }
     Ok(found)
 }

@@ -8,7 +8,6 @@ use libbpf_rs::{MapCore as _, MapFlags, Object, ObjectBuilder, OpenMapMut, OpenO
 
 use super::compile::Compiled;
 use super::installed::Installed;
-use super::record::rule_query;
 use crate::error::{privileges_missing, Error, Result};
 use crate::kernel::available_algorithms;
 use crate::own_params::{self, OWN_PARAMS_MAP};
@@ -39,7 +38,7 @@ const SETTINGS_OF_RULES: &str = ".rodata.settings";
 const HAS_SETTINGS: &str = ".rodata.has_settings";
 const HAS_CONDITIONS: &str = ".rodata.has_conditions";
 const HAS_PARAMETERS: &str = ".rodata.has_parameters";
-const QUERY: &str = ".rodata.query";
+const TASK: &str = ".rodata.task";
 
 /// Loads the program with these rules in its maps. Nothing calls it yet.
 pub(crate) fn load_program(compiled: &Compiled, before: Option<&Installed>) -> Result<Object> {
@@ -70,16 +69,16 @@ pub(crate) fn load_program(compiled: &Compiled, before: Option<&Installed>) -> R
     Ok(object)
 }
 
-/// Loads the iterator for one piece of work, on the maps of the rules in force.
-pub(crate) fn load_iterator(installed: Option<&Installed>, query: &rule_query) -> Result<Object> {
+/// Loads the iterator for a `rule_task`, on the maps of the rules in force.
+pub(crate) fn load_iterator(installed: Option<&Installed>, task: u32) -> Result<Object> {
     let has_settings = u32::from(installed.is_some_and(|installed| has_settings(installed) || had_settings(installed)));
     let has_conditions = u32::from(installed.is_some_and(Installed::has_conditions));
     let own = OwnParams::of(installed.is_some_and(Installed::has_parameters))?;
     load("the iterator of the rules", ccctl_catalog::RULE_SOCKETS_OBJECT, |open| {
         for mut map in open.maps_mut() {
             let name = map.name().to_string_lossy().into_owned();
-            if name == QUERY {
-                map.set_initial_value(bytes_of(query))?;
+            if name == TASK {
+                map.set_initial_value(bytes_of(&task))?;
             } else if name == HAS_SETTINGS {
                 map.set_initial_value(bytes_of(&has_settings))?;
             } else if name == HAS_CONDITIONS {

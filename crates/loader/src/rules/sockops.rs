@@ -11,7 +11,7 @@ use libbpf_rs::{Object, Program};
 use super::cgroup::CgroupTree;
 use super::compile::compile;
 use super::installed::Installed;
-use super::live::{self, Moved, RuleSocket};
+use super::live::{self, Changer, Moved, RuleSocket};
 use super::object::load_program;
 use super::record::{RULE_FOLLOW, RULE_MOVE, RULE_RELEASE, RULE_RESTORE};
 use super::table::RuleTable;
@@ -70,13 +70,13 @@ impl Assignment for Sockops {
 
 /// Writes down what there will be to do once the rules are in force.
 fn note(live: &Live) -> Result<()> {
-    let work: Vec<(u32, u32)> = match live {
+    let changes: Vec<(u32, u32)> = match live {
         Live::Keep => Vec::new(),
         Live::Move(ids) => ids.iter().map(|id| (RULE_MOVE, *id)).collect(),
         Live::Release(id) => vec![(RULE_RELEASE, *id)],
         Live::Restore => vec![(RULE_RESTORE, 0)],
     };
-    let lines: Vec<String> = work.iter().map(|(work, rule_id)| format!("{work} {rule_id}")).collect();
+    let lines: Vec<String> = changes.iter().map(|(change, rule_id)| format!("{change} {rule_id}")).collect();
     Ok(ccctl_runfiles::write(Path::new(UNSETTLED_FILE), lines.join("\n").as_bytes())?)
 }
 
@@ -84,12 +84,13 @@ fn forget_note() -> Result<()> {
     Ok(ccctl_runfiles::remove(Path::new(UNSETTLED_FILE))?)
 }
 
-/// The work that is noted, each with its rule's id. A kill may have come before the rules changed: sockets are given back what
+/// The changes that are noted, each with its rule's id. A kill may have come before the rules changed: sockets are given back what
 /// they had only if there are none. One while writing came before that, too.
-fn noted_work(is_empty: bool) -> Vec<(u32, u32)> {
+fn noted_changes(is_empty: bool) -> Vec<(u32, u32)> {
     let text = ccctl_runfiles::read(Path::new(UNSETTLED_FILE)).ok().flatten().unwrap_or_default();
-    let numbers = |line: &str| line.split_once(' ').and_then(|(work, id)| Some((work.parse().ok()?, id.parse().ok()?)));
-    text.lines().filter_map(numbers).filter(|(work, _)| *work != RULE_RESTORE || is_empty).collect()
+    let numbers =
+        |line: &str| line.split_once(' ').and_then(|(change, id)| Some((change.parse().ok()?, id.parse().ok()?)));
+    text.lines().filter_map(numbers).filter(|(change, _)| *change != RULE_RESTORE || is_empty).collect()
 }
 
 fn program(object: &Object) -> Result<Program<'_>> {
@@ -125,10 +126,11 @@ pub(crate) fn settle() -> Result<Moved> {
     let mut moved = Moved::default();
     if let Some(installed) = Installed::open()? {
         let is_empty = installed.table()?.rules().is_empty();
-        for (work, rule_id) in noted_work(is_empty) {
-            moved.add(live::change(Some(&installed), work, rule_id)?);
+        let changer = Changer::load(&installed)?;
+        for (change, rule_id) in noted_changes(is_empty) {
+            moved.add(changer.change(change, rule_id)?);
         }
-        live::change(Some(&installed), RULE_FOLLOW, 0)?;
+        changer.change(RULE_FOLLOW, 0)?;
         if is_empty {
             if let Some(path) = PinFolder::find()?.map(|folder| folder.rules()) {
                 fs::remove_file(&path).map_err(|error| Error::kernel(format!("remove {}", path.display()), error))?;
