@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::error::Result;
 use crate::lock::Lock;
+use crate::rules::Moved;
 use crate::{bpffs, canary, default, rules};
 
 /// There while a swap is between its switch and the defaults that must follow it.
@@ -18,17 +19,18 @@ pub struct Recovered {
     pub lock: Lock,
     /// What a killed ccctl has left and could not be finished, with the reason: mostly one for each network namespace.
     pub left: Vec<String>,
+    /// What was done to live connections, after a kill between rules and the connections that were to follow them.
+    pub moved: Moved,
 }
 
 /// Waits up to `patience` for another ccctl to finish, and finishes what one that was killed has left.
 pub fn recover(patience: Duration) -> Result<Recovered> {
     let lock = Lock::take(patience)?;
     let mut left = if Path::new(UNSETTLED_FILE).exists() { settle_defaults() } else { Vec::new() };
-    if rules::is_unsettled() {
-        rules::settle()?;
-    }
+    let moved = settle_rules()?;
+    left.extend(moved.failed.iter().map(|failure| format!("{}: {}", failure.socket, failure.reason)));
     left.extend(end_canaries(&lock).err().map(|error| error.to_string()));
-    Ok(Recovered { lock, left })
+    Ok(Recovered { lock, left, moved })
 }
 
 /// Those whose process is gone. Where the owner records cannot be read, commands that need them say so.
@@ -43,9 +45,19 @@ fn end_canaries(lock: &Lock) -> Result<()> {
 /// The same for what must work on every host: defaults are left as they are, and sockets of rules where it fails.
 pub fn recover_rules(patience: Duration) -> Result<Recovered> {
     let lock = Lock::take(patience)?;
-    let settled = if rules::is_unsettled() { rules::settle().map(drop) } else { Ok(()) };
-    let left = settled.err().map(|error| error.to_string()).into_iter().collect();
-    Ok(Recovered { lock, left })
+    let (moved, left) = match settle_rules() {
+        Ok(moved) => (moved, Vec::new()),
+        Err(error) => (Moved::default(), vec![error.to_string()]),
+    };
+    Ok(Recovered { lock, left, moved })
+}
+
+fn settle_rules() -> Result<Moved> {
+    if rules::is_unsettled() {
+        rules::settle()
+    } else {
+        Ok(Moved::default())
+    }
 }
 
 /// Runs `switch`, after which namespaces must look up the names of their defaults again. A kill in between leaves a

@@ -142,9 +142,12 @@ fn a_kill_between_a_rule_and_its_live_connections_is_made_good() {
             eventually(Duration::from_secs(10), || is_for(name).then_some(()).ok_or("no rule")).unwrap();
             std::thread::sleep(Duration::from_millis(round));
             daemon.kill();
-            before += usize::from(of(name) < live.len());
+            let is_before = of(name) < live.len();
+            before += usize::from(is_before);
             daemon.start_again();
             assert_eq!(of(name), live.len(), "round {round}: {}", daemon.log());
+            let told = daemon.log().matches("finished what a killed ccctl had begun").count();
+            assert!(!is_before || told >= before, "round {round}: {}", daemon.log());
         }
         println!("{before} of 6 kills came before the last connection was moved");
         assert!(before > 0, "no kill came before the last connection was moved");

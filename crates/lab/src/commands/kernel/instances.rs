@@ -62,7 +62,7 @@ fn load_one(algorithm: &str, parameters: &ParameterSet) -> anyhow::Result<Loaded
 
 /// Takes the lock of those who change something. What a killed ccctl has left and cannot be finished keeps no run from going on.
 fn lock() -> anyhow::Result<Lock> {
-    let Recovered { lock, left } = recover(LOCK_PATIENCE)?;
+    let Recovered { lock, left, .. } = recover(LOCK_PATIENCE)?;
     for left in left {
         // With stderr closed there is nobody to tell.
         let _ = writeln!(std::io::stderr(), "ccctl-lab: a killed ccctl left this behind: {left}");
