@@ -207,8 +207,9 @@ enum rule_task {
 	RULE_CHANGE, /* one change after the other */
 };
 
+/* The loader notes these numbers for whoever comes after a kill, which may be a newer ccctl. */
 enum rule_change {
-	RULE_FOLLOW, /* listeners that met a rule follow the rules of now */
+	RULE_FOLLOW = 2, /* listeners that met a rule follow the rules of now */
 	RULE_MOVE, /* sockets that match rule_id get it */
 	RULE_RELEASE, /* sockets that met rule_id get what they match now, or what they had */
 	RULE_RESTORE, /* sockets that met any rule get what they had */

@@ -16,26 +16,22 @@ use crate::trust::{self, Trust, Unread};
 /// How long to wait for another ccctl. Its longest work, moving 100,000 sockets, takes seconds.
 const LOCK_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Takes the lock of those who change something. What a killed ccctl has left is finished first, and told. What cannot be
-/// finished keeps nobody from going on.
+/// Takes the lock of those who change something. What a killed ccctl has left is finished first; the daemon's log says so. What
+/// cannot be finished is told to everybody, and keeps nobody from going on.
 pub fn lock() -> anyhow::Result<Lock> {
     let Recovered { lock, left, moved } = recover(LOCK_PATIENCE)?;
     if moved.found > 0 {
-        tell(&format!("finished what a killed ccctl had begun: {} of {} connections moved", moved.moved, moved.found));
+        tracing::warn!("finished what a killed ccctl had begun: {} of {} connections moved", moved.moved, moved.found);
     }
     for left in left {
-        tell(&format!("a killed ccctl left this behind: {left}"));
+        if tracing::dispatcher::has_been_set() {
+            tracing::warn!("a killed ccctl left this behind: {left}");
+        } else {
+            // With stderr closed there is nobody to tell.
+            let _ = writeln!(std::io::stderr(), "ccctl: a killed ccctl left this behind: {left}");
+        }
     }
     Ok(lock)
-}
-
-fn tell(text: &str) {
-    if tracing::dispatcher::has_been_set() {
-        tracing::warn!("{text}");
-    } else {
-        // With stderr closed there is nobody to tell.
-        let _ = writeln!(std::io::stderr(), "ccctl: {text}");
-    }
 }
 
 /// Takes it for what must work whatever others have left, because it is what one tries then.
