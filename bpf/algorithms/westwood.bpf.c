@@ -32,7 +32,7 @@ CC_PARAMS(westwood, WESTWOOD_PARAMS);
 struct westwood_state {
 	u64 window_start_us;
 	u64 last_ack_us; /* or the start of the connection */
-	u32 window_pkts; /* acked since then */
+	u32 window_pkts; /* acked since window_start_us */
 	u32 first_pole_q24; /* bandwidth after the first filter, packets/us */
 	u32 bandwidth_q24 CC_NONE(0, "no estimate yet"); /* after the second */
 	u32 rtt_us CC_NONE(0, "no RTT yet"); /* last sample */

@@ -21,7 +21,7 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(30);
 pub fn lock() -> anyhow::Result<Lock> {
     let Recovered { lock, left, moved } = recover(LOCK_PATIENCE)?;
     if moved.found > 0 {
-        tracing::warn!("finished what a killed ccctl had begun: {} of {} connections moved", moved.moved, moved.found);
+        tracing::info!("finished what a killed ccctl had begun: {} sockets, {} moved", moved.found, moved.moved);
     }
     for left in left {
         if tracing::dispatcher::has_been_set() {

@@ -254,6 +254,12 @@ pub(crate) fn full_load(program: &Program, name: &str, profile: &str) -> Result<
     LoadedObject::new(hooks, ops_map, parameters, (&ops, &own)).map_err(failed)
 }
 
+/// The map of this name.
+pub(crate) fn map_of<'a>(object: &'a Object, name: &str) -> Result<Map<'a>> {
+    let map = object.maps().find(|map| map.name() == name);
+    map.ok_or_else(|| Error::kernel(format!("find the map {name}"), std::io::Error::other("no such map")))
+}
+
 /// The kernel would refuse to register it, and would not say why.
 fn require_hooks(program: &Program, open: &OpenObject, ops: &[u8], own: &[(String, Member)]) -> Result<()> {
     let names: Vec<String> = open.progs().map(|program| program.name().to_string_lossy().into_owned()).collect();

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use bytemuck::bytes_of;
 use ccctl_catalog::kernel::{c_text, text, AF_INET};
-use libbpf_rs::{Iter, Link, Map, MapCore as _, MapFlags, Object};
+use libbpf_rs::{Iter, Link, MapCore as _, MapFlags, Object};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +17,7 @@ use super::object::load_iterator;
 use super::record::{self, rule_query, rule_report, RULE_CGROUP_NAME_BYTES};
 use crate::error::{Error, Result};
 use crate::netns::{Namespace, NamespaceScan};
+use crate::object::map_of;
 use crate::pod::first_of;
 use crate::sockets::{reason, Failure, MOST_PASSES};
 
@@ -148,18 +149,13 @@ impl RuleIterator {
         Ok(count.unwrap_or(0) as usize)
     }
 
-    fn map(&self, name: &str) -> Result<Map<'_>> {
-        let missing = || Error::kernel("find the maps of the rules' iterator", std::io::Error::other("no map"));
-        self.object.maps().find(|map| map.name() == name).ok_or_else(missing)
-    }
-
     fn put(&self, map: &str, key: u32, value: &[u8]) -> Result<()> {
-        let put = self.map(map)?.update(&key.to_le_bytes(), value, MapFlags::ANY);
+        let put = map_of(&self.object, map)?.update(&key.to_le_bytes(), value, MapFlags::ANY);
         put.map_err(|error| Error::libbpf("tell the iterator of the rules what to do", &error))
     }
 
     fn number(&self, map: &str, key: &[u8]) -> Result<Option<u64>> {
-        let value = self.map(map)?.lookup(key, MapFlags::ANY);
+        let value = map_of(&self.object, map)?.lookup(key, MapFlags::ANY);
         let value = value.map_err(|error| Error::libbpf("read the iterator's counts", &error))?;
         Ok(value.and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes))
     }

@@ -14,6 +14,7 @@ use super::program::{algorithm_in, struct_ops_maps};
 use super::raw::{socket_query, socket_record};
 use crate::error::{privileges_missing, Error, Result};
 use crate::netns::Namespace;
+use crate::object::map_of;
 use crate::pod::values_of;
 use crate::sys;
 use crate::verifier_log::last_words;
@@ -154,8 +155,7 @@ impl<T: Pod + Send> SocketIterator<T> {
     }
 
     pub(crate) fn map(&self, name: &str) -> Result<Map<'_>> {
-        let map = self.object.maps().find(|map| map.name() == name);
-        map.ok_or_else(|| Error::kernel(format!("find the map {name}"), std::io::Error::other("no such map")))
+        map_of(&self.object, name)
     }
 }
 
