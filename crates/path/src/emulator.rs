@@ -19,10 +19,6 @@ use ccctl_testbed::{ip, CpuTime, Namespace, TestbedError};
 const DEVICE: &str = "tun0";
 /// Packets that a device may keep for the router: more than any burst, so that none is dropped outside of the queue.
 const DEVICE_QUEUE_PKTS: &str = "20000";
-/// No window but that of the algorithm is to matter. While a loss is repaired, one flight waits for it, and each round trip that this
-/// takes, three where a retransmission is lost, sends another; a packet of 1000 bytes takes up 2304.
-const BUFFER_PER_FLIGHT: u64 = 16;
-const BUFFER_BYTES: std::ops::RangeInclusive<u64> = 6 << 20..=1 << 30;
 /// RFC 8200: on a link of smaller packets there is no IPv6.
 const LEAST_V6_BYTES: u32 = 1280;
 
@@ -148,7 +144,7 @@ fn connect(end: &Namespace, addresses: &[String], spec: &PathSpec) -> Result<Tun
 /// Buffers for what the connections of an end can have in flight. The receiver's has its size from the start: one that the kernel
 /// sizes offers two flights, and a recovery of more than a round trip ends in a burst of all that the window held back.
 pub(super) fn set_buffers(end: &Namespace, spec: &PathSpec) -> Result<(), TestbedError> {
-    let most = (BUFFER_PER_FLIGHT * spec.in_flight_bytes()).clamp(*BUFFER_BYTES.start(), *BUFFER_BYTES.end());
+    let most = spec.buffer_bytes();
     end.set_sysctl("net/ipv4/tcp_rmem", &format!("4096 {most} {most}"))?;
     end.set_sysctl("net/ipv4/tcp_wmem", &format!("4096 65536 {most}"))?;
     end.set_sysctl("net/ipv4/tcp_no_metrics_save", "1")

@@ -15,6 +15,14 @@ const RTT_SHARE: u32 = 20;
 const MOST_LATE: Duration = Duration::from_millis(10);
 /// What every IPv4 host accepts (RFC 791), and the largest that an IPv4 header can tell.
 const MTU_BYTES: std::ops::RangeInclusive<u32> = 576..=65_535;
+/// No window but that of the algorithm is to matter. While a loss is repaired, one flight waits for it, and each round trip that this
+/// takes, three where a retransmission is lost, sends another; a packet of 1000 bytes takes up [`PACKET_MEMORY_BYTES`].
+const BUFFER_PER_FLIGHT: u64 = 16;
+const BUFFER_BYTES: std::ops::RangeInclusive<u64> = 6 << 20..=1 << 30;
+/// What a packet of up to 1500 bytes from a TUN device takes of a receiver's buffer (`sk_buff.truesize`).
+const PACKET_MEMORY_BYTES: u64 = 2304;
+/// In 256ths: what a receiver expects to hold data of its buffer before the first packet (`TCP_DEFAULT_SCALING_RATIO`).
+const FIRST_WINDOW_Q8: u64 = 128;
 /// Of a TUN device.
 const DEFAULT_MTU_BYTES: u32 = 1500;
 
@@ -185,6 +193,22 @@ impl PathSpec {
         bdp_bytes as u64 + self.queue_bytes()
     }
 
+    /// The buffer of a connection at either end.
+    #[must_use]
+    pub fn buffer_bytes(&self) -> u64 {
+        (BUFFER_PER_FLIGHT * self.in_flight_bytes()).clamp(*BUFFER_BYTES.start(), *BUFFER_BYTES.end())
+    }
+
+    /// Packets of `mss_bytes` of data over which the receiver's window grows, each of which has its ACK at once. The kernel takes half
+    /// of the buffer for data until the first packet tells how much of its memory is data (`tcp_measure_rcv_mss`, Linux 6.6 and
+    /// later); from then on a packet adds two to the window until it is as large as the buffer allows (`tcp_grow_window`).
+    #[must_use]
+    pub fn growing_window_pkts(&self, mss_bytes: u16) -> u32 {
+        let mss_bytes = u64::from(mss_bytes).max(1);
+        let grown_q8 = (mss_bytes * 256 / PACKET_MEMORY_BYTES).saturating_sub(FIRST_WINDOW_Q8);
+        (self.buffer_bytes() * grown_q8 / 256 / (2 * mss_bytes)) as u32
+    }
+
     /// Base RTTs of the senders.
     fn rtts(&self) -> impl Iterator<Item = Duration> {
         self.delays().into_iter().zip(self.delays_back()).map(|(there, back)| there + back)
@@ -224,6 +248,18 @@ mod tests {
     #[test]
     fn a_connection_can_have_bdp_and_queue_in_flight() {
         assert_eq!(spec().in_flight_bytes(), 1_000_000 + 150_000);
+    }
+
+    /// `ss` of a receiver over 250 Mbit/s, 162 ms and a queue of 20 % BDP (Linux 6.18): a buffer of 97,200,000 bytes, `rcv_ssthresh` of
+    /// 48,598,552 at first and of 60,748,560 in the end, and two segments of 1448 bytes for each packet between them.
+    #[test]
+    fn a_receivers_window_grows_over_its_first_packets() {
+        let queue = Limit::Bytes(250_000_000 / 8 * 162 / 1000 / 5);
+        let spec = PathSpec::new(BitRate::mbit_per_s(250), Duration::from_millis(162), queue);
+        assert_eq!(spec.buffer_bytes(), 97_200_000);
+        let seen_pkts = (60_748_560 - 48_598_552) / (2 * 1448);
+        assert_eq!(spec.growing_window_pkts(1448), seen_pkts);
+        assert_eq!(spec.growing_window_pkts(1000), 0); // not half of 2304
     }
 
     /// Ten times the usual 1 ms, 5 ms, 0.1 % and 5 % of standing still; shares of windows stay.

@@ -314,6 +314,8 @@ pub struct Tcp {
     pub ack_delay: Option<Spanned<Time>>,
     /// The first packets are acknowledged one by one.
     pub quick_acks: Option<u16>,
+    /// The receiver's window grows over the first packets, and each is acknowledged.
+    pub growing_window: Option<u32>,
     /// Pacing.
     pub pacing: Option<bool>,
     /// XCP's header, and its window.

@@ -18,6 +18,7 @@ pub(crate) struct Receiver {
     quick_acks: u16,
     ack_every_pkts: u16,
     quick_limit: u16,
+    growing_pkts: u32, // over which its window grows still
     ack_delay_ns: u64,
     stamp_us: u32, // to be echoed
     last_stamp_us: u32,
@@ -51,6 +52,7 @@ impl Receiver {
             quick_acks: spec.quick_acks,
             ack_every_pkts: spec.ack_every_pkts.max(1),
             quick_limit: spec.quick_acks,
+            growing_pkts: spec.growing_window_pkts,
             ack_delay_ns: spec.ack_delay.as_nanos() as u64,
             stamp_us: 0,
             last_stamp_us: 0,
@@ -115,6 +117,9 @@ impl Receiver {
         let duplicate = self.take(packet.number);
         if duplicate {
             self.quick_acks = self.quick_limit;
+        } else if self.growing_pkts > 0 {
+            self.growing_pkts -= 1;
+            self.quick_acks |= 1;
         }
         at_once |= duplicate || had_gap || !self.out_of_order.is_empty();
         if at_once || self.quick_acks > 0 || self.pending_pkts >= self.ack_every_pkts {
@@ -287,6 +292,19 @@ mod tests {
         let seen = acks(&mut receiver(Echo::UntilReduced), &[0, 1, 2, 4, 3, 5, 6]);
         let expected = [(2, vec![]), (3, vec![(4, 5)]), (5, vec![]), (7, vec![])];
         assert_eq!(seen, expected);
+    }
+
+    /// Linux 6.18's `tcp_grow_window` sets the lowest bit of `icsk_ack.quick`, of which each ACK takes one: 5 packets of a growing
+    /// window leave 16 quick ACKs as they were.
+    #[test]
+    fn each_packet_of_a_growing_window_is_acknowledged() {
+        for (quick_acks, first_pair) in [(0, 7), (16, 23)] {
+            let spec = TcpSpec { quick_acks, growing_window_pkts: 5, ..TcpSpec::default() };
+            let numbers: Vec<u32> = (0..30).collect();
+            let seen = acks(&mut Receiver::new(&spec, Echo::UntilReduced), &numbers);
+            let alone = (1..first_pair - 1).chain((first_pair..=30).step_by(2));
+            assert_eq!(seen.iter().map(|(number, _)| *number).collect::<Vec<_>>(), alone.collect::<Vec<_>>());
+        }
     }
 
     /// RFC 2018 section 4: the newest block first, then those reported before it.

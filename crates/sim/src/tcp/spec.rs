@@ -42,6 +42,9 @@ pub struct TcpSpec {
     pub ack_delay: Duration,
     /// The first packets are acknowledged one by one.
     pub quick_acks: u16,
+    /// The receiver's window grows over the first so many packets, and each of them is acknowledged (`tcp_grow_window`). No
+    /// packet waits for it.
+    pub growing_window_pkts: u32,
     /// Paces at 2 (slow start) or 1.2 times window over RTT, as Linux does on request; some algorithms set a rate themselves.
     pub pacing: bool,
     /// XCP: packets carry its header, and the window follows the feedback of the routers instead of the algorithm, which
@@ -68,6 +71,7 @@ impl Default for TcpSpec {
             ack_every_pkts: 2,
             ack_delay: Duration::from_millis(40),
             quick_acks: 16,
+            growing_window_pkts: 0,
             pacing: false,
             xcp: false,
         }

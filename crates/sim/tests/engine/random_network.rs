@@ -156,6 +156,7 @@ impl Input<'_> {
             quick_acks: self.below(40) as u16,
             pacing: self.is(2),
             xcp: self.is(4),
+            growing_window_pkts: self.below(100) as u32,
         }
     }
 

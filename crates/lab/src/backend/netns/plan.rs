@@ -57,6 +57,11 @@ pub(super) fn check(setup: &PointSpec) -> Result<(), BackendError> {
             return refuse("jitter on access links", of_group("access_jitter"));
         }
     }
+    let (growing_pkts, has_pkts) = (first.tcp.growing_window_pkts, growing_window_pkts(&first.tcp, setup));
+    if ![0, has_pkts].contains(&growing_pkts) {
+        let what = format!("a receiver's window that grows over {growing_pkts} packets, not {has_pkts}");
+        return refuse(&what, "tcp.growing_window".to_owned());
+    }
     check_tcp(&first.tcp, setup).or_else(|(what, key)| refuse(what, format!("tcp.{key}")))
 }
 
@@ -70,6 +75,11 @@ pub(super) fn check_netem(setup: &PointSpec) -> Result<(), BackendError> {
 /// What all groups have in common: first thresholds are those of their routes.
 fn of_all(tcp: &TcpSpec) -> TcpSpec {
     TcpSpec { initial_ssthresh_pkts: None, ..*tcp }
+}
+
+/// What the kernel's receivers do; 0 asks for nothing.
+fn growing_window_pkts(tcp: &TcpSpec, setup: &PointSpec) -> u32 {
+    path_spec(setup, 0).growing_window_pkts(tcp.mss_bytes)
 }
 
 /// What the kernel does not have, and the key that asks for it.
@@ -230,6 +240,7 @@ duration = "10 s"
                 "max_window = \"100 packets\"\n[[flows]]\nname = \"first\"",
                 "tcp.max_window",
             ),
+            ("[[flows]]\nname = \"first\"", "growing_window = 9\n[[flows]]\nname = \"first\"", "over 9 packets, not 0"),
             ("[[flows]]\nname = \"first\"", "ack_every = 8\n[[flows]]\nname = \"first\"", "tcp.ack_every"),
         ] {
             assert!(SCENARIO.contains(from), "{from}");

@@ -56,6 +56,7 @@ pub(super) fn tcp(source: &SourceText<'_>, own: &Tcp, all: &Tcp) -> Result<TcpSp
         ack_every_pkts: ack_every,
         ack_delay: ack_delay.map_or(default.ack_delay, |time| time.get_ref().0),
         quick_acks: own.quick_acks.or(all.quick_acks).unwrap_or(default.quick_acks),
+        growing_window_pkts: own.growing_window.or(all.growing_window).unwrap_or(default.growing_window_pkts),
         pacing: own.pacing.or(all.pacing).unwrap_or(default.pacing),
         xcp: own.xcp.or(all.xcp).unwrap_or(default.xcp),
         ..default
