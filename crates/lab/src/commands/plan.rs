@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use ccctl_console::{output, Exit};
-use ccctl_lab::backend::Sim;
+use ccctl_lab::backend::{Backend as _, Sim};
 use ccctl_lab::run::{holds_runs_of, is_done, made_of, units, Recorded, RunError, UnitId};
 use ccctl_lab::scenario::Scenario;
 use schemars::JsonSchema;
@@ -80,7 +80,7 @@ impl Row {
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let jobs = arguments.jobs.map_or_else(processors, usize::from);
+    let jobs = arguments.jobs.map_or_else(|| Sim.usual_jobs(), usize::from);
     let mut plan = simulated(arguments)?;
     let on_processors = |which: fn(&PlannedRun) -> bool| parallel_s(&plan, which, jobs);
     let mut answer = Answer {
@@ -108,10 +108,6 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         print(&answer)?;
     }
     Ok(Exit::Done)
-}
-
-fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// At least the longest run, and at least an even share of all.

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `ccctl lab repeat`
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ccctl_console::{output, Exit, Stop};
-use ccctl_lab::backend::Sim;
+use ccctl_lab::backend::{Backend as _, Sim};
 use ccctl_lab::run::{draw, recorded_files, repeat, Draw, Drawn, Recorded, RunError};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -83,25 +85,13 @@ fn repeat_all(
     known: &[Recorded],
     drawn: &[Drawn],
 ) -> anyhow::Result<(Vec<Differing>, usize)> {
-    let (stop, cancel) = (Stop::listen()?, AtomicBool::new(false));
-    let (mut differing, mut ran) = (Vec::new(), 0);
-    for one in drawn {
-        let (scenario, recorded) = (&loaded[one.scenario].scenario, &known[one.scenario]);
-        let result = thread::scope(|scope| {
-            let work = scope.spawn(|| repeat(scenario, &Sim, recorded, one.id, &cancel));
-            while !work.is_finished() {
-                if stop.is_wanted().unwrap_or(true) {
-                    cancel.store(true, Ordering::SeqCst);
-                }
-                thread::sleep(TICK);
-            }
-            work.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        });
-        if cancel.load(Ordering::SeqCst) {
-            break;
-        }
-        ran += 1;
+    let jobs = arguments.jobs.map_or_else(|| Sim.usual_jobs(), usize::from);
+    let results = repeat_in_parallel(loaded, known, drawn, jobs)?;
+    let (mut differing, ran) = (Vec::new(), results.len());
+    for (number, result) in results {
         let Some(what_differs) = result.map_err(fault::of_run)? else { continue };
+        let one = &drawn[number];
+        let (scenario, recorded) = (&loaded[one.scenario].scenario, &known[one.scenario]);
         let place = recorded.runs[&one.id].record.place.iter();
         differing.push(Differing {
             scenario: scenario.folder_name(),
@@ -112,6 +102,45 @@ fn repeat_all(
         });
     }
     Ok((differing, ran))
+}
+
+/// What differs in each run that was made, by its number among those drawn; the rest were not begun after an error or Ctrl-C.
+fn repeat_in_parallel(
+    loaded: &[Loaded],
+    known: &[Recorded],
+    drawn: &[Drawn],
+    jobs: usize,
+) -> anyhow::Result<BTreeMap<usize, Result<Option<String>, RunError>>> {
+    let (stop, cancel) = (Stop::listen()?, AtomicBool::new(false));
+    let (next, results) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
+    let work = || {
+        while let Some((number, one)) = next_of(&next, drawn) {
+            let result = repeat(&loaded[one.scenario].scenario, &Sim, &known[one.scenario], one.id, &cancel);
+            if cancel.load(Ordering::SeqCst) {
+                return; // in the middle of it
+            }
+            if result.is_err() {
+                next.store(drawn.len(), Ordering::SeqCst);
+            }
+            results.lock().unwrap_or_else(PoisonError::into_inner).insert(number, result);
+        }
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..jobs.min(drawn.len())).map(|_| scope.spawn(work)).collect();
+        while !workers.iter().all(ScopedJoinHandle::is_finished) {
+            if stop.is_wanted().unwrap_or(true) {
+                cancel.store(true, Ordering::SeqCst);
+                next.store(drawn.len(), Ordering::SeqCst);
+            }
+            thread::sleep(TICK);
+        }
+    });
+    Ok(results.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn next_of<'a>(next: &AtomicUsize, drawn: &'a [Drawn]) -> Option<(usize, &'a Drawn)> {
+    let number = next.fetch_add(1, Ordering::SeqCst);
+    drawn.get(number).map(|one| (number, one))
 }
 
 /// Files that are of none of these.

@@ -4,8 +4,10 @@
 use std::fmt::Write as _;
 
 use super::cells::{holds_where_run, places_text};
-use super::known::{ClaimResult, Known, Outcome, PaperValue, Side};
+use super::entry::shipped_scenario;
+use super::known::{is_cause, ClaimResult, Known, Outcome, PaperValue, Side, Stated};
 use crate::run::Summary;
+use crate::scenario::Scenario;
 use crate::statements::{Judged, JudgedPlace, Verdict};
 
 /// Of results recorded without windows.
@@ -54,6 +56,13 @@ fn setting_number(known: &Known, index: usize) -> String {
     }
 }
 
+/// Whether the kernel can say anything of a statement: causes are shown in the simulator, and Linux has no router of XCP.
+pub(super) fn is_asked(name: &str, stated: &Stated) -> bool {
+    let needs_xcp =
+        |scenario: Scenario| scenario.points.iter().flat_map(|point| &point.setup.groups).any(|group| group.tcp.xcp);
+    !is_cause(&stated.stands) && !shipped_scenario(name).is_some_and(needs_xcp)
+}
+
 /// What became of a statement: by the settings that are nearest to the simulator's and decide it, else by the nearest that tell of it.
 pub(super) fn nearest(known: &Known, id: &str) -> Option<ClaimResult> {
     let all = || known.kernel.iter().enumerate().filter_map(|(index, side)| Some((index, side.found.get(id)?)));
@@ -68,11 +77,11 @@ pub(super) fn nearest_value(known: &Known, row: &PaperValue) -> Option<[String; 
     known.kernel.iter().find_map(|side| side.paper.get(&row.key())).cloned()
 }
 
-/// What became of a statement by the places that were run, by its id; nothing where none were.
+/// What became of a statement by the places that were run, by its id; nothing where none were, and of a cause.
 pub(super) fn found(judged: &Judged) -> Option<(String, ClaimResult)> {
     let all: Vec<&JudgedPlace> = judged.checks.iter().flat_map(|check| &check.places).collect();
     let run: Vec<&JudgedPlace> = all.iter().copied().filter(|place| is_run(place)).collect();
-    if run.is_empty() {
+    if run.is_empty() || is_cause(&judged.stands) {
         return None;
     }
     let mut text = places_text(&run);

@@ -87,11 +87,9 @@ pub(super) enum Outcome {
     Undecided,
 }
 
-impl Stated {
-    /// It says of another statement why that one does not hold, as a run of the simulator with one thing changed.
-    pub(super) fn is_cause(&self) -> bool {
-        self.stands.starts_with("cause of ")
-    }
+/// Whether a statement that stands there says of another one why that does not hold, as a run of the simulator with one thing changed.
+pub(super) fn is_cause(stands: &str) -> bool {
+    stands.starts_with("cause of ")
 }
 
 impl PaperValue {

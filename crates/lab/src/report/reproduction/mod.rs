@@ -92,7 +92,7 @@ fn write_counts(record: &Record, has_kernel: bool, out: &mut String) {
     let _ = writeln!(out, "| --- | ---: | ---: | ---: | ---: | ---: |{line}");
     let mut totals = [0; COUNTS[1]];
     for (name, known) in &record.scenarios {
-        let numbers = row_of_counts(known);
+        let numbers = row_of_counts(name, known);
         let mut cells: Vec<String> = numbers.iter().map(usize::to_string).collect();
         if known.sim.runs_done < known.sim.runs {
             cells[4] = format!("{} of {}", known.sim.runs_done, known.sim.runs);
@@ -107,7 +107,7 @@ fn write_counts(record: &Record, has_kernel: bool, out: &mut String) {
 }
 
 /// Statements, the simulator's verdicts and runs, the kernel's verdicts and runs.
-fn row_of_counts(known: &Known) -> [usize; COUNTS[1]] {
+fn row_of_counts(name: &str, known: &Known) -> [usize; COUNTS[1]] {
     let verdicts = |side: &dyn Fn(&Stated) -> Option<ClaimResult>| -> Vec<Option<Outcome>> {
         known.statements.iter().map(|stated| side(stated).map(|found| found.verdict)).collect()
     };
@@ -127,7 +127,12 @@ fn row_of_counts(known: &Known) -> [usize; COUNTS[1]] {
         count(&kernel, where_run),
         count(&kernel, not),
         count(&kernel, undecided),
-        known.statements.iter().zip(&kernel).filter(|(stated, found)| found.is_none() && !stated.is_cause()).count(),
+        known
+            .statements
+            .iter()
+            .zip(&kernel)
+            .filter(|(stated, found)| found.is_none() && kernel::is_asked(name, stated))
+            .count(),
         known.kernel.iter().map(|side| side.runs_done).sum(),
     ]
 }

@@ -26,7 +26,7 @@ pub(super) fn write(record: &Record, has_kernel: bool, notes: &BTreeMap<String, 
         out,
         "## All statements\n\nEach statement of the papers: in the simulator, which knows no noise (exact); in the simulator \
          with the noise that the paper's testbed had by its own documents{kernel}. \"-\": the testbed had no noise, or \
-         no document tells of it; causes (-C) are shown in the simulator alone. The cause is where it does not hold, in short; the scenario's section has the whole.\n\n\
+         no document tells of it; causes (-C) are shown in the simulator alone, and Linux has no router of XCP. The cause is where it does not hold, in short; the scenario's section has the whole.\n\n\
          | statement | what it says | exact | testbed's noise |{head} cause |\n| --- | --- | --- | --- |{line} --- |\n"
     );
     for (name, known) in &record.scenarios {
@@ -59,7 +59,7 @@ fn row(name: &str, known: &Known, has_noise: bool, stated: &Stated, note: Option
         stated.text.clone(),
         text(exact),
         noisy_text,
-        if stated.is_cause() && kernel.is_none() { "-".to_owned() } else { text(kernel) },
+        if kernel.is_none() && !kernel::is_asked(name, stated) { "-".to_owned() } else { text(kernel) },
         cause(exact, noisy, kernel, note),
     ]
 }
