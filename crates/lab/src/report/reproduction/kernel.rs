@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::cells::{holds_where_run, places_text};
 use super::entry::shipped_scenario;
-use super::known::{is_cause, ClaimResult, Known, Outcome, PaperValue, Side, Stated};
+use super::known::{is_cause, ClaimResult, Known, Outcome, PaperValue, Side};
 use crate::run::Summary;
 use crate::scenario::Scenario;
 use crate::statements::{Judged, JudgedPlace, Verdict};
@@ -56,11 +56,11 @@ fn setting_number(known: &Known, index: usize) -> String {
     }
 }
 
-/// Whether the kernel can say anything of a statement: causes are shown in the simulator, and Linux has no router of XCP.
-pub(super) fn is_asked(name: &str, stated: &Stated) -> bool {
+/// Whether the kernel has all that a scenario needs: Linux has no router of XCP.
+pub(super) fn can_run(name: &str) -> bool {
     let needs_xcp =
         |scenario: Scenario| scenario.points.iter().flat_map(|point| &point.setup.groups).any(|group| group.tcp.xcp);
-    !is_cause(&stated.stands) && !shipped_scenario(name).is_some_and(needs_xcp)
+    !shipped_scenario(name).is_some_and(needs_xcp)
 }
 
 /// What became of a statement: by the settings that are nearest to the simulator's and decide it, else by the nearest that tell of it.

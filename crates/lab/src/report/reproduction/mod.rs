@@ -22,7 +22,7 @@ pub use answer::{answer, Reproduced};
 pub use notes::{read_notes, Note, NotesError};
 pub use record::Record;
 
-use known::{ClaimResult, Known, Outcome, Side, Stated};
+use known::{is_cause, ClaimResult, Known, Outcome, Side, Stated};
 
 /// The ids of all statements of the shipped scenarios.
 #[must_use]
@@ -106,10 +106,11 @@ fn write_counts(record: &Record, has_kernel: bool, out: &mut String) {
     let _ = writeln!(out, "| **all** | {} |\n", bold.join(" | "));
 }
 
-/// Statements, the simulator's verdicts and runs, the kernel's verdicts and runs.
+/// The papers' statements, the simulator's verdicts and runs, the kernel's verdicts and runs.
 fn row_of_counts(name: &str, known: &Known) -> [usize; COUNTS[1]] {
+    let statements: Vec<&Stated> = known.statements.iter().filter(|stated| !is_cause(&stated.stands)).collect();
     let verdicts = |side: &dyn Fn(&Stated) -> Option<ClaimResult>| -> Vec<Option<Outcome>> {
-        known.statements.iter().map(|stated| side(stated).map(|found| found.verdict)).collect()
+        statements.iter().map(|stated| side(stated).map(|found| found.verdict)).collect()
     };
     let sim = verdicts(&|stated| known.sim.found.get(&stated.id).cloned());
     let kernel = verdicts(&|stated| kernel::nearest(known, &stated.id));
@@ -118,7 +119,7 @@ fn row_of_counts(name: &str, known: &Known) -> [usize; COUNTS[1]] {
     let [holds, where_run, not, undecided] =
         [Outcome::Holds, Outcome::HoldsWhereRun, Outcome::DoesNotHold, Outcome::Undecided].map(Some);
     [
-        known.statements.len(),
+        statements.len(),
         count(&sim, holds),
         count(&sim, not),
         count(&sim, undecided),
@@ -127,12 +128,7 @@ fn row_of_counts(name: &str, known: &Known) -> [usize; COUNTS[1]] {
         count(&kernel, where_run),
         count(&kernel, not),
         count(&kernel, undecided),
-        known
-            .statements
-            .iter()
-            .zip(&kernel)
-            .filter(|(stated, found)| found.is_none() && kernel::is_asked(name, stated))
-            .count(),
+        if kernel::can_run(name) { count(&kernel, None) } else { 0 },
         known.kernel.iter().map(|side| side.runs_done).sum(),
     ]
 }

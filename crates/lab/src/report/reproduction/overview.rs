@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use super::entry::shipped_scenario;
 use super::kernel;
-use super::known::{Known, Outcome, Stated};
+use super::known::{is_cause, Known, Outcome, Stated};
 use super::notes::Note;
 use super::record::Record;
 use super::write_row;
@@ -26,13 +26,18 @@ pub(super) fn write(record: &Record, has_kernel: bool, notes: &BTreeMap<String, 
         out,
         "## All statements\n\nEach statement of the papers: in the simulator, which knows no noise (exact); in the simulator \
          with the noise that the paper's testbed had by its own documents{kernel}. \"-\": the testbed had no noise, or \
-         no document tells of it; causes (-C) are shown in the simulator alone, and Linux has no router of XCP. The cause is where it does not hold, in short; the scenario's section has the whole.\n\n\
+         no document tells of it, or Linux has no router of XCP. The cause is where it does not hold, in short; the scenario's section has the whole. \
+         Claims (-C) are of runs that show it ([causes](#causes)).\n\n\
          | statement | what it says | exact | testbed's noise |{head} cause |\n| --- | --- | --- | --- |{line} --- |\n"
     );
+    let causes = causes(record);
     for (name, known) in &record.scenarios {
         let has_noise = shipped_testbed(name).is_some_and(|testbed| !testbed.set.is_empty());
-        for stated in &known.statements {
+        for stated in known.statements.iter().filter(|stated| !is_cause(&stated.stands)) {
             let mut cells = row(name, known, has_noise, stated, notes.get(&stated.id));
+            if let (Some(text), Some(claim)) = (cells.last_mut(), causes.get(&stated.id)) {
+                *text = format!("{}: {text}", claim.link());
+            }
             if !has_kernel {
                 cells.remove(KERNEL_CELL);
             }
@@ -41,6 +46,54 @@ pub(super) fn write(record: &Record, has_kernel: bool, notes: &BTreeMap<String, 
     }
     out.push('\n');
     write_noise(record, out);
+    write_causes(&causes, out);
+}
+
+/// A claim of why a statement does not hold.
+struct Cause<'a> {
+    scenario: &'a str,
+    claim: &'a Stated,
+    verdict: Option<Outcome>,
+}
+
+impl Cause<'_> {
+    fn link(&self) -> String {
+        format!("[{}](#{})", self.claim.id, self.scenario)
+    }
+}
+
+/// By the statement.
+fn causes(record: &Record) -> BTreeMap<String, Cause<'_>> {
+    let mut causes = BTreeMap::new();
+    for (scenario, known) in &record.scenarios {
+        for claim in known.statements.iter().filter(|stated| is_cause(&stated.stands)) {
+            let verdict = known.sim.found.get(&claim.id).map(|found| found.verdict);
+            causes.insert(claim.id.trim_end_matches("-C").to_owned(), Cause { scenario, claim, verdict });
+        }
+    }
+    causes
+}
+
+fn write_causes(causes: &BTreeMap<String, Cause<'_>>, out: &mut String) {
+    if causes.is_empty() {
+        return;
+    }
+    out.push_str(
+        "## Causes\n\nWhy a statement does not hold, shown in the simulator by a scenario with one thing changed. The claim is of both: with the \
+         change and, where it says so, without.\n\n| claim | what it says | exact |\n| --- | --- | --- |\n",
+    );
+    for cause in causes.values() {
+        write_row(&[cause.link(), cause.claim.text.clone(), verdict_text(cause.verdict)], out);
+    }
+    out.push('\n');
+}
+
+fn verdict_text(verdict: Option<Outcome>) -> String {
+    match verdict {
+        Some(Outcome::DoesNotHold) => "**does not hold**".to_owned(),
+        Some(verdict) => verdict.text().to_owned(),
+        None => "not run".to_owned(),
+    }
 }
 
 fn row(name: &str, known: &Known, has_noise: bool, stated: &Stated, note: Option<&Note>) -> Vec<String> {
@@ -48,18 +101,13 @@ fn row(name: &str, known: &Known, has_noise: bool, stated: &Stated, note: Option
     let exact = known.sim.found.get(id).map(|found| found.verdict);
     let noisy = known.testbed.as_ref().and_then(|side| side.found.get(id)).map(|found| found.verdict);
     let kernel = kernel::nearest(known, id).map(|found| found.verdict);
-    let text = |verdict: Option<Outcome>| match verdict {
-        Some(Outcome::DoesNotHold) => "**does not hold**".to_owned(),
-        Some(verdict) => verdict.text().to_owned(),
-        None => "not run".to_owned(),
-    };
-    let noisy_text = if has_noise || noisy.is_some() { text(noisy) } else { "-".to_owned() };
+    let noisy_text = if has_noise || noisy.is_some() { verdict_text(noisy) } else { "-".to_owned() };
     vec![
         format!("[{id}](#{name})"),
         stated.text.clone(),
-        text(exact),
+        verdict_text(exact),
         noisy_text,
-        if kernel.is_none() && !kernel::is_asked(name, stated) { "-".to_owned() } else { text(kernel) },
+        if kernel.is_none() && !kernel::can_run(name) { "-".to_owned() } else { verdict_text(kernel) },
         cause(exact, noisy, kernel, note),
     ]
 }
