@@ -408,7 +408,7 @@ pub struct Repeat {
     /// No more runs than take this long together on one processor, as recorded
     #[arg(long, value_name = "TIME", value_parser = budget)]
     pub budget: Option<Duration>,
-    /// Runs at once [default: processors]
+    /// Parallel runs [default: processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
 }

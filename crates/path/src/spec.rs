@@ -201,9 +201,13 @@ impl PathSpec {
 
     /// Packets of `mss_bytes` of data over which the receiver's window grows, each of which has its ACK at once. The kernel takes half
     /// of the buffer for data until the first packet tells how much of its memory is data (`tcp_measure_rcv_mss`, Linux 6.6 and
-    /// later); from then on a packet adds two to the window until it is as large as the buffer allows (`tcp_grow_window`).
+    /// later); from then on a packet adds two to the window until it is as large as the buffer allows (`tcp_grow_window`). 0 where packets
+    /// may be larger than a device's usual ones: what these take of the buffer is not known here.
     #[must_use]
     pub fn growing_window_pkts(&self, mss_bytes: u16) -> u32 {
+        if self.mtu_bytes > DEFAULT_MTU_BYTES {
+            return 0;
+        }
         let mss_bytes = u64::from(mss_bytes).max(1);
         let grown_q8 = (mss_bytes * 256 / PACKET_MEMORY_BYTES).saturating_sub(FIRST_WINDOW_Q8);
         (self.buffer_bytes() * grown_q8 / 256 / (2 * mss_bytes)) as u32
@@ -260,6 +264,7 @@ mod tests {
         let seen_pkts = (60_748_560 - 48_598_552) / (2 * 1448);
         assert_eq!(spec.growing_window_pkts(1448), seen_pkts);
         assert_eq!(spec.growing_window_pkts(1000), 0); // not half of 2304
+        assert_eq!(PathSpec { mtu_bytes: 9000, ..spec }.growing_window_pkts(8948), 0);
     }
 
     /// Ten times the usual 1 ms, 5 ms, 0.1 % and 5 % of standing still; shares of windows stay.

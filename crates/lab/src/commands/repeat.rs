@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `ccctl lab repeat`
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ccctl_console::{output, Exit, Stop};
 use ccctl_lab::backend::{Backend as _, Sim};
-use ccctl_lab::run::{draw, recorded_files, repeat, Draw, Drawn, Recorded, RunError};
+use ccctl_lab::run::{check_room, draw, recorded_files, repeat, Draw, Drawn, Recorded, RunError};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -85,7 +85,10 @@ fn repeat_all(
     known: &[Recorded],
     drawn: &[Drawn],
 ) -> anyhow::Result<(Vec<Differing>, usize)> {
-    let jobs = arguments.jobs.map_or_else(|| Sim.usual_jobs(), usize::from);
+    let jobs = arguments.jobs.map_or_else(|| Sim.usual_jobs(), usize::from).min(drawn.len());
+    for scenario in drawn.iter().map(|one| one.scenario).collect::<BTreeSet<_>>() {
+        check_room(&loaded[scenario].scenario, jobs).map_err(fault::of_run)?;
+    }
     let results = repeat_in_parallel(loaded, known, drawn, jobs)?;
     let (mut differing, ran) = (Vec::new(), results.len());
     for (number, result) in results {
@@ -126,7 +129,7 @@ fn repeat_in_parallel(
         }
     };
     thread::scope(|scope| {
-        let workers: Vec<_> = (0..jobs.min(drawn.len())).map(|_| scope.spawn(work)).collect();
+        let workers: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
         while !workers.iter().all(ScopedJoinHandle::is_finished) {
             if stop.is_wanted().unwrap_or(true) {
                 cancel.store(true, Ordering::SeqCst);

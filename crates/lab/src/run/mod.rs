@@ -24,5 +24,6 @@ pub use made::Made;
 pub use merge::{load, merge};
 pub use recorded::{record_runs, recorded_files, take_recorded, Experiment, Recorded, RecordedRun};
 pub use repeat::{draw, repeat, Draw, Drawn};
+pub use room::check as check_room;
 pub use summary::{summarise, summary_schema, AxisInfo, FlowSummary, MeasureInfo, PaperRow, PointSummary, Summary};
 pub use trial::{units, FlowRecord, LinkRecord, UnitId, UnitRecord};

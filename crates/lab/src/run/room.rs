@@ -5,7 +5,7 @@ use super::error::RunError;
 use crate::scenario::Scenario;
 
 /// So many runs at once must find room.
-pub(crate) fn check(scenario: &Scenario, jobs: usize) -> Result<(), RunError> {
+pub fn check(scenario: &Scenario, jobs: usize) -> Result<(), RunError> {
     let Some(available) = available_bytes() else { return Ok(()) };
     check_against(scenario, jobs, available)
 }

@@ -42,8 +42,8 @@ pub struct TcpSpec {
     pub ack_delay: Duration,
     /// The first packets are acknowledged one by one.
     pub quick_acks: u16,
-    /// The receiver's window grows over the first so many packets, and each of them is acknowledged (`tcp_grow_window`). No
-    /// packet waits for it.
+    /// The receiver's window grows over the first so many packets, and each of them is acknowledged (`tcp_grow_window`). It
+    /// limits no sender.
     pub growing_window_pkts: u32,
     /// Paces at 2 (slow start) or 1.2 times window over RTT, as Linux does on request; some algorithms set a rate themselves.
     pub pacing: bool,

@@ -57,7 +57,9 @@ pub(super) fn check(setup: &PointSpec) -> Result<(), BackendError> {
             return refuse("jitter on access links", of_group("access_jitter"));
         }
     }
-    let (growing_pkts, has_pkts) = (first.tcp.growing_window_pkts, growing_window_pkts(&first.tcp, setup));
+    // What the kernel's receivers do; 0 asks for nothing.
+    let has_pkts = path_spec(setup, 0).growing_window_pkts(first.tcp.mss_bytes);
+    let growing_pkts = first.tcp.growing_window_pkts;
     if ![0, has_pkts].contains(&growing_pkts) {
         let what = format!("a receiver's window that grows over {growing_pkts} packets, not {has_pkts}");
         return refuse(&what, "tcp.growing_window".to_owned());
@@ -75,11 +77,6 @@ pub(super) fn check_netem(setup: &PointSpec) -> Result<(), BackendError> {
 /// What all groups have in common: first thresholds are those of their routes.
 fn of_all(tcp: &TcpSpec) -> TcpSpec {
     TcpSpec { initial_ssthresh_pkts: None, ..*tcp }
-}
-
-/// What the kernel's receivers do; 0 asks for nothing.
-fn growing_window_pkts(tcp: &TcpSpec, setup: &PointSpec) -> u32 {
-    path_spec(setup, 0).growing_window_pkts(tcp.mss_bytes)
 }
 
 /// What the kernel does not have, and the key that asks for it.
@@ -216,6 +213,17 @@ duration = "10 s"
         let back = spec.reverse.unwrap();
         assert_eq!((back.delay, back.loss), (Duration::from_millis(48), ccctl_sim::Loss::None));
         assert_eq!(spec.senders[0].delay_back, Duration::from_millis(2));
+    }
+
+    /// Its receivers do in the simulator what they do on the kernel.
+    #[test]
+    fn the_cross_validation_has_the_windows_of_its_paths() {
+        let text = crate::shipped::shipped().into_iter().find(|it| it.name == "cross-validation").unwrap().text;
+        let scenario = Scenario::of_text(std::path::Path::new("s.toml"), text, &[]).unwrap();
+        for point in &scenario.points {
+            check(&point.setup).unwrap();
+            assert_ne!(groups(&point.setup).next().unwrap().tcp.growing_window_pkts, 0);
+        }
     }
 
     #[test]
