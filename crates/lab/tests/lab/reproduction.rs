@@ -39,6 +39,31 @@ where = "Table 1"
 /// The simulator under the name of the kernel's backend.
 struct Kernel;
 
+/// That of before windows were checked.
+struct OldKernel;
+
+impl Backend for OldKernel {
+    fn name(&self) -> &'static str {
+        Kernel.name()
+    }
+
+    fn is_deterministic(&self) -> bool {
+        Kernel.is_deterministic()
+    }
+
+    fn host(&self) -> Option<String> {
+        Some("Linux 1.2.2".to_owned())
+    }
+
+    fn check(&self, setup: &PointSpec) -> Result<(), BackendError> {
+        Kernel.check(setup)
+    }
+
+    fn run(&self, setup: &PointSpec, seed: u64, watch: &Watch<'_>) -> Result<Outcome, BackendError> {
+        Kernel.run(setup, seed, watch)
+    }
+}
+
 impl Backend for Kernel {
     fn name(&self) -> &'static str {
         "netns"
@@ -166,6 +191,39 @@ fn settings_nearest_to_the_simulators_decide() {
         record.take(&[sim.clone(), folder.clone()], None).unwrap();
     }
     rows(&reproduction(&record, &BTreeMap::new(), None));
+}
+
+/// A part that is run again does not take the rest away: what was run without a check of its windows stays where nothing else decides.
+#[test]
+fn old_runs_stay_where_new_ones_decide_nothing() {
+    let scratch = Scratch::new("unchecked");
+    let sim = made_up(scratch.path("small"), &Sim, &[], [90.0, 90.0]);
+    let old = made_up(scratch.path("old"), &OldKernel, &[], [30.0, 30.0]);
+    let new = made_up(scratch.path("new"), &Kernel, &[ONE_POINT], [60.0, 70.0]);
+    let mut record = record_of(&[&sim, &old]).unwrap();
+    record.take(&[sim.clone(), new.clone()], None).unwrap();
+    // T-2 is decided by the new runs. They have one place of T-1, which the old ones decide, and none of T-3.
+    let text = reproduction(&record, &BTreeMap::new(), None);
+    has(&text, "Kernel (1): 2 runs at 1 of 5 points, Linux 1.2.3, ccctl ");
+    has(&text, "Kernel (2): 10 runs at 5 of 5 points, Linux 1.2.2, ccctl ");
+    has(&text, "That no hook was left out in these runs [cannot be shown](kernel-record.md).");
+    has(&text, "| (1) algorithm = cubic, buffer = 20 % BDP: utilisation:l 65 ± 5 > 50 | holds |\n");
+    has(
+        &text,
+        "| (2) at 5 of 5 places; such as algorithm = cubic, buffer = 20 % BDP: utilisation:l 30 ± 0 > 10 | holds |\n",
+    );
+    has(&text, "utilisation:l 30 ± 0 > 50 | **does not hold** |\n");
+    // Verdicts of both are held against what is run again.
+    let later = made_up(scratch.path("later"), &Kernel, &[], [90.0, 90.0]);
+    assert_eq!(
+        record.contradictions(&[sim.clone(), later.clone()]).unwrap(),
+        ["T-3 (holds instead of does not hold) of small on kernel"]
+    );
+    // Where new ones decide all, nothing is left of the old ones.
+    record.take(&[sim, later], None).unwrap();
+    let text = reproduction(&record, &BTreeMap::new(), None);
+    has(&text, "Kernel: 10 runs at 5 of 5 points, Linux 1.2.3, ccctl ");
+    assert!(!text.contains("Linux 1.2.2"), "{text}");
 }
 
 /// One place that contradicts it decides a statement about all places, whatever the others would say.

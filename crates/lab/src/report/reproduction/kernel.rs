@@ -66,8 +66,7 @@ pub(super) fn can_run(name: &str) -> bool {
 /// What became of a statement: by the settings that are nearest to the simulator's and decide it, else by the nearest that tell of it.
 pub(super) fn nearest(known: &Known, id: &str) -> Option<ClaimResult> {
     let all = || known.kernel.iter().enumerate().filter_map(|(index, side)| Some((index, side.found.get(id)?)));
-    let is_decided = |found: &ClaimResult| matches!(found.verdict, Outcome::Holds | Outcome::DoesNotHold);
-    let (index, found) = all().find(|(_, found)| is_decided(found)).or_else(|| all().next())?;
+    let (index, found) = all().find(|(_, found)| found.is_decided()).or_else(|| all().next())?;
     let text = [setting_number(known, index).trim_start(), &found.text].join(" ").trim_start().to_owned();
     Some(ClaimResult { text, verdict: found.verdict })
 }

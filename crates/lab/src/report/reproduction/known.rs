@@ -20,7 +20,8 @@ pub(super) struct Known {
     /// The simulator's with the noise of the testbed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) testbed: Option<Side>,
-    /// The running kernel's: what was set as here before what was not, each of its settings once.
+    /// The running kernel's: what was set as here before what was not, each of its settings once; twice where some of it was run
+    /// before windows were checked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) kernel: Vec<Side>,
 }
@@ -96,6 +97,13 @@ impl PaperValue {
     /// By which a side finds its own value.
     pub(super) fn key(&self) -> String {
         [self.measure.as_str(), &self.place, &self.stands].join("; ")
+    }
+}
+
+impl ClaimResult {
+    /// By all of its places, or by one that contradicts it.
+    pub(super) fn is_decided(&self) -> bool {
+        matches!(self.verdict, Outcome::Holds | Outcome::DoesNotHold)
     }
 }
 

@@ -51,7 +51,8 @@ impl Record {
     }
 
     /// Takes in what folders of runs say: of their scenarios and backends it takes the place of what was known, on the kernel of
-    /// what was known with the same settings. Pictures of it, and of all papers' values, go to a folder.
+    /// what was known with the same settings; there, results of runs whose windows were not checked stay where the new ones
+    /// decide nothing. Pictures of it, and of all papers' values, go to a folder.
     pub fn take(&mut self, folders: &[PathBuf], figures: Option<&Path>) -> Result<(), RunError> {
         for entry in super::entry::entries(folders, |name| self.scenarios.contains_key(name))? {
             figures.map_or(Ok(()), |folder| write_swept(&entry, folder))?;
@@ -71,10 +72,14 @@ impl Record {
             let sim = entry.sim.iter().map(|results| ("sim", Side::of_sim(results), Some(&known.sim)));
             let testbed =
                 entry.testbed.iter().map(|results| ("testbed", Side::of_testbed(results), known.testbed.as_ref()));
-            let kernel = entry.kernel.iter().map(|results| {
+            let kernel = entry.kernel.iter().flat_map(|results| {
                 let side = Side::of_kernel(results);
-                let recorded = known.kernel.iter().find(|recorded| recorded.changes == side.changes);
-                ("kernel", side, recorded)
+                let same = known.kernel.iter().filter(|recorded| recorded.changes == side.changes);
+                let mut same: Vec<Option<&Side>> = same.map(Some).collect();
+                if same.is_empty() {
+                    same.push(None);
+                }
+                same.into_iter().map(move |recorded| ("kernel", side.clone(), recorded))
             });
             for (backend, now, recorded) in sim.chain(testbed).chain(kernel) {
                 let Some(recorded) = recorded else {
@@ -125,10 +130,18 @@ impl Known {
         }
     }
 
+    /// In the place of what was known with the same settings. Of runs whose windows were not checked stays what it does not decide.
     fn take_kernel(&mut self, side: Side) {
-        self.kernel.retain(|known| known.changes != side.changes);
+        for known in self.kernel.iter_mut().filter(|known| known.changes == side.changes) {
+            if known.windows_checked || !side.windows_checked {
+                (known.found, known.paper) = Default::default();
+            }
+            known.found.retain(|id, _| !side.found.get(id).is_some_and(ClaimResult::is_decided));
+            known.paper.retain(|key, _| !side.paper.contains_key(key));
+        }
+        self.kernel.retain(|known| known.changes != side.changes || !known.found.is_empty() || !known.paper.is_empty());
         self.kernel.push(side);
-        self.kernel.sort_by_key(|side| side.changes.len());
+        self.kernel.sort_by_key(|side| (side.changes.len(), !side.windows_checked));
     }
 }
 
