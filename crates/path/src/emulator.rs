@@ -12,7 +12,7 @@ use super::plan::{sender_v4, sender_v6, RECEIVER_V4, RECEIVER_V6};
 use super::report::PathReport;
 use super::router::{Router, Shared};
 use super::routers::RunningRouter;
-use super::spec::PathSpec;
+use super::spec::{PathSpec, Waiting};
 use super::tun::TunWire;
 use ccctl_testbed::{ip, CpuTime, Namespace, TestbedError};
 
@@ -49,10 +49,12 @@ impl Path {
         let nice = Nice::take()?;
         let origin = Instant::now();
         let shared = Shared::default();
-        let router = Some(RunningRouter::start(Router::new(spec, wires, origin, shared.clone()), ends.affinity())?);
+        // A busy router on the only processor would keep TCP from it.
+        let waiting = if ends.affinity().is_shared() { Waiting::Sleep } else { spec.waiting };
+        let spec = PathSpec { waiting, ..spec.clone() };
+        let router = Some(RunningRouter::start(Router::new(&spec, wires, origin, shared.clone()), ends.affinity())?);
         let cpu = CpuTime::now()?;
-        let latency_probe = Some(LatencyProbe::start(spec, ends.senders(), ends.affinity())?);
-        let spec = spec.clone();
+        let latency_probe = Some(LatencyProbe::start(&spec, ends.senders(), ends.affinity())?);
         Ok(Self { ends, spec, cpu, origin, shared, router, latency_probe, _nice: nice })
     }
 

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use netns::{Algorithms, KernelAlgorithm, Netns, PathKind};
-pub use outcome::{Flow, FlowSample, LinkSample, LinkSeries, Outcome, StateField, Transfer};
+pub use outcome::{Flow, FlowSample, LinkSample, LinkSeries, Outcome, PathTiming, StateField, Transfer};
 pub use sim::Sim;
 pub use windows::{impossible_windows, WINDOWS_CHECKED};
 

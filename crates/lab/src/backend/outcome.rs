@@ -15,6 +15,19 @@ pub struct Outcome {
     pub links: Vec<LinkSeries>,
     /// Transfers that ended, in the order of their ends.
     pub transfers: Vec<Transfer>,
+    /// Of an emulated path on the kernel.
+    pub path: Option<PathTiming>,
+}
+
+/// How well an emulated path kept its times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PathTiming {
+    /// How long its clock stood still.
+    pub clock_pause: Duration,
+    /// How late a packet was handed over at most, by that clock.
+    pub latest_handover: Duration,
+    /// How late an echo through it was at most.
+    pub latest_echo: Duration,
 }
 
 /// A flow.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::backend::Outcome;
+use crate::backend::{Outcome, PathTiming};
 use crate::experiment::Point;
 use crate::measures::{Evaluation, Reference};
 use crate::scenario::Scenario;
@@ -59,6 +59,20 @@ pub struct UnitRecord {
     pub links: Vec<LinkRecord>,
     /// Number of transfers that ended.
     pub transfers: usize,
+    /// Of a run on the kernel: how well the emulated path kept its times; older runs do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathRecord>,
+}
+
+/// How well the emulated path of a unit kept its times.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PathRecord {
+    /// How long its clock stood still, in seconds.
+    pub clock_pause_s: f64,
+    /// How late a packet was handed over at most, by that clock.
+    pub latest_handover_us: u64,
+    /// How late an echo through it was at most.
+    pub latest_echo_us: u64,
 }
 
 /// A flow of a unit. Counters are those at the end of the run.
@@ -130,6 +144,17 @@ impl UnitRecord {
             flows: flows(point, outcome, &evaluation.goodputs_mbit_per_s()),
             links: links(point, outcome),
             transfers: outcome.transfers.len(),
+            path: outcome.path.as_ref().map(PathRecord::of),
+        }
+    }
+}
+
+impl PathRecord {
+    fn of(timing: &PathTiming) -> Self {
+        Self {
+            clock_pause_s: timing.clock_pause.as_secs_f64(),
+            latest_handover_us: timing.latest_handover.as_micros() as u64,
+            latest_echo_us: timing.latest_echo.as_micros() as u64,
         }
     }
 }

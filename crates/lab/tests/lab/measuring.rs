@@ -105,6 +105,7 @@ fn two_flows() -> Outcome {
             transfer(1, 4500, 5000),
             transfer(0, 3000, 9000),
         ],
+        path: None,
     }
 }
 

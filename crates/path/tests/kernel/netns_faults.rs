@@ -59,6 +59,31 @@ fn a_busy_loop_beside_the_router_makes_a_run_invalid() {
     });
 }
 
+/// A loop that only shares with it would keep the router for a slice of milliseconds each time, and the path's clock would stand still.
+fn go_on_beside_a_busy_loop() {
+    let report = run(Waiting::Busy, true);
+    let stands_still = |fault: &Fault| matches!(fault, Fault::ClockPause { .. });
+    assert!(!report.faults().iter().any(stands_still), "{:?}", report.faults());
+    assert_eq!(report.router.polls, None, "it spins on the only processor");
+    all_packets_are_accounted_for(&report);
+}
+
+#[test]
+fn a_router_on_the_only_processor_comes_first() {
+    if std::env::var(ROLE).is_ok() {
+        return go_on_beside_a_busy_loop(); // the test that started this process has the lock
+    }
+    test("a router on the only processor", 60, || {
+        let mut program = Command::new("taskset");
+        program.args(["--cpu-list", "0"]).arg(std::env::current_exe().unwrap());
+        program
+            .args(["--exact", "netns_faults::a_router_on_the_only_processor_comes_first"])
+            .env(ROLE, "one processor");
+        let output = program.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    });
+}
+
 /// Tells this program that it is started by a test of its own.
 const ROLE: &str = "CCCTL_TEST_PATH_ROLE";
 

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use ccctl_path::{Endpoints, NetemPath, Path, PathSpec, PathTime, QueueSample};
+use super::super::PathTiming;
+use ccctl_path::{Endpoints, NetemPath, Path, PathReport, PathSpec, PathTime, QueueSample};
 use ccctl_testbed::{Namespace, TestbedError};
 
 /// Which path carries packets.
@@ -53,15 +54,37 @@ impl Road {
         }
     }
 
-    /// Endpoints the run: the bottleneck's series since `began`, and what speaks against the run.
-    pub(super) fn stop(self, began: Duration) -> Result<(Vec<QueueSample>, Vec<String>), TestbedError> {
+    /// Ends the run, whose times count from `began`.
+    pub(super) fn stop(self, began: Duration) -> Result<RoadReport, TestbedError> {
         match self {
             Self::Emulated(path) => {
                 let report = path.stop_counted_from(began)?;
-                let faults = report.faults().iter().map(ToString::to_string).collect();
-                Ok((report.router.series, faults))
+                let (faults, timing) = (report.faults(), Some(timing(&report)));
+                let faults = faults.iter().map(ToString::to_string).collect();
+                Ok(RoadReport { series: report.router.series, faults, timing })
             }
-            Self::Netem(path) => Ok((path.stop_counted_from(began)?, Vec::new())),
+            Self::Netem(path) => {
+                Ok(RoadReport { series: path.stop_counted_from(began)?, faults: Vec::new(), timing: None })
+            }
         }
+    }
+}
+
+/// What a path has seen of a run.
+pub(super) struct RoadReport {
+    /// Of the bottleneck.
+    pub(super) series: Vec<QueueSample>,
+    /// What speaks against the run.
+    pub(super) faults: Vec<String>,
+    /// How well it kept its times, where it measures that.
+    pub(super) timing: Option<PathTiming>,
+}
+
+fn timing(report: &PathReport) -> PathTiming {
+    let PathReport { router, latency_probe, .. } = report;
+    PathTiming {
+        clock_pause: router.clock_pause,
+        latest_handover: router.releases.max,
+        latest_echo: latency_probe.excess.max,
     }
 }

@@ -136,6 +136,8 @@ pub(super) fn sysctls(setup: &PointSpec) -> Vec<(&'static str, &'static str)> {
         ("net/ipv4/tcp_timestamps", switch(has_time_stamps(&tcp))),
         ("net/ipv4/tcp_early_retrans", if tcp.tail_loss_probe { "3" } else { "0" }),
         ("net/ipv4/tcp_slow_start_after_idle", switch(tcp.slow_start_after_idle)),
+        // The kernel holds back ACKs of packets that came out of order for a millisecond, and their RTTs are longer by that.
+        ("net/ipv4/tcp_comp_sack_nr", "0"),
         // What a killed run has not sent would keep namespace and algorithm in the kernel for minutes.
         ("net/ipv4/tcp_orphan_retries", "1"),
     ]

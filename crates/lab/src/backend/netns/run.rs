@@ -12,7 +12,7 @@ use super::super::{windows, BackendError, Watch};
 use super::application::{self, Work};
 use super::endpoints::Load;
 use super::flow::{FlowPlan, RunningFlow};
-use super::path_backend::Road;
+use super::path_backend::{Road, RoadReport};
 use super::plan::{path_spec, route, sysctls};
 use super::{threshold, KernelAlgorithm, Netns};
 use crate::experiment::point_spec::{Group, Schedule};
@@ -59,9 +59,9 @@ fn run_there(backend: &Netns<'_>, setup: &PointSpec, seed: u64, watch: &Watch<'_
     threshold::set(&path, setup, &route(setup))?;
     let run = Run::new(setup, seed, &path, &algorithms)?;
     let (outcome, began, impossible) = path.endpoints().affinity().at_endpoints(|| run.carry_out(watch))??;
-    let (series, faults) = path.stop(began)?;
+    let RoadReport { series, faults, timing } = path.stop(began)?;
     drop(algorithms); // only now does no socket use them
-    finish(outcome, &series, faults.into_iter().chain(impossible).collect())
+    finish(Outcome { path: timing, ..outcome }, &series, faults.into_iter().chain(impossible).collect())
 }
 
 /// One for each group.

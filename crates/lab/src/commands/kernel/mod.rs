@@ -51,10 +51,9 @@ impl Kernel {
         Self { late, path, is_shared, turn: Mutex::new(Weak::new()) }
     }
 
-    /// A router that wakes up for many paths is late at each; where there is one processor, a busy one keeps TCP from it.
+    /// A router that wakes up for many paths is late at each.
     fn waiting(&self, setup: &PointSpec) -> Waiting {
-        let has_its_own = thread::available_parallelism().is_ok_and(|processors| processors.get() > 1);
-        if has_its_own && (self.is_shared || fastest(setup) > SLEEPING_BITS_PER_S) {
+        if self.is_shared || fastest(setup) > SLEEPING_BITS_PER_S {
             Waiting::Busy
         } else {
             Waiting::Sleep
