@@ -62,8 +62,8 @@ fn a_busy_loop_beside_the_router_makes_a_run_invalid() {
 /// A loop that only shares with it would keep the router for a slice of milliseconds each time, and the path's clock would stand still.
 fn go_on_beside_a_busy_loop() {
     let report = run(Waiting::Busy, true);
-    let stands_still = |fault: &Fault| matches!(fault, Fault::ClockPause { .. });
-    assert!(!report.faults().iter().any(stands_still), "{:?}", report.faults());
+    let (stood, run) = (report.router.clock_pause, report.router.run);
+    assert!(stood * 50 < run, "its clock stood still for {stood:?} of {run:?}"); // one that waits its turn: for 5 %
     assert_eq!(report.router.polls, None, "it spins on the only processor");
     all_packets_are_accounted_for(&report);
 }
