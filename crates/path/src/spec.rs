@@ -47,7 +47,7 @@ impl SenderSpec {
 /// How the router waits for its next packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waiting {
-    /// It asks again and again: it takes a whole processor and is never late by a wake-up.
+    /// It asks again and again: it takes a whole processor and is never late by a wake-up. On the only processor it sleeps.
     Busy,
     /// It sleeps until a packet comes or is due: some 0.1 ms later each way, for CI and slow paths.
     Sleep,

@@ -69,24 +69,22 @@ impl Record {
                 found.push(format!("{}: nothing is recorded of it", entry.name));
                 continue;
             };
-            let sim = entry.sim.iter().map(|results| ("sim", Side::of_sim(results), Some(&known.sim)));
-            let testbed =
-                entry.testbed.iter().map(|results| ("testbed", Side::of_testbed(results), known.testbed.as_ref()));
-            let kernel = entry.kernel.iter().flat_map(|results| {
+            let sim = entry.sim.iter().map(|results| ("sim", Side::of_sim(results), vec![&known.sim]));
+            let testbed = entry
+                .testbed
+                .iter()
+                .map(|results| ("testbed", Side::of_testbed(results), known.testbed.iter().collect::<Vec<_>>()));
+            let kernel = entry.kernel.iter().map(|results| {
                 let side = Side::of_kernel(results);
-                let same = known.kernel.iter().filter(|recorded| recorded.changes == side.changes);
-                let mut same: Vec<Option<&Side>> = same.map(Some).collect();
-                if same.is_empty() {
-                    same.push(None);
-                }
-                same.into_iter().map(move |recorded| ("kernel", side.clone(), recorded))
+                let same = known.kernel.iter().filter(|recorded| recorded.changes == side.changes).collect();
+                ("kernel", side, same)
             });
             for (backend, now, recorded) in sim.chain(testbed).chain(kernel) {
-                let Some(recorded) = recorded else {
+                if recorded.is_empty() {
                     found.push(format!("{} on {backend}: nothing is recorded of it", entry.name));
-                    continue;
-                };
-                found.extend(now.contradictions(recorded).map(|id| format!("{id} of {} on {backend}", entry.name)));
+                }
+                let contradicted = recorded.iter().flat_map(|recorded| now.contradictions(recorded));
+                found.extend(contradicted.map(|id| format!("{id} of {} on {backend}", entry.name)));
             }
         }
         Ok(found)
