@@ -3,7 +3,7 @@
 
 use super::ack_state::AckState;
 use super::rack::DUPLICATES;
-use super::sent::{is_before, Sent, EVER_RESENT, LOST, RESENT, SACKED, SAMPLED};
+use super::sent::{Sent, EVER_RESENT, LOST, RESENT, SACKED, SAMPLED};
 use super::{Echo, Sender};
 use crate::network::Network;
 use crate::packet::{AckOptions, Packet, Sack, ECHO};
@@ -86,6 +86,22 @@ impl Sender {
         tp.delivered_ce = tp.delivered_ce.wrapping_add(new_pkts);
     }
 
+    /// `tcp_rtt_tsopt_us`: ticks since the time stamp, at least one. Up to a tick less or more than the time itself.
+    fn stamped_rtt_us(&self, echo_us: u32) -> u32 {
+        let ticks_ms = self.in_ms(self.now_us()) - self.in_ms(echo_us);
+        ticks_ms.max(1) * 1000
+    }
+
+    /// `tcp_tsopt_ecr_before`: the time stamp is of an earlier tick.
+    pub(super) fn is_stamped_before(&self, echo_us: u32, time_us: u32) -> bool {
+        self.in_ms(echo_us) < self.in_ms(time_us)
+    }
+
+    /// `tcp_skb_spurious_retrans`: the ACK echoes a time stamp from before the retransmission.
+    fn was_resent_for_nothing(&self, sent: &Sent, state: &AckState) -> bool {
+        sent.has(EVER_RESENT) && state.echo_us.is_some_and(|echo_us| self.is_stamped_before(echo_us, sent.time_us))
+    }
+
     /// A time stamp in the ticks that Linux puts into segments. It is of the past, in us modulo 2^32.
     fn in_ms(&self, stamp_us: u32) -> u32 {
         let now_us = self.tp().tcp_mstamp;
@@ -135,7 +151,7 @@ impl Sender {
             self.uncount(sent.flags);
             if !sent.has(SACKED) && self.spec.sack {
                 self.count_delivered(1, state.marked);
-                if !was_resent_for_nothing(&sent, state) {
+                if !self.was_resent_for_nothing(&sent, state) {
                     self.rack_advance(&sent, number);
                 }
             }
@@ -196,10 +212,7 @@ impl Sender {
         let now_us = self.now_us();
         let sacked_us =
             state.first_sacked_us.map(|first| (now_us.wrapping_sub(first), now_us.wrapping_sub(state.last_sacked_us)));
-        let stamped_us = state
-            .echo_us
-            .filter(|_| state.data_acked)
-            .map(|echo| (now_us.wrapping_sub(echo), now_us.wrapping_sub(echo)));
+        let stamped_us = state.echo_us.filter(|_| state.data_acked).map(|echo| [self.stamped_rtt_us(echo); 2].into());
         let sample = own_us.or(sacked_us).or(stamped_us);
         state.rtt_us = sacked_us.filter(|_| own_us.is_some()).or(sample).map(|(_, last_us)| last_us);
         let (Some((rtt_us, _)), Some(last_us)) = (sample, state.rtt_us) else { return false };
@@ -259,7 +272,38 @@ impl Sender {
     }
 }
 
-/// `tcp_skb_spurious_retrans`: the ACK echoes a time stamp from before the retransmission.
-fn was_resent_for_nothing(sent: &Sent, state: &AckState) -> bool {
-    sent.has(EVER_RESENT) && state.echo_us.is_some_and(|echo_us| is_before(echo_us, sent.time_us))
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::spec::TcpSpec;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    fn sender_at(now_us: u64) -> Sender {
+        let instance = Arc::new(crate::Instance::with_defaults("reno").expect("the catalogue has it"));
+        let mut sender = Sender::new(instance, TcpSpec::default(), 0, 1, Duration::ZERO);
+        sender.set_clock(now_us * 1000);
+        sender
+    }
+
+    /// RFC 7323 section 4.1: what a time stamp tells is as exact as its clock, here one of a millisecond.
+    #[test]
+    fn an_rtt_by_time_stamp_is_in_whole_ticks() {
+        for (sent_us, acked_us, expected_us) in
+            [(10_900, 50_100, 40_000), (10_100, 49_900, 39_000), (10_000, 50_000, 40_000), (10_100, 10_900, 1000)]
+        {
+            assert_eq!(sender_at(acked_us).stamped_rtt_us(sent_us), expected_us, "{sent_us} to {acked_us}");
+        }
+        let late_us = (1 << 32) + 20_000; // 4294987 ms and 296 us
+        assert_eq!(sender_at(late_us).stamped_rtt_us((late_us - 40_300) as u32), 41_000);
+    }
+
+    /// RFC 3522 compares time stamps, and those of one tick are equal.
+    #[test]
+    fn what_was_sent_in_one_tick_is_not_before() {
+        let sender = sender_at(60_000);
+        assert!(!sender.is_stamped_before(10_100, 10_900));
+        assert!(sender.is_stamped_before(10_900, 11_000));
+        assert!(!sender.is_stamped_before(11_000, 10_900));
+    }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Reductions that turn out to have been for nothing: by time stamps (Eifel), by D-SACK, by F-RTO.
 
-use super::sent::{is_before, LOST};
+use super::sent::LOST;
 use super::Sender;
 use crate::native::TCP_CA_Open;
 
@@ -9,7 +9,7 @@ impl Sender {
     /// `tcp_packet_delayed`: the ACK was on its way before the retransmission.
     pub(super) fn packet_delayed(&self) -> bool {
         let Some(stamp_us) = self.retrans_stamp_us else { return false };
-        self.spec.time_stamps && is_before(self.echoed_us, stamp_us)
+        self.spec.time_stamps && self.is_stamped_before(self.echoed_us, stamp_us)
     }
 
     /// `tcp_may_undo`
