@@ -3,7 +3,8 @@
 //!
 //! What TCP sends, and when, is not to depend on when these threads get a processor. So the writer keeps as much written and unsent
 //! as goes out in [`RESERVE`]. The reader takes what has come every [`READING`], and the receiver acknowledges without it: with a
-//! mark (`SO_RCVLOWAT`) below which nothing is worth reading, the kernel does not put ACKs off until somebody reads.
+//! mark (`SO_RCVLOWAT`) below which nothing is worth reading, the kernel does not put ACKs off until somebody reads. Nor does it send
+//! one because somebody has: a byte is always left, as who has read all asks for the ACK of a packet that waits for the next one.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -13,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::socket::setsockopt;
 use nix::{libc, setsockopt_impl, sockopt_impl};
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use socket2::SockRef;
 
 use super::application::{wait_for_more, Clocked};
@@ -33,6 +35,8 @@ const LEAST_RESERVE_BYTES: u64 = 128 * 1024;
 const READING: Duration = Duration::from_millis(10);
 /// A flow that its application limits is sent at so much of the application's rate, or it would never make up for a delay.
 const CATCHING_UP_PCT: u64 = 125;
+/// What the reader leaves: a receiver that has nothing unread acknowledges a packet with PSH that waits for the next one.
+const LEFT_BYTES: usize = 1;
 /// Of a flow that is mostly limited by its application: what comes between two readings is little.
 const READING_OF_LITTLE: Duration = Duration::from_millis(50);
 
@@ -118,7 +122,6 @@ impl Endpoints {
             setsockopt(&sender, MaxPacingRate, &bytes_per_s).map_err(TestbedError::errno("set SO_MAX_PACING_RATE"))?;
         }
         let (receiver, _) = listener.accept().map_err(step("accept a connection"))?;
-        receiver.set_read_timeout(Some(load.reading)).map_err(step("set a reader's timeout"))?;
         let worth_reading = i32::try_from(load.reserve_bytes).unwrap_or(i32::MAX);
         setsockopt(&receiver, WorthReading, &worth_reading).map_err(TestbedError::errno("set SO_RCVLOWAT"))?;
         Ok(Self { sender, receiver })
@@ -139,7 +142,8 @@ impl Endpoints {
         stop: &AtomicBool,
     ) -> Result<Option<Instant>, TestbedError> {
         let Self { sender, receiver } = self;
-        let reading = thread::spawn(move || read(receiver));
+        let every = load.reading;
+        let reading = thread::spawn(move || read(receiver, every));
         let finished = write(sender, load, clocked, stop);
         reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map(|()| finished)
     }
@@ -174,20 +178,45 @@ fn wait_for_acks(sender: &TcpStream, stop: &AtomicBool) -> Option<Instant> {
 }
 
 /// Until the end, or a reset.
-fn read(mut receiver: TcpStream) -> Result<(), TestbedError> {
+fn read(mut receiver: TcpStream, every: Duration) -> Result<(), TestbedError> {
     let (mut buffer, mut position) = (vec![0; CHUNK_BYTES], 0);
     loop {
-        match receiver.read(&mut buffer) {
-            Ok(0) => return Ok(()),
-            Ok(bytes) if buffer[..bytes] == *CONTENT.at(position, bytes as u64) => position += bytes as u64,
-            Ok(bytes) => {
-                let what = format!("some of the {bytes} bytes after byte {position} differ from those that were sent");
-                return Err(TestbedError::Unexpected(what));
+        let has_ended = wait_for_end(&receiver, every)?;
+        loop {
+            let most = if has_ended { CHUNK_BYTES } else { unread_bytes(&receiver)?.saturating_sub(LEFT_BYTES) };
+            if most == 0 {
+                break;
             }
-            Err(error) if [ErrorKind::WouldBlock, ErrorKind::Interrupted].contains(&error.kind()) => {}
-            Err(_) => return Ok(()),
+            match receiver.read(&mut buffer[..most.min(CHUNK_BYTES)]) {
+                Ok(0) => return Ok(()),
+                Ok(bytes) if buffer[..bytes] == *CONTENT.at(position, bytes as u64) => position += bytes as u64,
+                Ok(bytes) => {
+                    let what =
+                        format!("some of the {bytes} bytes after byte {position} differ from those that were sent");
+                    return Err(TestbedError::Unexpected(what));
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return Ok(()),
+            }
         }
     }
+}
+
+/// Whether the peer has ended the stream, or a reset has. Data does not end the wait.
+fn wait_for_end(receiver: &TcpStream, longest: Duration) -> Result<bool, TestbedError> {
+    let mut polled = [PollFd::new(receiver, PollFlags::RDHUP)];
+    let longest = Timespec::try_from(longest).map_err(|_| TestbedError::Unexpected("too long a wait".to_owned()))?;
+    match poll(&mut polled, Some(&longest)) {
+        Ok(0) | Err(rustix::io::Errno::INTR) => Ok(false),
+        Ok(_) => Ok(true),
+        Err(error) => Err(TestbedError::io("wait for the end of a stream")(error.into())),
+    }
+}
+
+fn unread_bytes(receiver: &TcpStream) -> Result<usize, TestbedError> {
+    let bytes = rustix::io::ioctl_fionread(receiver);
+    let bytes = bytes.map_err(|error| TestbedError::io("ask how much is unread")(error.into()))?;
+    Ok(usize::try_from(bytes).unwrap_or(usize::MAX))
 }
 
 #[cfg(test)]
@@ -208,8 +237,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (receiver, _) = listener.accept().unwrap();
-        receiver.set_read_timeout(Some(READING)).unwrap();
-        let reading = thread::spawn(move || read(receiver));
+        let reading = thread::spawn(move || read(receiver, READING));
         sender.write_all(bytes).unwrap();
         drop(sender);
         reading.join().unwrap()
@@ -224,5 +252,27 @@ mod tests {
         assert!(received(&wrong).unwrap_err().to_string().contains("differ from those that were sent"));
         assert!(received(&[&sent[..70_000], &sent[70_001..]].concat()).is_err());
         assert!(received(&[&sent[..70_001], &sent[70_000..]].concat()).is_err());
+    }
+
+    /// `tcp_cleanup_rbuf` acknowledges what was pushed only for a reader that has left nothing.
+    #[test]
+    fn a_byte_is_left_until_the_end() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (receiver, _) = listener.accept().unwrap();
+        let seen = receiver.try_clone().unwrap();
+        let reading = thread::spawn(move || read(receiver, READING));
+        for chunk in 0..3 {
+            sender.write_all(CONTENT.at(chunk * 50_000, 50_000)).unwrap();
+            let written = Instant::now();
+            while unread_bytes(&seen).unwrap() > LEFT_BYTES && written.elapsed() < Duration::from_secs(10) {
+                thread::sleep(READING);
+            }
+            thread::sleep(3 * READING);
+            assert_eq!(unread_bytes(&seen).unwrap(), LEFT_BYTES);
+        }
+        drop(sender);
+        reading.join().unwrap().unwrap();
+        assert_eq!(unread_bytes(&seen).unwrap(), 0);
     }
 }
