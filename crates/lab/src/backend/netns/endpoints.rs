@@ -179,25 +179,22 @@ fn wait_for_acks(sender: &TcpStream, stop: &AtomicBool) -> Option<Instant> {
 
 /// Until the end, or a reset.
 fn read(mut receiver: TcpStream, every: Duration) -> Result<(), TestbedError> {
-    let (mut buffer, mut position) = (vec![0; CHUNK_BYTES], 0);
+    let (mut buffer, mut position, mut has_ended) = (vec![0; CHUNK_BYTES], 0, false);
     loop {
-        let has_ended = wait_for_end(&receiver, every)?;
-        loop {
-            let most = if has_ended { CHUNK_BYTES } else { unread_bytes(&receiver)?.saturating_sub(LEFT_BYTES) };
-            if most == 0 {
-                break;
+        let most = if has_ended { CHUNK_BYTES } else { unread_bytes(&receiver)?.saturating_sub(LEFT_BYTES) };
+        if most == 0 {
+            has_ended = wait_for_end(&receiver, every)?;
+            continue;
+        }
+        match receiver.read(&mut buffer[..most.min(CHUNK_BYTES)]) {
+            Ok(0) => return Ok(()),
+            Ok(bytes) if buffer[..bytes] == *CONTENT.at(position, bytes as u64) => position += bytes as u64,
+            Ok(bytes) => {
+                let what = format!("some of the {bytes} bytes after byte {position} differ from those that were sent");
+                return Err(TestbedError::Unexpected(what));
             }
-            match receiver.read(&mut buffer[..most.min(CHUNK_BYTES)]) {
-                Ok(0) => return Ok(()),
-                Ok(bytes) if buffer[..bytes] == *CONTENT.at(position, bytes as u64) => position += bytes as u64,
-                Ok(bytes) => {
-                    let what =
-                        format!("some of the {bytes} bytes after byte {position} differ from those that were sent");
-                    return Err(TestbedError::Unexpected(what));
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return Ok(()),
-            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(_) => return Ok(()),
         }
     }
 }
