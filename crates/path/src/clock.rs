@@ -10,8 +10,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ccctl_sim::Stall;
+
 /// Time between two looks at the clock that the router may need for its work.
 const WORK_NS: u64 = 500_000;
+
+/// What is shorter than this is taken for work.
+const SHORTEST_STALL_NS: u64 = 200_000;
+
+/// So many stalls of a path are kept.
+const MOST_STALLS: usize = 100_000;
 
 /// Works out the path's time, in ns, from that on the wall.
 #[derive(Debug, Default)]
@@ -19,6 +27,7 @@ pub(super) struct Clock {
     looked_ns: Option<u64>, // on the wall
     still_ns: u64,
     shown: ClockPause,
+    stalls: Vec<Stall>,
 }
 
 /// How long a path's clock has stood still, for those outside of the router.
@@ -65,12 +74,27 @@ impl Clock {
     /// The path's time at this time on the wall. Asked for before each piece of work.
     pub(super) fn at(&mut self, wall_ns: u64) -> u64 {
         let away_ns = wall_ns.saturating_sub(self.looked_ns.unwrap_or(wall_ns));
+        if away_ns > SHORTEST_STALL_NS {
+            self.note(wall_ns - away_ns - self.still_ns, away_ns);
+        }
         if away_ns > WORK_NS {
             self.still_ns += away_ns - WORK_NS;
             self.shown.0.store(self.still_ns, Ordering::Relaxed);
         }
         self.looked_ns = Some(wall_ns);
         wall_ns - self.still_ns
+    }
+
+    fn note(&mut self, at_ns: u64, away_ns: u64) {
+        if self.stalls.len() < MOST_STALLS {
+            let [at, length, made_up] = [at_ns, away_ns, away_ns.min(WORK_NS)].map(Duration::from_nanos);
+            self.stalls.push(Stall { at, length, made_up });
+        }
+    }
+
+    /// The first 100,000 stalls.
+    pub(super) fn into_stalls(self) -> Vec<Stall> {
+        self.stalls
     }
 
     /// How long in all.
@@ -107,6 +131,13 @@ mod tests {
         assert_eq!(clock.at(21 * MS), MS + WORK_NS);
         assert_eq!(clock.at(21 * MS + 1000), MS + WORK_NS + 1000);
         assert_eq!(shown.duration(), Duration::from_micros(19_500));
+        assert_eq!(clock.at(31 * MS), MS + 2 * WORK_NS + 1000);
+        assert_eq!(clock.at(31 * MS + 300_000), MS + 2 * WORK_NS + 301_000);
+        let expected = [[1000, 20_000, 500], [1501, 9999, 500], [2001, 300, 300]].map(|stall| {
+            let [at, length, made_up] = stall.map(Duration::from_micros);
+            Stall { at, length, made_up }
+        });
+        assert_eq!(clock.into_stalls(), expected);
     }
 
     /// 5 ms of sleep were meant, 3 ms were not; a packet that comes earlier than that ends it in time.

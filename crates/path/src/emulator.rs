@@ -104,6 +104,8 @@ impl Path {
         let mut report = self.stop()?;
         report.router.series.retain(|sample| sample.time >= before);
         report.router.series.iter_mut().for_each(|sample| sample.time -= before);
+        report.router.stalls.retain(|stall| stall.at >= before);
+        report.router.stalls.iter_mut().for_each(|stall| stall.at -= before);
         Ok(report)
     }
 }

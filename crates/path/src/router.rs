@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ccctl_sim::Stall;
 use nix::poll::{PollFd, PollFlags};
 
 use super::clock::{Clock, ClockPause};
@@ -92,6 +93,8 @@ pub struct RouterReport {
     pub run: Duration,
     /// How much of that the path's clock stood still.
     pub clock_pause: Duration,
+    /// Each time that it was kept from its work for more than 200 us.
+    pub stalls: Vec<Stall>,
     /// From the senders to the receiver.
     pub forward: DirectionReport,
     /// From the receiver to the senders.
@@ -291,6 +294,7 @@ impl<W: Wire> Router<W> {
         RouterReport {
             run,
             clock_pause: self.clock.stood_still(),
+            stalls: self.clock.into_stalls(),
             forward: self.lanes[FORWARD].direction.report(),
             reverse: self.lanes[REVERSE].direction.report(),
             releases: self.releases.report(run),

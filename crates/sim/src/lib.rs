@@ -33,7 +33,7 @@ pub use network::loss::Loss;
 pub use network::queue::{Limit, Queue};
 pub use network::red::Red;
 pub use network::sending_end::{Fate, SendingEnd};
-pub use network::PacketBalance;
+pub use network::{PacketBalance, Stall};
 pub use random::{splitmix64, Probability};
 pub use record::{Call, Event, Hook, Recording, SocketRecord, WindowRecord};
 pub use scenario::{Completion, FlowId, FlowSpec, LinkId, SimulationError};

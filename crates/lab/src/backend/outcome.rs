@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use ccctl_sim::Stall;
+
 /// A run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outcome {
@@ -20,10 +22,12 @@ pub struct Outcome {
 }
 
 /// How well an emulated path kept its times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathTiming {
     /// How long its clock stood still.
     pub clock_pause: Duration,
+    /// Each time that its router was kept from its work.
+    pub stalls: Vec<Stall>,
     /// How late a packet was handed over at most, by that clock.
     pub latest_handover: Duration,
     /// How late an echo through it was at most.

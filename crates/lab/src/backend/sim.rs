@@ -65,6 +65,7 @@ struct Ways {
 impl Run {
     fn new(setup: &PointSpec, seed: u64) -> Result<Self, BackendError> {
         let mut simulation = Simulation::new(seed);
+        setup.stalls.iter().for_each(|stall| simulation.add_stall(*stall));
         let forward = setup.links.iter().map(|link| simulation.add_link(&link.spec)).collect();
         let mut back = BTreeMap::new();
         for (number, link) in setup.links.iter().enumerate().filter(|(_, link)| link.back_is_link) {

@@ -353,6 +353,9 @@ pub struct Run {
     pub sample_interval: Option<Spanned<Time>>,
     /// Windows for `sigma_f` over time, `xi_f`, smoothness and convergence.
     pub rate_interval: Option<Spanned<Time>>,
+    /// Times at which the network stands still, for how long, and how much of that it makes up for at once.
+    #[serde(default)]
+    pub stalls: Vec<Spanned<[Time; 3]>>,
     /// Places of the sweep that are run; all otherwise.
     #[serde(default)]
     pub only: Vec<Spanned<Selection>>,

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use ccctl_catalog::ParameterSet;
-use ccctl_sim::{Application, Codel, DualPi2, Limit, LinkSpec, Loss, Queue, Red, TcpSpec};
+use ccctl_sim::{Application, Codel, DualPi2, Limit, LinkSpec, Loss, Queue, Red, Stall, TcpSpec};
 
 /// An experiment, one point of a sweep.
 #[derive(Debug, Clone)]
@@ -21,6 +21,8 @@ pub struct PointSpec {
     pub sample_interval: Duration,
     /// Rates over time are means over this.
     pub rate_interval: Duration,
+    /// Times at which the network stands still, in their order.
+    pub stalls: Vec<Stall>,
 }
 
 /// A link.

@@ -2,6 +2,7 @@
 //! A unit: one repeat of one point, what is kept of it.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,6 +11,9 @@ use crate::backend::{Outcome, PathTiming};
 use crate::experiment::Point;
 use crate::measures::{Evaluation, Reference};
 use crate::scenario::Scenario;
+
+/// A record has no more stalls of a path than these.
+const MOST_STALLS: usize = 1000;
 
 /// Which unit. Here both count from 0; in names of files, keys and messages, which people see, they count from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -69,6 +73,10 @@ pub struct UnitRecord {
 pub struct PathRecord {
     /// How long its clock stood still, in seconds.
     pub clock_pause_s: f64,
+    /// Each time that its router was kept from its work, in seconds, as `run.stalls` of a scenario has them: when, for how long, and how
+    /// much of that it made up for. Older runs do not have it, nor runs with more than 1000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalls_s: Option<Vec<[f64; 3]>>,
     /// How late a packet was handed over at most, by that clock.
     pub latest_handover_us: u64,
     /// How late an echo through it was at most.
@@ -153,6 +161,10 @@ impl PathRecord {
     fn of(timing: &PathTiming) -> Self {
         Self {
             clock_pause_s: timing.clock_pause.as_secs_f64(),
+            stalls_s: (timing.stalls.len() <= MOST_STALLS).then(|| {
+                let seconds = |time: Duration| time.as_nanos() as f64 / 1e9;
+                timing.stalls.iter().map(|it| [it.at, it.length, it.made_up].map(seconds)).collect()
+            }),
             latest_handover_us: timing.latest_handover.as_micros() as u64,
             latest_echo_us: timing.latest_echo.as_micros() as u64,
         }

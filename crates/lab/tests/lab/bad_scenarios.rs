@@ -164,6 +164,18 @@ const FLOWS: &[Case] = &[
 
 const RUN: &[Case] = &[
     ("duration = \"10 s\"", "duration = \"0 s\"", "17:12", &["the duration is 0"]),
+    (
+        "duration = \"10 s\"",
+        "duration = \"10 s\"\nstalls = [[\"2 s\", \"1 ms\", \"0 s\"], [\"1 s\", \"1 ms\", \"0 s\"]]",
+        "18:35",
+        &["a stall at 1s is not after that at 2s"],
+    ),
+    (
+        "duration = \"10 s\"",
+        "duration = \"10 s\"\nstalls = [[\"2 s\", \"1 ms\", \"2 ms\"]]",
+        "18:11",
+        &["a stall of 1ms is made up for by 2ms"],
+    ),
     ("duration = \"10 s\"", "duration = \"8 s\"", "18:18", &["the window ends at 10s, but the run at 8s"]),
     ("window = [\"5 s\", \"10 s\"]", "window = [\"6 s\", \"5 s\"]", "18:10", &["ends before it begins"]),
     ("window = [\"5 s\", \"10 s\"]", "warm_up = \"10 s\"", "18:11", &["warm_up ends at 10s, but the run at 10s"]),

@@ -13,6 +13,7 @@ pub(crate) mod served;
 pub(crate) mod xcp;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 use crate::events::{Events, Kind, Source};
 use crate::native::prefetch;
@@ -45,6 +46,17 @@ struct Jitter {
     random: Random,
 }
 
+/// A time for which the network stands still, while the clocks of the ends go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stall {
+    /// From then on, by the network's clock,
+    pub at: Duration,
+    /// for so long.
+    pub length: Duration,
+    /// So much of that it makes up for at once; the rest is lost time.
+    pub made_up: Duration,
+}
+
 /// What has become of all packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PacketBalance {
@@ -74,6 +86,9 @@ pub(crate) struct Network {
     hops: Vec<u32>,
     lines: Vec<Line>,
     line_of_delay: BTreeMap<u64, u32>, // of those without jitter
+    stalls: VecDeque<Stall>,           // those to come
+    stood_still_ns: u64,
+    made_up_ns: u64, // until then it makes up for a part of the last one
 }
 
 impl Network {
@@ -90,7 +105,40 @@ impl Network {
             hops: Vec::new(),
             lines: Vec::new(),
             line_of_delay: BTreeMap::new(),
+            stalls: VecDeque::new(),
+            stood_still_ns: 0,
+            made_up_ns: 0,
         }
+    }
+
+    pub(crate) fn add_stall(&mut self, stall: Stall) {
+        self.stalls.push_back(stall);
+    }
+
+    /// It is this time; or, where that is in what is made up for after a stall, the end of it: all of that happens at once.
+    #[inline]
+    pub(crate) fn pass_to(&mut self, time_ns: u64) {
+        while let Some(&Stall { at, length, made_up }) = self.stalls.front().filter(|stall| ns(stall.at) <= time_ns) {
+            self.stalls.pop_front();
+            self.made_up_ns = ns(at + made_up);
+            self.stood_still_ns += ns(length.saturating_sub(made_up));
+        }
+        self.now_ns = time_ns.max(self.made_up_ns);
+    }
+
+    /// What the clocks of the ends show.
+    #[inline]
+    pub(crate) fn ends_ns(&self) -> u64 {
+        self.now_ns + self.stood_still_ns
+    }
+
+    /// The network's time when the clocks of the ends show this, as far as stalls are known; `u64::MAX` is never.
+    #[inline]
+    pub(crate) fn when_ends_show(&self, ends_ns: u64) -> u64 {
+        if ends_ns == u64::MAX {
+            return u64::MAX;
+        }
+        ends_ns.saturating_sub(self.stood_still_ns).max(self.now_ns)
     }
 
     /// Adds a flow's path. Its index is the flow's.
@@ -245,6 +293,10 @@ impl Network {
         let on_the_way_back: usize = self.lines.iter().map(|line| line.packets.len()).sum();
         PacketBalance { inside_pkts: (on_the_way + on_the_way_back) as u64, ..self.balance }
     }
+}
+
+fn ns(time: Duration) -> u64 {
+    time.as_nanos() as u64
 }
 
 fn drop_packet(

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::network::clock::BitRate;
 use crate::network::link::{Link, LinkSpec};
-use crate::network::{Network, PacketBalance};
+use crate::network::{Network, PacketBalance, Stall};
 use crate::record::Call;
 use crate::scenario::{Completion, FlowId, FlowSpec, LinkId, SimulationError};
 use crate::tcp::{Receiver, Sender};
@@ -51,6 +51,11 @@ impl Simulation {
     /// Gives up after so many events; for those who run what they did not write.
     pub fn limit_events(&mut self, events: u64) {
         self.events_limit = events;
+    }
+
+    /// The network will stand still then. The simulation's time is the network's. Stalls are added in the order of their times.
+    pub fn add_stall(&mut self, stall: Stall) {
+        self.network.add_stall(stall);
     }
 
     /// Adds a link, in one direction.
@@ -118,7 +123,7 @@ impl Simulation {
             }
             self.step(event);
         }
-        self.network.now_ns = self.network.now_ns.max(end_ns);
+        self.network.pass_to(self.network.now_ns.max(end_ns));
         self.check_sums()
     }
 

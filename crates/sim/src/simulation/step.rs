@@ -18,7 +18,7 @@ const AHEAD_PKTS: usize = 4;
 impl Simulation {
     #[inline]
     pub(super) fn step(&mut self, event: Event) {
-        self.network.now_ns = event.time_ns();
+        self.network.pass_to(event.time_ns());
         let index = event.source().index();
         match event.source().kind() {
             kind @ (Kind::Crossing | Kind::Straggler) => {
@@ -37,11 +37,11 @@ impl Simulation {
             }
             Kind::Sender => {
                 self.expect_sources();
-                self.sender_due(index);
+                self.sender_due(index, event.time_ns());
             }
             Kind::Receiver => {
                 self.expect_sources();
-                self.receiver_due(index);
+                self.receiver_due(index, event.time_ns());
             }
         }
     }
@@ -107,7 +107,7 @@ impl Simulation {
         let Self { receivers, network, .. } = self;
         let receiver = &mut receivers[packet.flow as usize];
         let feedback_bytes_q8 = network.headers.take(packet.options).feedback_bytes_q8;
-        receiver.receive(network.now_ns, packet, feedback_bytes_q8, |ack, options| {
+        receiver.receive(network.ends_ns(), packet, feedback_bytes_q8, |ack, options| {
             network.reply(packet.flow, ack, options);
         });
         self.schedule_receiver(packet.flow as usize);
@@ -115,19 +115,20 @@ impl Simulation {
 
     fn schedule_receiver(&mut self, flow: usize) {
         let receiver = &mut self.receivers[flow];
-        if receiver.due_ns < receiver.queued_ns {
-            receiver.queued_ns = receiver.due_ns;
-            self.network.events.push(receiver.due_ns, Source::new(Kind::Receiver, flow as u32));
+        let due_ns = self.network.when_ends_show(receiver.due_ns);
+        if due_ns < receiver.queued_ns {
+            receiver.queued_ns = due_ns;
+            self.network.events.push(due_ns, Source::new(Kind::Receiver, flow as u32));
         }
     }
 
-    fn receiver_due(&mut self, flow: usize) {
+    fn receiver_due(&mut self, flow: usize, time_ns: u64) {
         let receiver = &mut self.receivers[flow];
-        if receiver.queued_ns != self.network.now_ns {
+        if receiver.queued_ns != time_ns {
             return; // it was set to an earlier time since
         }
         receiver.queued_ns = u64::MAX;
-        if let Some((ack, options)) = receiver.delayed_ack(self.network.now_ns) {
+        if let Some((ack, options)) = receiver.delayed_ack(self.network.ends_ns()) {
             self.network.reply(flow as u32, ack, options);
         }
         self.schedule_receiver(flow);
@@ -137,7 +138,7 @@ impl Simulation {
         let flow = packet.flow as usize;
         let options = self.network.options.take(packet.options);
         let sender = &mut self.senders[flow];
-        sender.set_clock(self.network.now_ns);
+        sender.set_clock(self.network.ends_ns());
         sender.acked(packet, options, &mut self.network);
         if sender.is_idle() {
             sender.leave_when_over();
@@ -145,7 +146,7 @@ impl Simulation {
             return self.schedule_sender(flow);
         }
         // the application has changed nothing
-        let due_ns = sender.due_ns();
+        let due_ns = self.network.when_ends_show(sender.due_ns());
         if due_ns < sender.queued_ns {
             sender.queued_ns = due_ns;
             self.network.events.push(due_ns, Source::new(Kind::Sender, packet.flow));
@@ -171,21 +172,22 @@ impl Simulation {
 
     pub(super) fn schedule_sender(&mut self, flow: usize) {
         let (sender, workload) = (&mut self.senders[flow], &self.workloads[flow]);
-        let due_ns = sender.due_ns().min(workload.due_ns).min(workload.stop_ns);
+        let timer_ns = self.network.when_ends_show(sender.due_ns());
+        let due_ns = timer_ns.min(workload.due_ns).min(workload.stop_ns);
         if due_ns < sender.queued_ns {
             sender.queued_ns = due_ns;
             self.network.events.push(due_ns, Source::new(Kind::Sender, flow as u32));
         }
     }
 
-    fn sender_due(&mut self, flow: usize) {
+    fn sender_due(&mut self, flow: usize, time_ns: u64) {
         let now_ns = self.network.now_ns;
         let sender = &mut self.senders[flow];
-        if sender.queued_ns != now_ns {
+        if sender.queued_ns != time_ns {
             return;
         }
         sender.queued_ns = u64::MAX;
-        if sender.due_ns() <= now_ns {
+        if sender.due_ns() <= self.network.ends_ns() {
             sender.timer_due(&mut self.network);
         }
         if self.workloads[flow].stop_ns <= now_ns {

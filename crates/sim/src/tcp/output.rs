@@ -12,7 +12,7 @@ use crate::packet::{Packet, ECT_1, MARKABLE, REDUCED, RETRANSMITTED};
 impl Sender {
     /// The application writes (`tcp_sendmsg`).
     pub(crate) fn write(&mut self, pkts: u32, network: &mut Network) {
-        self.set_clock(network.now_ns);
+        self.set_clock(network.ends_ns());
         self.check_app_limited();
         self.restart_after_idle();
         self.limit = self.limit.saturating_add(pkts).min(u32::MAX - 1);
@@ -129,7 +129,7 @@ impl Sender {
             self.flow.tx_started();
         }
         self.last_sent_us = self.tp().tcp_mstamp;
-        self.pace(network.now_ns);
+        self.pace(network.ends_ns());
         let mut packet = Packet {
             time_ns: 0,
             flow: self.index,

@@ -103,7 +103,7 @@ impl Sender {
 
     /// Its time has come, of whichever timer.
     pub(crate) fn timer_due(&mut self, network: &mut Network) {
-        let now_ns = network.now_ns;
+        let now_ns = network.ends_ns();
         self.set_clock(now_ns);
         if self.pacing_ns <= now_ns {
             self.pacing_ns = u64::MAX;

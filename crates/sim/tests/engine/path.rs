@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ccctl_sim::{BitRate, FlowSpec, Limit, LinkRate, LinkSpec, Queue, RateTrace, Simulation, SimulationError, TcpSpec};
+use ccctl_sim::{
+    BitRate, FlowSpec, Hook, Limit, LinkRate, LinkSpec, Queue, RateTrace, Simulation, SimulationError, Stall, TcpSpec,
+};
 
 use crate::{assert_near, instance, link, ms, Dumbbell, NO_LIMIT};
 
@@ -32,6 +34,34 @@ fn delays_add_up_along_a_path() {
     for rtt in [simulation.flow(flow).min_rtt().unwrap(), simulation.flow(flow).srtt()] {
         assert!(rtt.abs_diff(expected) <= Duration::from_micros(1), "{rtt:?}"); // clocks of 1 us
     }
+}
+
+/// While the network stands still the clocks of the ends go on: the one packet that is under way is later by that, and no other one.
+#[test]
+fn what_is_under_way_in_a_stall_is_later_by_it() {
+    let mut simulation = Simulation::new(1);
+    for [at, length, made_up] in [[5000, 9, 0], [7000, 30, 10], [8000, 2, 0], [8001, 3, 0], [9000, 40, 40]] {
+        simulation.add_stall(Stall { at: ms(at), length: ms(length), made_up: ms(made_up) });
+    }
+    let there = simulation.add_link(&drop_tail(12, ms(39), 100));
+    let spec = FlowSpec {
+        tcp: TcpSpec { max_window_pkts: 1, ack_every_pkts: 1, ..TcpSpec::default() },
+        ..FlowSpec::bulk(instance("reno"), there)
+    };
+    let flow = simulation.add_flow(&spec).unwrap();
+    simulation.record(flow);
+    simulation.run_until(Duration::from_secs(10)).unwrap();
+    let rtts = simulation.take_calls(flow).into_iter().filter_map(|call| match call.hook {
+        Hook::PktsAcked { rtt_us, .. } => Some(rtt_us),
+        _ => None,
+    });
+    let rtts: Vec<i32> = rtts.collect();
+    // 39 ms and one on the link: 250 round trips in 10 s
+    assert!((249..=251).contains(&rtts.len()), "{}", rtts.len());
+    let later: Vec<i32> = rtts.iter().map(|rtt_us| rtt_us - 40_000).filter(|later_us| *later_us != 0).collect();
+    // The ACK that is due at 7 s comes after all of the stall; the next packet is sent 10 ms later by the network's clock, too. The
+    // last stall begins 10 ms before an ACK is due, and is made up for after it.
+    assert_eq!(later, [9000, 30_000, 5000, 30_000]);
 }
 
 /// S. Floyd, 1991, "parking lot": a flow over three bottlenecks loses at each of them, and has a longer RTT; it gets much

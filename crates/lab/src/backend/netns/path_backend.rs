@@ -84,6 +84,7 @@ fn timing(report: &PathReport) -> PathTiming {
     let PathReport { router, latency_probe, .. } = report;
     PathTiming {
         clock_pause: router.clock_pause,
+        stalls: router.stalls.clone(),
         latest_handover: router.releases.max,
         latest_echo: latency_probe.excess.max,
     }

@@ -25,6 +25,9 @@ pub(super) fn check(setup: &PointSpec) -> Result<(), BackendError> {
     let [link] = &setup.links[..] else {
         return refuse("several links in a row (a dumbbell has one)", "link".to_owned());
     };
+    if !setup.stalls.is_empty() {
+        return refuse("stalls on purpose", "run.stalls".to_owned());
+    }
     let of_link = |key: &str| format!("link.{}.{key}", link.name);
     if !link.spec.jitter.is_zero() {
         return refuse("jitter", of_link("jitter"));
@@ -233,6 +236,7 @@ duration = "10 s"
         for (from, to, what) in [
             ("delay = \"48 ms\"", "delay = \"48 ms\"\njitter = \"1 ms\"", "jitter"),
             ("delay = \"48 ms\"", "delay = \"48 ms\"\ntick = \"1 ms\"", "ticks"),
+            ("[run]", "[run]\nstalls = [[\"1 s\", \"2 ms\", \"0 s\"]]", "change run.stalls"),
             ("\"droptail\"", "\"codel\"", "CoDel"),
             ("\"droptail\"", "\"dualpi2\"", "DualPI2"),
             ("\"droptail\"", "\"step\"", "step marker"),

@@ -40,6 +40,7 @@ pub(crate) fn setup(context: &Context<'_>, file: &File) -> Result<PointSpec, Sce
         window: times.window,
         sample_interval: times.sample_interval,
         rate_interval: times.rate_interval,
+        stalls: times.stalls,
     })
 }
 

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use ccctl_sim::Stall;
 use toml::Spanned;
 
 use super::super::file::{File, Run};
@@ -18,6 +19,7 @@ pub(super) struct Times {
     pub(super) window: (Duration, Duration),
     pub(super) sample_interval: Duration,
     pub(super) rate_interval: Duration,
+    pub(super) stalls: Vec<Stall>,
 }
 
 pub(super) fn times(source: &SourceText<'_>, run: &Run) -> Result<Times, ScenarioError> {
@@ -38,7 +40,7 @@ pub(super) fn times(source: &SourceText<'_>, run: &Run) -> Result<Times, Scenari
         let span = run.rate_interval.as_ref().map_or(0..0, Spanned::span);
         return Err(source.wrong(&span, "rate_interval is shorter than sample_interval", "make it at least as long"));
     }
-    Ok(Times { duration, window, sample_interval, rate_interval })
+    Ok(Times { duration, window, sample_interval, rate_interval, stalls: stalls(source, run)? })
 }
 
 /// A run must fit into memory: its flows, and the samples of them that are kept until it ends.
@@ -97,6 +99,23 @@ fn window(source: &SourceText<'_>, run: &Run, duration: Duration) -> Result<(Dur
             Ok((from.get_ref().0, to.get_ref().0))
         }
     }
+}
+
+fn stalls(source: &SourceText<'_>, run: &Run) -> Result<Vec<Stall>, ScenarioError> {
+    let mut stalls: Vec<Stall> = Vec::new();
+    for asked in &run.stalls {
+        let [at, length, made_up] = asked.get_ref().map(|time| time.0);
+        if let Some(last) = stalls.last().filter(|last| at < last.at + last.made_up) {
+            let cause = format!("a stall at {at:?} is not after that at {:?} and what it makes up for", last.at);
+            return Err(source.wrong(&asked.span(), cause, "use the order of their times"));
+        }
+        if made_up > length {
+            let cause = format!("a stall of {length:?} is made up for by {made_up:?}");
+            return Err(source.wrong(&asked.span(), cause, "use at most its length"));
+        }
+        stalls.push(Stall { at, length, made_up });
+    }
+    Ok(stalls)
 }
 
 fn interval(
