@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What a scenario takes of memory, estimated before anything is run.
 
-use ccctl_sim::LinkRate;
+use ccctl_sim::{LinkRate, Stall};
 
 use super::point_spec::{PointSpec, Schedule};
 
@@ -53,6 +53,7 @@ impl PointSpec {
             LinkRate::Trace(trace) => (trace.opportunities() * size_of::<u32>()) as u64,
         };
         POINT_BYTES
+            + (self.stalls.len() * size_of::<Stall>()) as u64
             + self.groups.iter().map(|it| group(it.schedule.len())).sum::<u64>()
             + self.links.iter().map(|it| link(&it.spec.rate)).sum::<u64>()
     }

@@ -212,7 +212,7 @@ impl Simulation {
             Act::Nothing => return,
             Act::Write(pkts) => pkts,
             Act::Connect(pkts) => {
-                let renewed = self.senders[flow].renewed(self.seed, Duration::from_nanos(now_ns));
+                let renewed = self.senders[flow].renewed(self.seed, Duration::from_nanos(self.network.ends_ns()));
                 self.receivers[flow].renew(&renewed.spec, renewed.connection());
                 self.senders[flow] = renewed;
                 pkts
