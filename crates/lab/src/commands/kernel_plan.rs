@@ -100,7 +100,8 @@ mod tests {
         };
         // 36 pairs of 500 s, two at once
         assert_eq!(of("s4-pairs", "kernel"), Some((36, 0, 36.0 * 500.0 / 2.0)));
-        assert_eq!(of("s4-pairs", "kernel, scaled").map(|it| it.0), Some(36));
+        // At a quarter of the rate also pairs with FAST: 11 with a queue of 40 packets, 4 with one of a whole BDP
+        assert_eq!(of("s4-pairs", "kernel, scaled").map(|it| it.0), Some(36 + 11 + 4));
         // All of its 54 points are run once, whichever line names them first.
         assert_eq!(of("s0-fig4-response", "kernel").map(|it| it.0), Some(54));
         assert!(of("s3-fig8-rtt-fairness", "kernel").is_some());
