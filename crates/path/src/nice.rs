@@ -3,9 +3,13 @@
 //!
 //! Where the kernel groups processes by session (`sched_autogroup_enabled`), nice values order them only within their session:
 //! a compiler in another terminal takes half of the processor from a router at nice -20. So the session is raised as well.
+//! Another process lowers it again, which outlives this one: a session that stays raised after `kill -9` would keep the
+//! processor from the rest of the host.
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use ccctl_testbed::TestbedError;
@@ -14,15 +18,16 @@ const GROUP: &str = "/proc/self/autogroup";
 const HIGHEST: &str = "-20";
 const NORMAL: &str = "0";
 
-static TAKEN: Mutex<Taken> = Mutex::new(Taken { times: 0, before: None });
+static TAKEN: Mutex<Taken> = Mutex::new(Taken { times: 0, guard: None });
 
-/// By how many paths of this process, and the nice value from before the first.
+/// By how many paths of this process, and what undoes it.
 struct Taken {
     times: u32,
-    before: Option<String>,
+    guard: Option<Guard>,
 }
 
-/// This session runs before all others until the last of these is dropped.
+/// This session runs before all others until the last of these is dropped. Of two processes of one session the first that
+/// ends lowers it for both.
 #[derive(Debug)]
 pub(super) struct Nice;
 
@@ -33,9 +38,10 @@ impl Nice {
         if taken.times == 0 && Path::new(GROUP).exists() {
             let text = fs::read_to_string(GROUP).map_err(TestbedError::io(format!("read {GROUP}")))?;
             if let Some(nice) = nice(&text) {
+                // Another process of the session has raised it.
+                let guard = Guard::start(if nice == HIGHEST { NORMAL } else { nice })?;
                 write(HIGHEST)?;
-                // A run that was killed has left it at the highest.
-                taken.before = Some(if nice == HIGHEST { NORMAL } else { nice }.to_owned());
+                taken.guard = Some(guard);
             }
         }
         taken.times += 1;
@@ -50,8 +56,32 @@ impl Drop for Nice {
         if taken.times > 0 {
             return;
         }
-        if let Some(Err(error)) = taken.before.take().as_deref().map(write) {
+        if let Some(Err(error)) = taken.guard.take().map(Guard::end) {
             eprintln!("testbed: {error}");
+        }
+    }
+}
+
+/// A shell of this session that lowers it when its input ends, as it does with this process. It has a process group of its
+/// own: a terminal's Ctrl-C does not reach it.
+struct Guard {
+    shell: Child,
+}
+
+impl Guard {
+    fn start(nice: &str) -> Result<Self, TestbedError> {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "read -r _; echo \"$1\" > \"$2\"", "ccctl-nice", nice, GROUP]).process_group(0);
+        let shell = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        Ok(Self { shell: shell.map_err(TestbedError::io("start /bin/sh"))? })
+    }
+
+    /// Closes its input, and waits for it.
+    fn end(mut self) -> Result<(), TestbedError> {
+        let failed = || TestbedError::io(format!("write to {GROUP}"));
+        match self.shell.wait().map_err(failed())? {
+            status if status.success() => Ok(()),
+            status => Err(failed()(std::io::Error::other(status.to_string()))),
         }
     }
 }

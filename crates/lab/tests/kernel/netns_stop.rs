@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `ccctl lab run --backend netns` that is stopped: by Ctrl-C it leaves nothing; what `kill -9` leaves, the next run takes away,
-//! and nothing else.
+//! and nothing else. The session's priority is as before by itself.
 
 use crate::support;
 use std::process::{Child, Stdio};
@@ -67,6 +67,11 @@ fn scratch(name: &str) -> Scratch {
     scratch
 }
 
+/// The nice value of this session, which a run in it raises.
+fn session() -> Option<String> {
+    std::fs::read_to_string("/proc/self/autogroup").ok()
+}
+
 /// A run of two seconds, whatever else the machine does.
 fn short_run(scratch: &Scratch, out: &str) {
     let arguments = ["run", "./short.toml", "--backend", "netns", "--late", "5s", "--series", "none", "--out", out];
@@ -115,9 +120,13 @@ fn what_a_kill_leaves_goes_with_the_next_run_and_nothing_else_does() {
         for name in of_user {
             load("reno", name, None);
         }
+        let before = session();
         let killed = Running::start(&scratch, "killed");
         let (pid, left) = (killed.pid, killed.instances());
+        assert!(before.is_none() || session() != before, "{before:?}"); // a kernel may have no such groups
         assert_eq!(killed.end(Signal::SIGKILL).0, None);
+        let is_as_before = || if session() == before { Ok(()) } else { Err(format!("{:?}", session())) };
+        eventually(LONG_ENOUGH, is_as_before).unwrap();
         assert_eq!((left.len(), Namespace::of_process(pid).len()), (INSTANCES, NAMESPACES));
         let profile = Instance::named(&left[0]).unwrap().identity.profile;
         assert!(profile.starts_with(&format!("lab run of {pid}/")), "{profile}");
