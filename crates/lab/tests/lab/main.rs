@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)] // a test ends where something is missing
 
 mod bad_scenarios;
+mod causes;
 mod columns;
 mod good_scenarios;
 mod invalid;
