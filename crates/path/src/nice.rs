@@ -38,9 +38,9 @@ impl Nice {
         if taken.times == 0 && Path::new(GROUP).exists() {
             let text = fs::read_to_string(GROUP).map_err(TestbedError::io(format!("read {GROUP}")))?;
             if let Some(nice) = nice(&text) {
-                // Another process of the session has raised it.
+                // At the highest: another process of the session has raised it.
                 let guard = Guard::start(if nice == HIGHEST { NORMAL } else { nice })?;
-                write(HIGHEST)?;
+                fs::write(GROUP, HIGHEST).map_err(TestbedError::io(format!("write {HIGHEST} to {GROUP}")))?;
                 taken.guard = Some(guard);
             }
         }
@@ -84,10 +84,6 @@ impl Guard {
             status => Err(failed()(std::io::Error::other(status.to_string()))),
         }
     }
-}
-
-fn write(nice: &str) -> Result<(), TestbedError> {
-    fs::write(GROUP, nice).map_err(TestbedError::io(format!("write {nice} to {GROUP}")))
 }
 
 /// proc(5): `/autogroup-25 nice 0`
