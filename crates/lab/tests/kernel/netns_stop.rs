@@ -3,12 +3,12 @@
 //! and nothing else. The session's priority is as before by itself.
 
 use crate::support;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::scratch::{Scratch, DUMBBELL};
+use crate::scratch::{Scratch, DUMBBELL, PROGRAM};
 use ccctl_loader::Instance;
-use ccctl_testbed::{claim, eventually, Namespace, Turn};
+use ccctl_testbed::{claim, eventually, skip, Namespace, Turn};
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -36,7 +36,10 @@ impl Drop for Running {
 
 impl Running {
     fn start(scratch: &Scratch, out: &str) -> Self {
-        let mut command = scratch.command(&["run", "./long.toml", "--backend", "netns", "--out", out]);
+        Self::of(&mut scratch.command(&["run", "./long.toml", "--backend", "netns", "--out", out]))
+    }
+
+    fn of(command: &mut Command) -> Self {
         let child = command.envs([Turn::lend()]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let running = Self { pid: child.id(), child: Some(child) };
         (0..INSTANCES).for_each(|number| claim(&format!("lab_{}_{number}", running.pid)));
@@ -67,9 +70,45 @@ fn scratch(name: &str) -> Scratch {
     scratch
 }
 
-/// The nice value of this session, which a run in it raises.
-fn session() -> Option<String> {
-    std::fs::read_to_string("/proc/self/autogroup").ok()
+/// A process that stays in the session of a run when the run is killed.
+struct Keeper(Pid);
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        let _ = kill(self.0, Signal::SIGKILL); // its time may be over
+    }
+}
+
+impl Keeper {
+    const SHELL: &str = "sleep 120 < /dev/null > /dev/null 2>&1 & echo $! > keeper; exec \"$@\"";
+
+    /// A run in a session of its own: the kernel may have no nice value for the session that this test is in.
+    fn beside_a_run(scratch: &Scratch) -> (Self, Running) {
+        let mut command = Command::new("setsid");
+        command.args([
+            "sh",
+            "-c",
+            Self::SHELL,
+            "sh",
+            PROGRAM,
+            "run",
+            "./long.toml",
+            "--backend",
+            "netns",
+            "--out",
+            "session",
+        ]);
+        let running = Running::of(command.current_dir(scratch.path("")));
+        let keeper = std::fs::read_to_string(scratch.path("keeper")).unwrap();
+        (Self(Pid::from_raw(keeper.trim().parse().unwrap())), running)
+    }
+
+    /// The nice value of the session, which a run raises (proc(5): `/autogroup-25 nice 0`); none where the kernel has no such
+    /// groups, or has them turned off.
+    fn nice(&self) -> Option<i32> {
+        let text = std::fs::read_to_string(format!("/proc/{}/autogroup", self.0)).ok()?;
+        text.split_once(" nice ").map(|(_, nice)| nice.trim().parse().unwrap())
+    }
 }
 
 /// A run of two seconds, whatever else the machine does.
@@ -120,13 +159,9 @@ fn what_a_kill_leaves_goes_with_the_next_run_and_nothing_else_does() {
         for name in of_user {
             load("reno", name, None);
         }
-        let before = session();
         let killed = Running::start(&scratch, "killed");
         let (pid, left) = (killed.pid, killed.instances());
-        assert!(before.is_none() || session() != before, "{before:?}"); // a kernel may have no such groups
         assert_eq!(killed.end(Signal::SIGKILL).0, None);
-        let is_as_before = || if session() == before { Ok(()) } else { Err(format!("{:?}", session())) };
-        eventually(LONG_ENOUGH, is_as_before).unwrap();
         assert_eq!((left.len(), Namespace::of_process(pid).len()), (INSTANCES, NAMESPACES));
         let profile = Instance::named(&left[0]).unwrap().identity.profile;
         assert!(profile.starts_with(&format!("lab run of {pid}/")), "{profile}");
@@ -143,5 +178,24 @@ fn what_a_kill_leaves_goes_with_the_next_run_and_nothing_else_does() {
         for name in of_user {
             unload(name);
         }
+    });
+}
+
+#[test]
+fn a_session_is_lowered_again_when_its_run_is_killed() {
+    support::test("the session of a kill -9", 60, || {
+        let scratch = scratch("session");
+        let (keeper, killed) = Keeper::beside_a_run(&scratch);
+        let raised = keeper.nice();
+        assert_eq!(killed.end(Signal::SIGKILL).0, None);
+        match raised {
+            Some(raised) => {
+                assert_eq!(raised, -20);
+                let is_normal = || if keeper.nice() == Some(0) { Ok(()) } else { Err(format!("{:?}", keeper.nice())) };
+                eventually(LONG_ENOUGH, is_normal).unwrap();
+            }
+            None => skip("a_session_is_lowered_again_when_its_run_is_killed", "this kernel groups no sessions"),
+        }
+        scratch.done(&["clean"]);
     });
 }
