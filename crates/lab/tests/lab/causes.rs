@@ -26,7 +26,7 @@ const CHANGED: [(&str, &str, &str); 23] = [
     // one, the other, and both
     ("cause-s2-gamma", "groups.parameters.burst_control, groups.parameters.gamma_low_pkts", ""),
     // and whether the link of the host, which the paper's scenario has not, loses bursts
-    ("cause-s2-impact", "groups.tcp.sack", "groups.path, links"),
+    ("cause-s2-impact", "groups.tcp.sack, own links.spec.loss", "groups.path, own links"),
     ("cause-s2-loss", "links.spec.loss", ""),
     // beside the paper's scenario itself
     ("cause-s2-queue", "", "links.spec.queue"),
@@ -46,6 +46,9 @@ const CHANGED: [(&str, &str, &str); 23] = [
 
 /// Values of a setup by their paths.
 type Values = BTreeMap<String, String>;
+
+/// Begins a value of a link that only one of two setups has.
+const OWN: &str = "own ";
 
 /// What does not decide what TCP does.
 const INSTRUMENTS: [&str; 3] = ["name", "sample_interval", "rate_interval"];
@@ -106,19 +109,33 @@ fn distance(one: &Values, other: &Values) -> usize {
     lacks(one, other) + lacks(other, one)
 }
 
-/// In what two setups differ; of a link that one of them lacks, only that.
+/// In what two setups differ; of a link that one of them lacks, all its values ([`OWN`]).
 fn differences(one: &Values, other: &Values) -> BTreeSet<String> {
     let paths: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
     let differ = paths.into_iter().filter(|path| one.get(*path) != other.get(*path));
     let kinds = differ.map(|path| {
         let link = path.split_once("].").filter(|(link, _)| link.starts_with("links["));
         let has = |values: &Values| link.is_none_or(|(link, _)| values.contains_key(&format!("{link}].name")));
-        if !has(one) || !has(other) {
-            return "links".to_owned();
+        let values = if one.contains_key(path) { one } else { other };
+        let kind = kind(path, values);
+        if has(one) && has(other) {
+            kind
+        } else {
+            format!("{OWN}{kind}: {}", values[path])
         }
-        kind(path, if one.contains_key(path) { one } else { other })
     });
     kinds.filter(|kind| !INSTRUMENTS.iter().any(|it| kind.ends_with(it))).collect()
+}
+
+/// What they are, without their values; links of one side that are the same at all points are one thing.
+fn text(kinds: &BTreeSet<String>, are_the_same: bool) -> String {
+    let word = |kind: &str| match kind.split_once(": ") {
+        Some(_) if are_the_same => format!("{OWN}links"),
+        Some((kind, _)) => kind.to_owned(),
+        None => kind.to_owned(),
+    };
+    let words: BTreeSet<String> = kinds.iter().map(|kind| word(kind)).collect();
+    words.into_iter().collect::<Vec<_>>().join(", ")
 }
 
 /// The scenarios in which the statements stand whose causes this one shows, with their testbed's noise, too.
@@ -160,8 +177,7 @@ fn each_cause_is_the_papers_scenario_and_one_thing_changed() {
         assert_eq!(changes.len(), cause.points.len());
         let common = changes.iter().cloned().reduce(|one, other| &one & &other).unwrap();
         let all: BTreeSet<String> = changes.into_iter().flatten().collect();
-        let text = |kinds: BTreeSet<String>| kinds.into_iter().collect::<Vec<_>>().join(", ");
-        found.push((cause.name.clone(), text(&all - &common), text(common)));
+        found.push((cause.name.clone(), text(&(&all - &common), false), text(&common, true)));
     }
     let expected: Vec<_> =
         CHANGED.map(|(name, changed, common)| (name.to_owned(), changed.to_owned(), common.to_owned())).into();
