@@ -155,6 +155,10 @@ fn the_kernel_stands_beside_the_simulator() {
     has(&text, &format!("| Fig. 1 | {place} 90 ± 0 > 50 | holds | {place} 45 ± 5 > 50 | **does not hold** |\n"));
     has(&text, " 90 ± 0 > 50 | holds | not run | - |\n");
     has(&text, "**T-2** on the kernel does not hold. Not explained yet.\n");
+    let note = Note { kernel: "Nobody has it".to_owned(), ..Note::default() };
+    let noted = page(&[&sim, &kernel], &BTreeMap::from([("T-3".to_owned(), note)])).unwrap();
+    has(&noted, "**T-3** on the kernel is not run. Nobody has it.\n");
+    has(&noted, "| holds | - | not run | Nobody has it |\n");
     // 90 and 45 against 50; no interval of two runs
     has(&text, "| % | 50 | 90 | +80.0 | 45 | -10.0 |\n");
 
@@ -224,6 +228,23 @@ fn old_runs_stay_where_new_ones_decide_nothing() {
     let text = reproduction(&record, &BTreeMap::new(), None);
     has(&text, "Kernel: 10 runs at 5 of 5 points, Linux 1.2.3, ccctl ");
     assert!(!text.contains("Linux 1.2.2"), "{text}");
+}
+
+/// Points of another list of runs do not take away what was found at those that they leave out.
+#[test]
+fn runs_stay_where_others_tell_nothing_of_a_statement() {
+    let scratch = Scratch::new("checked");
+    let sim = made_up(scratch.path("small"), &Sim, &[], [90.0, 90.0]);
+    let before = made_up(scratch.path("before"), &Kernel, &[], [30.0, 30.0]);
+    let now = made_up(scratch.path("now"), &Kernel, &[ONE_POINT], [60.0, 70.0]);
+    let mut record = record_of(&[&sim, &before]).unwrap();
+    record.take(&[sim, now], None).unwrap();
+    let text = reproduction(&record, &BTreeMap::new(), None);
+    // They have no place of T-3.
+    has(&text, "Kernel (2): 10 runs at 5 of 5 points, Linux 1.2.3, ccctl ");
+    has(&text, "| (1) algorithm = cubic, buffer = 20 % BDP: utilisation:l 65 ± 5 > 50 | holds |\n");
+    has(&text, "| (2) algorithm = scalable, ");
+    has(&text, "utilisation:l 30 ± 0 > 50 | **does not hold** |\n");
 }
 
 /// One place that contradicts it decides a statement about all places, whatever the others would say.

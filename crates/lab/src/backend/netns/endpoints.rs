@@ -24,6 +24,10 @@ use ccctl_sim::BitRate;
 use ccctl_testbed::{algorithm_of, connect, Namespace, TestbedError};
 
 const CONNECTING: Duration = Duration::from_secs(20);
+/// A receiver to which the last packet of a handshake never came gives up after 63 s (`tcp_synack_retries` is 5), and tells nobody.
+const GIVING_UP: Duration = Duration::from_secs(70);
+/// So often it is looked whether a flow that waits for its receiver is to stop.
+const LOOKING: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// The end of a transfer is looked for so often in a round trip,
 const NAPS_PER_RTT: u32 = 20;
 /// but no more and no less often than this.
@@ -107,24 +111,22 @@ impl Endpoints {
         Ok(listener)
     }
 
-    /// Connects to who waits, from the namespace of this thread.
-    pub(super) fn connect(listener: &TcpListener, algorithm: &str, load: &Load) -> Result<Self, TestbedError> {
-        let step = |what: &'static str| TestbedError::io(what);
-        let to = listener.local_addr().map_err(step("ask for a listener's port"))?;
-        let sender = connect(&to.to_string(), Some(algorithm), CONNECTING)?;
-        let used = algorithm_of(&sender).map_err(step("ask for a socket's algorithm"))?;
-        if used != algorithm {
-            return Err(TestbedError::Unexpected(format!("{algorithm} was requested, but the kernel uses {used}")));
+    /// Connects to who waits, from the namespace of this thread, and again where the receiver gave up; nothing where it was
+    /// stopped before.
+    pub(super) fn connect(
+        listener: &TcpListener,
+        algorithm: &str,
+        load: &Load,
+        stop: &AtomicBool,
+    ) -> Result<Option<Self>, TestbedError> {
+        while !stop.load(Ordering::Relaxed) {
+            let sender = open(listener, algorithm, load)?;
+            let Some(receiver) = accept(listener, GIVING_UP, stop)? else { continue };
+            let worth_reading = i32::try_from(load.reserve_bytes).unwrap_or(i32::MAX);
+            setsockopt(&receiver, WorthReading, &worth_reading).map_err(TestbedError::errno("set SO_RCVLOWAT"))?;
+            return Ok(Some(Self { sender, receiver }));
         }
-        SockRef::from(&sender).set_tcp_notsent_lowat(load.reserve_bytes).map_err(step("limit unsent data"))?;
-        if let Some(rate) = load.rate {
-            let bytes_per_s = rate.as_bits_per_s() / 8 * CATCHING_UP_PCT / 100;
-            setsockopt(&sender, MaxPacingRate, &bytes_per_s).map_err(TestbedError::errno("set SO_MAX_PACING_RATE"))?;
-        }
-        let (receiver, _) = listener.accept().map_err(step("accept a connection"))?;
-        let worth_reading = i32::try_from(load.reserve_bytes).unwrap_or(i32::MAX);
-        setsockopt(&receiver, WorthReading, &worth_reading).map_err(TestbedError::errno("set SO_RCVLOWAT"))?;
-        Ok(Self { sender, receiver })
+        Ok(None)
     }
 
     /// The same sockets, for somebody else.
@@ -147,6 +149,39 @@ impl Endpoints {
         let finished = write(sender, load, clocked, stop);
         reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map(|()| finished)
     }
+}
+
+/// The sending end of a connection to who waits.
+fn open(listener: &TcpListener, algorithm: &str, load: &Load) -> Result<TcpStream, TestbedError> {
+    let step = |what: &'static str| TestbedError::io(what);
+    let to = listener.local_addr().map_err(step("ask for a listener's port"))?;
+    let sender = connect(&to.to_string(), Some(algorithm), CONNECTING)?;
+    let used = algorithm_of(&sender).map_err(step("ask for a socket's algorithm"))?;
+    if used != algorithm {
+        return Err(TestbedError::Unexpected(format!("{algorithm} was requested, but the kernel uses {used}")));
+    }
+    SockRef::from(&sender).set_tcp_notsent_lowat(load.reserve_bytes).map_err(step("limit unsent data"))?;
+    if let Some(rate) = load.rate {
+        let bytes_per_s = rate.as_bits_per_s() / 8 * CATCHING_UP_PCT / 100;
+        setsockopt(&sender, MaxPacingRate, &bytes_per_s).map_err(TestbedError::errno("set SO_MAX_PACING_RATE"))?;
+    }
+    Ok(sender)
+}
+
+/// The receiving end; nothing where it has not come by then, or the flow is to stop.
+fn accept(listener: &TcpListener, longest: Duration, stop: &AtomicBool) -> Result<Option<TcpStream>, TestbedError> {
+    let began = Instant::now();
+    while began.elapsed() < longest && !stop.load(Ordering::Relaxed) {
+        match poll(&mut [PollFd::new(listener, PollFlags::IN)], Some(&LOOKING)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) => {
+                let (receiver, _) = listener.accept().map_err(TestbedError::io("accept a connection"))?;
+                return Ok(Some(receiver));
+            }
+            Err(error) => return Err(TestbedError::io("wait for a connection")(error.into())),
+        }
+    }
+    Ok(None)
 }
 
 /// An error is the end that was asked for, or a reset; samples show that nothing comes any more.
@@ -220,6 +255,31 @@ fn unread_bytes(receiver: &TcpStream) -> Result<usize, TestbedError> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    sockopt_impl!(
+        /// `TCP_DEFER_ACCEPT`: without data the last packet of a handshake is as if it had not come
+        DeferAccept,
+        SetOnly,
+        libc::IPPROTO_TCP,
+        libc::TCP_DEFER_ACCEPT,
+        i32
+    );
+
+    #[test]
+    fn a_receiver_that_never_comes_is_not_waited_for_without_end() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        setsockopt(&listener, DeferAccept, &60).unwrap();
+        let (stop, load) = (AtomicBool::new(false), Load::new(None, 1_000_000, false));
+        let _sender = open(&listener, "reno", &load).unwrap();
+        assert!(accept(&listener, Duration::from_millis(300), &stop).unwrap().is_none());
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| Endpoints::connect(&listener, "reno", &load, &stop));
+            thread::sleep(Duration::from_millis(300));
+            assert!(!waiting.is_finished());
+            stop.store(true, Ordering::Relaxed);
+            assert!(waiting.join().unwrap().unwrap().is_none());
+        });
+    }
 
     /// 100 ms of 100 Mbit/s are 1.25 MB.
     #[test]

@@ -274,7 +274,9 @@ impl Server {
     /// One connection, which stays for those who look at it.
     fn carry(&self, load: &Load, clocked: Option<&mut Clocked>) -> Result<Option<Done>, TestbedError> {
         let started = Instant::now();
-        let ends = Endpoints::connect(&self.listener, &self.kernel_name, load)?;
+        let Some(ends) = Endpoints::connect(&self.listener, &self.kernel_name, load, &self.shared.stop)? else {
+            return Ok(None);
+        };
         self.shared.connections().now = Some(Arc::new(ends.copy()?));
         let finished = ends.carry(load, clocked, &self.shared.stop)?;
         let done = load.bytes.zip(finished).map(|(bytes, finished)| Done { bytes, started, finished });

@@ -203,11 +203,11 @@ fn write_note(stated: &Stated, known: &Known, note: Option<&Note>, out: &mut Str
     if !text.is_empty() {
         let _ = writeln!(out, "**{id}** {}. {text}\n", says(on_sim));
     }
-    let Some(on_kernel) = kernel::nearest(known, id).map(|found| found.verdict) else { return };
+    let on_kernel = kernel::nearest(known, id).map(|found| found.verdict);
     let is_contrary = match (on_sim, on_kernel) {
-        (Outcome::Holds, kernel) => kernel == Outcome::DoesNotHold,
+        (Outcome::Holds, kernel) => kernel == Some(Outcome::DoesNotHold),
         // What does not hold there may not have been run here.
-        (Outcome::DoesNotHold, kernel) => kernel == Outcome::Holds,
+        (Outcome::DoesNotHold, kernel) => kernel == Some(Outcome::Holds),
         _ => false,
     };
     let text = match note.filter(|note| !note.kernel.is_empty()) {
@@ -215,7 +215,7 @@ fn write_note(stated: &Stated, known: &Known, note: Option<&Note>, out: &mut Str
         None if is_contrary => "Not explained yet.".to_owned(),
         None => return,
     };
-    let _ = writeln!(out, "**{id}** on the kernel {}. {text}\n", says(on_kernel));
+    let _ = writeln!(out, "**{id}** on the kernel {}. {text}\n", on_kernel.map_or("is not run", says));
 }
 
 fn says(verdict: Outcome) -> &'static str {

@@ -15,6 +15,9 @@ use crate::scenario::Testbed;
 /// A cause in the table has at least so many letters, to the end of a sentence.
 const CAUSE_LETTERS: usize = 60;
 
+/// The papers that this began with.
+const FIVE: [&str; 5] = ["S0", "S1", "S2", "S3", "S4"];
+
 /// Number of the cell of the kernel's verdict.
 const KERNEL_CELL: usize = 4;
 
@@ -27,26 +30,51 @@ pub(super) fn write(record: &Record, has_kernel: bool, notes: &BTreeMap<String, 
         "## All statements\n\nEach statement of the papers: in the simulator, which knows no noise (exact); in the simulator \
          with the noise that the paper's testbed had by its own documents{kernel}. \"-\": the testbed had no noise, or \
          no document tells of it, or Linux has no router of XCP. The cause is where it does not hold, in short; the scenario's section has the whole. \
-         Claims (-C) are of runs that show it ([causes](#causes)).\n\n\
-         | statement | what it says | exact | testbed's noise |{head} cause |\n| --- | --- | --- | --- |{line} --- |\n"
+         Claims (-C) are of runs that show it ([causes](#causes)).\n\n"
     );
     let causes = causes(record);
-    for (name, known) in &record.scenarios {
-        let has_noise = shipped_testbed(name).is_some_and(|testbed| !testbed.set.is_empty());
-        for stated in known.statements.iter().filter(|stated| !is_cause(&stated.stands)) {
-            let mut cells = row(name, known, has_noise, stated, notes.get(&stated.id));
-            if let (Some(text), Some(claim)) = (cells.last_mut(), causes.get(&stated.id)) {
-                *text = format!("{}: {text}", claim.link());
-            }
+    for (title, is_of_the_five) in [("The five papers", true), ("Other papers", false)] {
+        let scenarios = record
+            .scenarios
+            .iter()
+            .filter(|(_, known)| is_of_the_five == FIVE.contains(&paper(&known.source).as_str()));
+        let rows: Vec<_> = scenarios.flat_map(|(name, known)| rows(name, known, &causes, notes)).collect();
+        if rows.is_empty() {
+            continue;
+        }
+        let _ = write!(
+            out,
+            "### {title}\n\n| statement | what it says | exact | testbed's noise |{head} cause |\n| --- | --- | --- | --- |{line} --- |\n"
+        );
+        for mut cells in rows {
             if !has_kernel {
                 cells.remove(KERNEL_CELL);
             }
             write_row(&cells, out);
         }
+        out.push('\n');
     }
-    out.push('\n');
     write_noise(record, out);
     write_causes(&causes, out);
+}
+
+/// Those of a scenario's statements, the kernel's cell among them.
+fn rows(
+    name: &str,
+    known: &Known,
+    causes: &BTreeMap<String, Cause<'_>>,
+    notes: &BTreeMap<String, Note>,
+) -> Vec<Vec<String>> {
+    let has_noise = shipped_testbed(name).is_some_and(|testbed| !testbed.set.is_empty());
+    let stated = known.statements.iter().filter(|stated| !is_cause(&stated.stands));
+    let one = |stated: &Stated| {
+        let mut cells = row(name, known, has_noise, stated, notes.get(&stated.id));
+        if let (Some(text), Some(claim)) = (cells.last_mut(), causes.get(&stated.id)) {
+            *text = format!("{}: {text}", claim.link());
+        }
+        cells
+    };
+    stated.map(one).collect()
 }
 
 /// A claim of why a statement does not hold.
@@ -112,20 +140,21 @@ fn row(name: &str, known: &Known, has_noise: bool, stated: &Stated, note: Option
     ]
 }
 
+/// Why it does not hold, and why the kernel's was not run.
 fn cause(exact: Option<Outcome>, noisy: Option<Outcome>, kernel: Option<Outcome>, note: Option<&Note>) -> String {
     let fails = |verdict: Option<Outcome>| verdict == Some(Outcome::DoesNotHold);
-    let told = match note {
-        Some(note) if fails(exact) || fails(noisy) => {
-            [&note.why, &note.tried].into_iter().find(|text| !text.is_empty())
-        }
-        Some(note) if fails(kernel) => Some(&note.kernel).filter(|text| !text.is_empty()),
-        _ => None,
-    };
-    match told {
-        Some(text) => beginning(text),
-        None if fails(exact) || fails(noisy) || fails(kernel) => "not explained yet".to_owned(),
-        None => String::new(),
+    let in_simulator = fails(exact) || fails(noisy);
+    let of_simulator = note.and_then(|note| [&note.why, &note.tried].into_iter().find(|text| !text.is_empty()));
+    let of_kernel = note.map(|note| &note.kernel).filter(|text| !text.is_empty());
+    let told = [
+        of_simulator.filter(|_| in_simulator),
+        of_kernel.filter(|_| kernel.is_none() || fails(kernel) && !in_simulator),
+    ];
+    let told: Vec<String> = told.into_iter().flatten().map(|text| beginning(text)).collect();
+    if told.is_empty() && (in_simulator || fails(kernel)) {
+        return "not explained yet".to_owned();
     }
+    told.join(" ")
 }
 
 /// Whole sentences from the beginning of a text.

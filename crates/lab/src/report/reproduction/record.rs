@@ -51,8 +51,8 @@ impl Record {
     }
 
     /// Takes in what folders of runs say: of their scenarios and backends it takes the place of what was known, on the kernel of
-    /// what was known with the same settings; there, results of runs whose windows were not checked stay where the new ones
-    /// decide nothing. Pictures of it, and of all papers' values, go to a folder.
+    /// what was known of the same statements with the same settings; there, results of runs whose windows were not checked stay where
+    /// the new ones decide nothing. Pictures of it, and of all papers' values, go to a folder.
     pub fn take(&mut self, folders: &[PathBuf], figures: Option<&Path>) -> Result<(), RunError> {
         for entry in super::entry::entries(folders, |name| self.scenarios.contains_key(name))? {
             figures.map_or(Ok(()), |folder| write_swept(&entry, folder))?;
@@ -128,17 +128,17 @@ impl Known {
         }
     }
 
-    /// In the place of what was known with the same settings. Of runs whose windows were not checked stays what it does not decide.
+    /// In the place of what was known with the same settings, where it tells of the same. Of runs whose windows were not checked stays what
+    /// it does not decide.
     fn take_kernel(&mut self, side: Side) {
         for known in self.kernel.iter_mut().filter(|known| known.changes == side.changes) {
-            if known.windows_checked || !side.windows_checked {
-                (known.found, known.paper) = Default::default();
-            }
-            known.found.retain(|id, _| !side.found.get(id).is_some_and(ClaimResult::is_decided));
+            let is_enough = known.windows_checked || !side.windows_checked;
+            let is_told = |now: &ClaimResult| is_enough || now.is_decided();
+            known.found.retain(|id, _| !side.found.get(id).is_some_and(is_told));
             known.paper.retain(|key, _| !side.paper.contains_key(key));
         }
         self.kernel.retain(|known| known.changes != side.changes || !known.found.is_empty() || !known.paper.is_empty());
-        self.kernel.push(side);
+        self.kernel.insert(0, side);
         self.kernel.sort_by_key(|side| (side.changes.len(), !side.windows_checked));
     }
 }
