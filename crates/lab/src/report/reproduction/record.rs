@@ -51,8 +51,8 @@ impl Record {
     }
 
     /// Takes in what folders of runs say: of their scenarios and backends it takes the place of what was known, on the kernel of
-    /// what was known of the same statements with the same settings; there, results of runs whose windows were not checked stay where
-    /// the new ones decide nothing. Pictures of it, and of all papers' values, go to a folder.
+    /// what was known of the same statements with the same settings; there, results of more runs, and of such whose windows were not
+    /// checked, stay where the new ones decide nothing. Pictures of it, and of all papers' values, go to a folder.
     pub fn take(&mut self, folders: &[PathBuf], figures: Option<&Path>) -> Result<(), RunError> {
         for entry in super::entry::entries(folders, |name| self.scenarios.contains_key(name))? {
             figures.map_or(Ok(()), |folder| write_swept(&entry, folder))?;
@@ -128,11 +128,11 @@ impl Known {
         }
     }
 
-    /// In the place of what was known with the same settings, where it tells of the same. Of runs whose windows were not checked stays what
-    /// it does not decide.
+    /// In the place of what was known with the same settings, where it tells of the same. Of more runs than these, and of such whose
+    /// windows were not checked, stays what these do not decide.
     fn take_kernel(&mut self, side: Side) {
         for known in self.kernel.iter_mut().filter(|known| known.changes == side.changes) {
-            let is_enough = known.windows_checked || !side.windows_checked;
+            let is_enough = (known.windows_checked || !side.windows_checked) && side.runs_done >= known.runs_done;
             let is_told = |now: &ClaimResult| is_enough || now.is_decided();
             known.found.retain(|id, _| !side.found.get(id).is_some_and(is_told));
             known.paper.retain(|key, _| !side.paper.contains_key(key));
