@@ -6,7 +6,7 @@ use crate::support;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::scratch::{Scratch, DUMBBELL, PROGRAM};
+use crate::scratch::{Scratch, DUMBBELL};
 use ccctl_loader::Instance;
 use ccctl_testbed::{claim, eventually, skip, Namespace, Turn};
 use nix::sys::signal::{kill, Signal};
@@ -36,7 +36,7 @@ impl Drop for Running {
 
 impl Running {
     fn start(scratch: &Scratch, out: &str) -> Self {
-        Self::of(&mut scratch.command(&["run", "./long.toml", "--backend", "netns", "--out", out]))
+        Self::of(&mut long_run(scratch, out))
     }
 
     fn of(command: &mut Command) -> Self {
@@ -70,6 +70,10 @@ fn scratch(name: &str) -> Scratch {
     scratch
 }
 
+fn long_run(scratch: &Scratch, out: &str) -> Command {
+    scratch.command(&["run", "./long.toml", "--backend", "netns", "--out", out])
+}
+
 /// A process that stays in the session of a run when the run is killed.
 struct Keeper(Pid);
 
@@ -84,20 +88,9 @@ impl Keeper {
 
     /// A run in a session of its own: the kernel may have no nice value for the session that this test is in.
     fn beside_a_run(scratch: &Scratch) -> (Self, Running) {
+        let run = long_run(scratch, "session");
         let mut command = Command::new("setsid");
-        command.args([
-            "sh",
-            "-c",
-            Self::SHELL,
-            "sh",
-            PROGRAM,
-            "run",
-            "./long.toml",
-            "--backend",
-            "netns",
-            "--out",
-            "session",
-        ]);
+        command.args(["sh", "-c", Self::SHELL, "sh"]).arg(run.get_program()).args(run.get_args());
         let running = Running::of(command.current_dir(scratch.path("")));
         let keeper = std::fs::read_to_string(scratch.path("keeper")).unwrap();
         (Self(Pid::from_raw(keeper.trim().parse().unwrap())), running)
@@ -194,7 +187,9 @@ fn a_session_is_lowered_again_when_its_run_is_killed() {
                 let is_normal = || if keeper.nice() == Some(0) { Ok(()) } else { Err(format!("{:?}", keeper.nice())) };
                 eventually(LONG_ENOUGH, is_normal).unwrap();
             }
-            None => skip("a_session_is_lowered_again_when_its_run_is_killed", "this kernel groups no sessions"),
+            None => {
+                skip("netns_stop::a_session_is_lowered_again_when_its_run_is_killed", "this kernel groups no sessions");
+            }
         }
         scratch.done(&["clean"]);
     });

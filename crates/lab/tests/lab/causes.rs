@@ -131,8 +131,7 @@ fn differences(one: &Values, other: &Values) -> BTreeSet<String> {
 fn text(kinds: &BTreeSet<String>, are_the_same: bool) -> String {
     let word = |kind: &str| match kind.split_once(": ") {
         Some(_) if are_the_same => format!("{OWN}links"),
-        Some((kind, _)) => kind.to_owned(),
-        None => kind.to_owned(),
+        own => own.map_or(kind, |(own, _)| own).to_owned(),
     };
     let words: BTreeSet<String> = kinds.iter().map(|kind| word(kind)).collect();
     words.into_iter().collect::<Vec<_>>().join(", ")

@@ -197,15 +197,21 @@ fn settings_nearest_to_the_simulators_decide() {
     rows(&reproduction(&record, &BTreeMap::new(), None));
 }
 
+/// The simulator's folder, and a record of all points on one kernel, of which one is then run again on [`Kernel`].
+fn one_point_again(scratch: &Scratch, before: &dyn Backend) -> (PathBuf, Record) {
+    let sim = made_up(scratch.path("small"), &Sim, &[], [90.0, 90.0]);
+    let all = made_up(scratch.path("all"), before, &[], [30.0, 30.0]);
+    let one = made_up(scratch.path("one"), &Kernel, &[ONE_POINT], [60.0, 70.0]);
+    let mut record = record_of(&[&sim, &all]).unwrap();
+    record.take(&[sim.clone(), one], None).unwrap();
+    (sim, record)
+}
+
 /// A part that is run again does not take the rest away: what was run without a check of its windows stays where nothing else decides.
 #[test]
 fn old_runs_stay_where_new_ones_decide_nothing() {
     let scratch = Scratch::new("unchecked");
-    let sim = made_up(scratch.path("small"), &Sim, &[], [90.0, 90.0]);
-    let old = made_up(scratch.path("old"), &OldKernel, &[], [30.0, 30.0]);
-    let new = made_up(scratch.path("new"), &Kernel, &[ONE_POINT], [60.0, 70.0]);
-    let mut record = record_of(&[&sim, &old]).unwrap();
-    record.take(&[sim.clone(), new.clone()], None).unwrap();
+    let (sim, mut record) = one_point_again(&scratch, &OldKernel);
     // T-2 is decided by the new runs. They have one place of T-1, which the old ones decide, and none of T-3.
     let text = reproduction(&record, &BTreeMap::new(), None);
     has(&text, "Kernel (1): 2 runs at 1 of 5 points, Linux 1.2.3, ccctl ");
@@ -233,15 +239,14 @@ fn old_runs_stay_where_new_ones_decide_nothing() {
 /// Points of another list of runs do not take away what was found at those that they leave out.
 #[test]
 fn runs_stay_where_others_tell_nothing_of_a_statement() {
-    let scratch = Scratch::new("checked");
-    let sim = made_up(scratch.path("small"), &Sim, &[], [90.0, 90.0]);
-    let before = made_up(scratch.path("before"), &Kernel, &[], [30.0, 30.0]);
-    let now = made_up(scratch.path("now"), &Kernel, &[ONE_POINT], [60.0, 70.0]);
-    let mut record = record_of(&[&sim, &before]).unwrap();
-    record.take(&[sim, now], None).unwrap();
+    let (_, record) = one_point_again(&Scratch::new("checked"), &Kernel);
     let text = reproduction(&record, &BTreeMap::new(), None);
-    // They have no place of T-3.
+    // They have one place of T-1, which more runs decide, and none of T-3.
     has(&text, "Kernel (2): 10 runs at 5 of 5 points, Linux 1.2.3, ccctl ");
+    has(
+        &text,
+        "| (2) at 5 of 5 places; such as algorithm = cubic, buffer = 20 % BDP: utilisation:l 30 ± 0 > 10 | holds |\n",
+    );
     has(&text, "| (1) algorithm = cubic, buffer = 20 % BDP: utilisation:l 65 ± 5 > 50 | holds |\n");
     has(&text, "| (2) algorithm = scalable, ");
     has(&text, "utilisation:l 30 ± 0 > 50 | **does not hold** |\n");

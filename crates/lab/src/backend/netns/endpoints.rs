@@ -8,6 +8,7 @@
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -27,7 +28,7 @@ const CONNECTING: Duration = Duration::from_secs(20);
 /// A receiver to which the last packet of a handshake never came gives up after 63 s (`tcp_synack_retries` is 5), and tells nobody.
 const GIVING_UP: Duration = Duration::from_secs(70);
 /// So often it is looked whether a flow that waits for its receiver is to stop.
-const LOOKING: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+const LOOKING: Duration = Duration::from_millis(100);
 /// The end of a transfer is looked for so often in a round trip,
 const NAPS_PER_RTT: u32 = 20;
 /// but no more and no less often than this.
@@ -172,13 +173,9 @@ fn open(listener: &TcpListener, algorithm: &str, load: &Load) -> Result<TcpStrea
 fn accept(listener: &TcpListener, longest: Duration, stop: &AtomicBool) -> Result<Option<TcpStream>, TestbedError> {
     let began = Instant::now();
     while began.elapsed() < longest && !stop.load(Ordering::Relaxed) {
-        match poll(&mut [PollFd::new(listener, PollFlags::IN)], Some(&LOOKING)) {
-            Ok(0) | Err(rustix::io::Errno::INTR) => {}
-            Ok(_) => {
-                let (receiver, _) = listener.accept().map_err(TestbedError::io("accept a connection"))?;
-                return Ok(Some(receiver));
-            }
-            Err(error) => return Err(TestbedError::io("wait for a connection")(error.into())),
+        if wait_for(listener, PollFlags::IN, LOOKING)? {
+            let (receiver, _) = listener.accept().map_err(TestbedError::io("accept a connection"))?;
+            return Ok(Some(receiver));
         }
     }
     Ok(None)
@@ -218,7 +215,8 @@ fn read(mut receiver: TcpStream, every: Duration) -> Result<(), TestbedError> {
     loop {
         let most = if has_ended { CHUNK_BYTES } else { unread_bytes(&receiver)?.saturating_sub(LEFT_BYTES) };
         if most == 0 {
-            has_ended = wait_for_end(&receiver, every)?;
+            // Of the peer's, or by a reset: data does not end the wait.
+            has_ended = wait_for(&receiver, PollFlags::RDHUP, every)?;
             continue;
         }
         match receiver.read(&mut buffer[..most.min(CHUNK_BYTES)]) {
@@ -234,14 +232,14 @@ fn read(mut receiver: TcpStream, every: Duration) -> Result<(), TestbedError> {
     }
 }
 
-/// Whether the peer has ended the stream, or a reset has. Data does not end the wait.
-fn wait_for_end(receiver: &TcpStream, longest: Duration) -> Result<bool, TestbedError> {
-    let mut polled = [PollFd::new(receiver, PollFlags::RDHUP)];
+/// Whether it has come.
+fn wait_for(socket: &impl AsFd, what: PollFlags, longest: Duration) -> Result<bool, TestbedError> {
+    let mut polled = [PollFd::new(socket, what)];
     let longest = Timespec::try_from(longest).map_err(|_| TestbedError::Unexpected("too long a wait".to_owned()))?;
     match poll(&mut polled, Some(&longest)) {
         Ok(0) | Err(rustix::io::Errno::INTR) => Ok(false),
         Ok(_) => Ok(true),
-        Err(error) => Err(TestbedError::io("wait for the end of a stream")(error.into())),
+        Err(error) => Err(TestbedError::io("wait for a socket")(error.into())),
     }
 }
 

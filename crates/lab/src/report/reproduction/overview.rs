@@ -29,7 +29,7 @@ pub(super) fn write(record: &Record, has_kernel: bool, notes: &BTreeMap<String, 
         out,
         "## All statements\n\nEach statement of the papers: in the simulator, which knows no noise (exact); in the simulator \
          with the noise that the paper's testbed had by its own documents{kernel}. \"-\": the testbed had no noise, or \
-         no document tells of it, or Linux has no router of XCP. The cause is where it does not hold, in short; the scenario's section has the whole. \
+         no document tells of it, or Linux has no router of XCP. The cause says in short why it does not hold, or was not run; the scenario's section has the whole. \
          Claims (-C) are of runs that show it ([causes](#causes)).\n\n"
     );
     let causes = causes(record);
@@ -146,13 +146,15 @@ fn cause(exact: Option<Outcome>, noisy: Option<Outcome>, kernel: Option<Outcome>
     let in_simulator = fails(exact) || fails(noisy);
     let of_simulator = note.and_then(|note| [&note.why, &note.tried].into_iter().find(|text| !text.is_empty()));
     let of_kernel = note.map(|note| &note.kernel).filter(|text| !text.is_empty());
-    let told = [
-        of_simulator.filter(|_| in_simulator),
-        of_kernel.filter(|_| kernel.is_none() || fails(kernel) && !in_simulator),
-    ];
-    let told: Vec<String> = told.into_iter().flatten().map(|text| beginning(text)).collect();
-    if told.is_empty() && (in_simulator || fails(kernel)) {
-        return "not explained yet".to_owned();
+    let short = |text: Option<&String>| text.map_or_else(|| "not explained yet".to_owned(), |text| beginning(text));
+    let mut told = Vec::new();
+    if in_simulator {
+        told.push(short(of_simulator));
+    } else if fails(kernel) {
+        told.push(short(of_kernel));
+    }
+    if kernel.is_none() {
+        told.extend(of_kernel.map(|text| beginning(text)));
     }
     told.join(" ")
 }
