@@ -8,6 +8,7 @@
 #![allow(clippy::unwrap_used)] // a benchmark fails by panicking
 
 mod hooks;
+mod looks;
 mod measure;
 #[path = "../tests/suite/support/mod.rs"]
 mod support;
@@ -15,8 +16,9 @@ mod support;
 use std::time::Duration;
 
 use ccctl_loader::{recover, LoadRequest, Program};
-use ccctl_testbed::{CpuTime, HandPath, Lockstep, TcpStates};
+use ccctl_testbed::{CpuTime, HandPath, Lockstep};
 use hooks::{own_bbr_ns_per_ack, HookCost, HookCosts};
+use looks::are_meant;
 use measure::{form, is_smoke, machine, note, note_estimate, verdict, Form, Interval, Ratios};
 
 /// What is accepted of an algorithm beside the kernel's own of the same name, and beside the kernel's cubic.
@@ -76,6 +78,7 @@ fn main() {
             same_names(&path, &algorithms, &plan);
             every_algorithm(&path, &algorithms, &plan);
         }
+        looks::print();
         let meanwhile = CpuTime::now().unwrap().since(before);
         println!("\nLoad average at the end {}; stolen by the hypervisor {:?}.", load_average(), meanwhile.stolen);
         drop(path);
@@ -241,14 +244,18 @@ impl Compared {
 }
 
 fn compare(path: &HandPath, own: &str, bpf: &str, plan: &Plan) -> Compared {
-    let states = TcpStates::load().unwrap();
     let mut ratios = Ratios::default();
     let (mut own_s, mut windows_pkts) = (measure::Sample::default(), [0; 2]);
     for _ in 0..plan.connections {
         let (mut first, mut second) = (open(path, own), open(path, bpf));
         let mut group = Vec::new();
         for turn in 0..=plan.turns {
-            let seconds = |end: &mut Lockstep| end.carry(path, plan.turn_bytes).unwrap().as_secs_f64();
+            let seconds = |end: &mut Lockstep| {
+                let time = end.carry(path, plan.turn_bytes).unwrap();
+                let windows_pkts = end.windows_pkts().unwrap();
+                assert!(are_meant(windows_pkts), "{bpf}: the kernel left a hook out: {windows_pkts:?}");
+                time.as_secs_f64()
+            };
             let [a, b, c, d] = [seconds(&mut first), seconds(&mut second), seconds(&mut second), seconds(&mut first)];
             if turn > 0 {
                 // the first one warms up
@@ -257,9 +264,7 @@ fn compare(path: &HandPath, own: &str, bpf: &str, plan: &Plan) -> Compared {
             }
         }
         ratios.add_group(group);
-        let now = states.read(&path.client).unwrap();
-        let window_of =
-            |end: &Lockstep| now.iter().find(|state| state.port == end.port()).unwrap().cwnd_pkts.min(WINDOW_PKTS);
+        let window_of = |end: &Lockstep| end.windows_pkts().unwrap()[0].min(WINDOW_PKTS);
         windows_pkts = [&first, &second].map(window_of);
         first.close(path).unwrap();
         second.close(path).unwrap();

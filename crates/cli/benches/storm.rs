@@ -10,10 +10,12 @@
 #![allow(clippy::unwrap_used)] // a benchmark fails by panicking
 
 mod blast;
+mod looks;
 mod measure;
 #[path = "../tests/suite/support/mod.rs"]
 mod support;
 
+use std::collections::BTreeMap;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -23,6 +25,7 @@ use ccctl_series::{svg, Axis, Figure, Line, Panel, Point, Scale, Style};
 use ccctl_sim::{BitRate, Limit};
 use ccctl_telemetry::{AlgorithmCounts, Clock, PointChoice, Settings};
 use ccctl_testbed::{eventually, TcpStates};
+use looks::are_meant;
 use measure::{figure_file, is_smoke, machine, Sample};
 
 /// S0's.
@@ -71,6 +74,7 @@ fn main() {
         support::succeeds(&["unload", &name, "--force"]);
     });
     print(&cells, rounds);
+    looks::print();
     if let Some(file) = figure_file() {
         std::fs::write(&file, svg(&figure(&cells))).unwrap();
         println!("\n{} is drawn.", file.display());
@@ -108,38 +112,46 @@ fn measure(cell: &mut Cell, algorithm: &str) {
     let path = EmulatedPath::start(&PathSpec { bounds: Bounds::widened_to(LATE), ..usual }).unwrap();
     path.set_routes(&["window".to_owned(), (u64::from(cell.window_pkts) * PACKET_BYTES).to_string()]).unwrap();
     let states = TcpStates::load().unwrap();
-    let counts = path.endpoints().affinity().at_endpoints(|| {
+    let timed = path.endpoints().affinity().at_endpoints(|| {
         blast(&path, algorithm, 1);
         let holds_its_window = || match states.read(path.endpoints().sender(0)).unwrap().as_slice() {
             [state] if state.cwnd_pkts >= cell.window_pkts => Ok(()),
             others => Err(format!("the window is not there: {others:?}")),
         };
         eventually(SETTLING, holds_its_window).unwrap();
-        let counts = timed(&path, cell.holes, algorithm, MEASURED_RTTS * rtt);
+        let timed = timed(&path, &states, cell.holes, MEASURED_RTTS * rtt);
         cut_off(&path);
-        counts
+        timed
     });
+    let mut timed = timed.unwrap();
     let report = path.stop().unwrap();
     assert_eq!(report.router.holes_pkts, u64::from(cell.holes));
-    if report.is_valid() {
-        cell.add(&counts.unwrap());
+    if report.is_valid() && timed.has_meant_windows {
+        cell.add(&timed.by_algorithm.remove(algorithm).unwrap_or_else(|| panic!("no ACK of {algorithm}")));
     } else {
         cell.invalid += 1;
     }
 }
 
-/// What the clock counts from the loss on.
-fn timed(path: &EmulatedPath, holes: u32, algorithm: &str, time: Duration) -> AlgorithmCounts {
+/// What the clock counted from the loss on, and whether an algorithm can mean all windows since.
+struct Timed {
+    by_algorithm: BTreeMap<String, AlgorithmCounts>,
+    has_meant_windows: bool,
+}
+
+fn timed(path: &EmulatedPath, states: &TcpStates, holes: u32, time: Duration) -> Timed {
     let settings =
         Settings { interfaces: vec!["tun0".to_owned()], point: PointChoice::Auto, slow: Some(SLOW), every_ack: true };
     let mut clock = path.endpoints().sender(0).enter(|| Clock::start(&settings).unwrap()).unwrap();
     path.force_drops(holes);
-    let ticks = 20;
+    let (ticks, mut has_meant_windows) = (20, true);
     for _ in 0..ticks {
         sleep(time / ticks);
         clock.sample().unwrap();
+        let states = states.read(path.endpoints().sender(0)).unwrap();
+        has_meant_windows &= states.iter().all(|state| are_meant([state.cwnd_pkts, state.ssthresh_pkts]));
     }
-    clock.read().unwrap().algorithms.remove(algorithm).unwrap_or_else(|| panic!("no ACK of {algorithm}"))
+    Timed { by_algorithm: clock.read().unwrap().algorithms, has_meant_windows }
 }
 
 impl Cell {

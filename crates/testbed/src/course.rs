@@ -34,13 +34,19 @@ pub struct Stretch {
 }
 
 impl Lockstep {
-    /// Sends as much as the window allows while the course lasts, and ends the connection with a reset.
-    pub fn follow(mut self, path: &HandPath, course: &[Stretch]) -> Result<(), TestbedError> {
-        on_own_thread(|| {
+    /// Sends as much as the window allows while the course lasts, and ends the connection with a reset. Gives its window and
+    /// threshold at the end of each stretch, as [`Lockstep::windows_pkts`] does.
+    pub fn follow(mut self, path: &HandPath, course: &[Stretch]) -> Result<Vec<[u32; 2]>, TestbedError> {
+        let windows_pkts = on_own_thread(|| {
             let mut line = Line { path, under_way: VecDeque::new(), delay: Duration::ZERO, loses_next: false };
-            course.iter().try_for_each(|stretch| self.follow_stretch(&mut line, stretch)).map_err(step())
+            let follow_next = |stretch| {
+                self.follow_stretch(&mut line, stretch).map_err(step())?;
+                self.windows_pkts()
+            };
+            course.iter().map(follow_next).collect::<Result<_, _>>()
         })?;
-        self.reset(path).map_err(step())
+        self.reset(path).map_err(step())?;
+        Ok(windows_pkts)
     }
 
     fn follow_stretch(&mut self, line: &mut Line<'_>, stretch: &Stretch) -> io::Result<()> {

@@ -21,6 +21,7 @@ use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use super::namespace::ip;
 use super::socket::{algorithm_of, close_with_reset};
+use super::tcp_info::tcp_info;
 use super::tun::tun;
 use super::{Namespace, TestbedError, CLIENT_V4, SERVER_V4};
 
@@ -104,7 +105,6 @@ fn forward(mut from: &File, mut to: &File) -> io::Result<bool> {
 pub struct Lockstep {
     pub(crate) sender: TcpStream,
     pub(crate) receiver: TcpStream,
-    port: u16,
     pub(crate) buffer: Vec<u8>,
 }
 
@@ -131,14 +131,13 @@ impl Lockstep {
         if used != algorithm {
             return Err(TestbedError::Unexpected(format!("{algorithm} was requested, but the kernel uses {used}")));
         }
-        let port = sender.local_addr().map_err(step())?.port();
-        Ok(Lockstep { sender, receiver, port, buffer: vec![0x5a; BUFFER_BYTES] })
+        Ok(Lockstep { sender, receiver, buffer: vec![0x5a; BUFFER_BYTES] })
     }
 
-    /// Local port of the sender.
-    #[must_use]
-    pub fn port(&self) -> u16 {
-        self.port
+    /// The sender's window and its threshold, packets; a threshold that was never set is `TCP_INFINITE_SSTHRESH`.
+    pub fn windows_pkts(&self) -> Result<[u32; 2], TestbedError> {
+        let info = tcp_info(&self.sender).map_err(TestbedError::io("look at the window of a connection by hand"))?;
+        Ok([info.tcpi_snd_cwnd, info.tcpi_snd_ssthresh])
     }
 
     /// Sends `bytes` and receives them; gives the processor time that this took.
