@@ -18,7 +18,7 @@ use std::time::Duration;
 use ccctl_loader::{recover, LoadRequest, Program};
 use ccctl_testbed::{CpuTime, HandPath, Lockstep};
 use hooks::{own_bbr_ns_per_ack, HookCost, HookCosts};
-use looks::are_meant;
+use looks::require_meant;
 use measure::{form, is_smoke, machine, note, note_estimate, verdict, Form, Interval, Ratios};
 
 /// What is accepted of an algorithm beside the kernel's own of the same name, and beside the kernel's cubic.
@@ -250,13 +250,14 @@ fn compare(path: &HandPath, own: &str, bpf: &str, plan: &Plan) -> Compared {
         let (mut first, mut second) = (open(path, own), open(path, bpf));
         let mut group = Vec::new();
         for turn in 0..=plan.turns {
-            let seconds = |end: &mut Lockstep| {
+            let seconds = |name: &str, end: &mut Lockstep| {
                 let time = end.carry(path, plan.turn_bytes).unwrap();
-                let windows_pkts = end.windows_pkts().unwrap();
-                assert!(are_meant(windows_pkts), "{bpf}: the kernel left a hook out: {windows_pkts:?}");
+                require_meant(name, end.windows_pkts().unwrap());
                 time.as_secs_f64()
             };
-            let [a, b, c, d] = [seconds(&mut first), seconds(&mut second), seconds(&mut second), seconds(&mut first)];
+            let a = seconds(own, &mut first);
+            let [b, c] = [(); 2].map(|()| seconds(bpf, &mut second));
+            let d = seconds(own, &mut first);
             if turn > 0 {
                 // the first one warms up
                 group.push((b + c) / (a + d));

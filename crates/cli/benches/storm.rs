@@ -15,7 +15,6 @@ mod measure;
 #[path = "../tests/suite/support/mod.rs"]
 mod support;
 
-use std::collections::BTreeMap;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -119,27 +118,29 @@ fn measure(cell: &mut Cell, algorithm: &str) {
             others => Err(format!("the window is not there: {others:?}")),
         };
         eventually(SETTLING, holds_its_window).unwrap();
-        let timed = timed(&path, &states, cell.holes, MEASURED_RTTS * rtt);
+        let timed = timed(&path, &states, cell.holes, algorithm, MEASURED_RTTS * rtt);
         cut_off(&path);
         timed
     });
-    let mut timed = timed.unwrap();
+    let timed = timed.unwrap();
     let report = path.stop().unwrap();
     assert_eq!(report.router.holes_pkts, u64::from(cell.holes));
     if report.is_valid() && timed.has_meant_windows {
-        cell.add(&timed.by_algorithm.remove(algorithm).unwrap_or_else(|| panic!("no ACK of {algorithm}")));
+        cell.add(&timed.counts);
     } else {
         cell.invalid += 1;
     }
 }
 
-/// What the clock counted from the loss on, and whether an algorithm can mean all windows since.
+/// From the loss on.
 struct Timed {
-    by_algorithm: BTreeMap<String, AlgorithmCounts>,
+    /// By the clock.
+    counts: AlgorithmCounts,
+    /// An algorithm can mean each window that was seen.
     has_meant_windows: bool,
 }
 
-fn timed(path: &EmulatedPath, states: &TcpStates, holes: u32, time: Duration) -> Timed {
+fn timed(path: &EmulatedPath, states: &TcpStates, holes: u32, algorithm: &str, time: Duration) -> Timed {
     let settings =
         Settings { interfaces: vec!["tun0".to_owned()], point: PointChoice::Auto, slow: Some(SLOW), every_ack: true };
     let mut clock = path.endpoints().sender(0).enter(|| Clock::start(&settings).unwrap()).unwrap();
@@ -148,10 +149,13 @@ fn timed(path: &EmulatedPath, states: &TcpStates, holes: u32, time: Duration) ->
     for _ in 0..ticks {
         sleep(time / ticks);
         clock.sample().unwrap();
-        let states = states.read(path.endpoints().sender(0)).unwrap();
-        has_meant_windows &= states.iter().all(|state| are_meant([state.cwnd_pkts, state.ssthresh_pkts]));
+        has_meant_windows &= match states.read(path.endpoints().sender(0)).unwrap().as_slice() {
+            [state] => are_meant([state.cwnd_pkts, state.ssthresh_pkts]),
+            others => panic!("one connection was expected: {others:?}"),
+        };
     }
-    Timed { by_algorithm: clock.read().unwrap().algorithms, has_meant_windows }
+    let counts = clock.read().unwrap().algorithms.remove(algorithm);
+    Timed { counts: counts.unwrap_or_else(|| panic!("no ACK of {algorithm}")), has_meant_windows }
 }
 
 impl Cell {
