@@ -41,7 +41,7 @@ const EMULATOR: Emulator = if cfg!(target_arch = "aarch64") {
     Emulator {
         program: "qemu-system-x86_64",
         package: "qemu-system-x86",
-        machine: ["-M", "q35", "-cpu", "max"],
+        machine: ["-M", "q35", "-cpu", "max,-cx16"], // kernels/boot says why
         console: "ttyS0",
     }
 };
