@@ -83,7 +83,8 @@ pub trait Backend: Sync {
     /// Is the outcome a function of setup and seed?
     fn is_deterministic(&self) -> bool;
 
-    /// What it runs on, where that decides about results: "Linux 6.18.44". Runs on different ones do not belong together.
+    /// What it runs on, where that decides about results: "Linux 6.18.44". Runs on different ones do not belong together. Which
+    /// build of it a run was made on stands beside the run ([`Made`](crate::run::Made)).
     fn host(&self) -> Option<String> {
         None
     }

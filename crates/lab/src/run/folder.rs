@@ -11,6 +11,7 @@
 //! summary.json      means over the repeats, the paper's values, statements; written at the end
 //! ```
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -25,7 +26,7 @@ use super::error::RunError;
 use super::identity::Versions;
 use super::invalid::InvalidRun;
 use super::made::Made;
-use super::trial::{Renumber, UnitId, UnitRecord};
+use super::trial::{units, Renumber, UnitId, UnitRecord};
 use crate::backend::Backend;
 use crate::experiment::TRACE_BYTES_MAX;
 use crate::scenario::Scenario;
@@ -229,6 +230,12 @@ pub(crate) fn read_unit(root: &Path, id: UnitId) -> Result<Option<UnitRecord>, R
 /// How a unit was made; none where that was not kept.
 pub fn read_made(root: &Path, id: UnitId) -> Result<Option<Made>, RunError> {
     read_json(&root.join(file_in(MADE, &id.name())))
+}
+
+/// Kernels that the runs of a folder were made on, as far as that was kept.
+pub(crate) fn kernels_of(root: &Path, scenario: &Scenario) -> Result<BTreeSet<String>, RunError> {
+    let made = units(scenario).into_iter().map(|id| read_made(root, id));
+    made.filter_map(|made| made.map(|made| Some(made?.kernel)).transpose()).collect()
 }
 
 /// Does a folder hold runs of this experiment?

@@ -16,7 +16,7 @@ mod trial;
 
 pub use error::RunError;
 pub use execute::{check, flow_series, link_series, run, Options, Progress, Report, Shard};
-pub(crate) use folder::{create_anew, read_unit as read_record};
+pub(crate) use folder::{create_anew, kernels_of, read_unit as read_record};
 pub use folder::{holds_runs_of, is_done, read_made as made_of};
 pub use identity::Versions;
 pub use invalid::InvalidRun;

@@ -97,7 +97,23 @@ fn run_text(file: &str, text: &str, out: PathBuf, backend: &dyn Backend, set: &[
     let scenario = Scenario::of_text(Path::new(file), text, &set).unwrap();
     let options = Options { out: out.clone(), jobs: 2, shard: None, series: false, retries: 0, commit: None };
     run(&scenario, backend, &options, &|_| (), &AtomicBool::new(false)).unwrap();
+    if let Some(host) = backend.host() {
+        made_on(&out, &host.replace("Linux ", ""), 1);
+    }
     out
+}
+
+/// Says of runs of a folder that they were made on this kernel: of all from repeat `first` on.
+fn made_on(out: &Path, release: &str, first: usize) {
+    for made in fs::read_dir(out.join("made")).unwrap().flatten() {
+        let name = made.file_name().into_string().unwrap();
+        let repeat: usize = name.trim_end_matches(".json").rsplit_once("-r").unwrap().1.parse().unwrap();
+        if repeat >= first {
+            let mut it: serde_json::Value = serde_json::from_slice(&fs::read(made.path()).unwrap()).unwrap();
+            it["kernel"] = release.into();
+            fs::write(made.path(), it.to_string()).unwrap();
+        }
+    }
 }
 
 /// A folder of runs whose utilisation is this, by repeat.
@@ -167,6 +183,22 @@ fn the_kernel_stands_beside_the_simulator() {
     has(&noted.unwrap(), "**T-2** on the kernel does not hold. half of the link is other work.\n");
     let alone = page(&[&sim], &BTreeMap::new()).unwrap();
     assert!(!alone.contains("ernel"), "{alone}");
+}
+
+/// A machine that gets another build of its kernel goes on where it was; the page names both.
+#[test]
+fn kernels_of_all_runs_are_named() {
+    let scratch = Scratch::new("builds");
+    let sim = made_up(scratch.path("small"), &Sim, &[], [90.0, 90.0]);
+    let kernel = made_up(scratch.path("small-netns"), &Kernel, &[ONE_POINT], [40.0, 50.0]);
+    made_on(&kernel, "1.2.3-later", 2);
+    let text = page(&[&sim, &kernel], &BTreeMap::new()).unwrap();
+    has(&text, "Kernel: 2 runs at 1 of 5 points, Linux 1.2.3 and Linux 1.2.3-later, ccctl ");
+    fs::remove_dir_all(kernel.join("made")).unwrap();
+    has(
+        &page(&[&sim, &kernel], &BTreeMap::new()).unwrap(),
+        "Kernel: 2 runs at 1 of 5 points, an unrecorded kernel, ccctl ",
+    );
 }
 
 /// What cannot be run as the paper did may be run with less: each statement by the settings nearest to the simulator's that decide it.

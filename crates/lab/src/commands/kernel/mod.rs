@@ -87,7 +87,7 @@ impl Backend for Kernel {
     }
 
     fn host(&self) -> Option<String> {
-        uname().ok().map(|name| format!("Linux {}", name.release().to_string_lossy()))
+        uname().ok().map(|name| format!("Linux {}", version_of(&name.release().to_string_lossy())))
     }
 
     fn settings(&self) -> BTreeMap<String, String> {
@@ -116,6 +116,12 @@ impl Backend for Kernel {
         // Ctrl-C reaches programs that it has started, too: what they say then is no failure.
         watch.pass(0.0).and(result)
     }
+}
+
+/// What a release is a build of: 6.18.44 of "6.18.44-3-amd64".
+fn version_of(release: &str) -> &str {
+    let is_other = |letter: char| letter != '.' && !letter.is_ascii_digit();
+    release.split(is_other).next().unwrap_or_default().trim_end_matches('.')
 }
 
 fn by_path() -> String {
@@ -155,4 +161,16 @@ fn wait_for_turn(watch: &Watch<'_>) -> Result<Turn, BackendError> {
 fn failed(error: &anyhow::Error) -> BackendError {
     let remedy = Ending::of(error, of_library).remedy.map_or_else(String::new, |remedy| format!("; {remedy}"));
     BackendError::Failed(cause(error) + &remedy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::version_of;
+
+    #[test]
+    fn builds_of_one_version_are_one_kernel() {
+        let releases = ["6.18.44", "6.18.44-3-amd64", "6.18.44+deb13-cloud-arm64", "6.18.44.local"];
+        assert_eq!(releases.map(version_of), ["6.18.44"; 4]);
+        assert_eq!(version_of("6.18-rc3"), "6.18");
+    }
 }

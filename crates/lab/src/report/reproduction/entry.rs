@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::changes::changes;
 use crate::experiment::Axis;
-use crate::run::{load, summarise, RunError, Summary};
+use crate::run::{kernels_of, load, summarise, RunError, Summary};
 use crate::scenario::Scenario;
 use crate::shipped::shipped;
 
@@ -31,6 +31,8 @@ pub(super) struct Results {
     pub(super) summary: Summary,
     /// What was set otherwise.
     pub(super) changes: Vec<String>,
+    /// Releases of the kernels that they were made on; not of simulated ones, which are the same on each.
+    pub(super) kernels: BTreeSet<String>,
 }
 
 struct Loaded {
@@ -115,7 +117,7 @@ fn all_kernel_results(kernels: &[Loaded], sim: Option<&Scenario>) -> Result<Vec<
 fn sim_results(sim: Loaded) -> Results {
     let shipped = shipped().into_iter().find(|it| it.name == sim.name());
     let changes = shipped.map_or_else(Vec::new, |shipped| changes(shipped.text, &sim.scenario.text));
-    Results { summary: sim.summary, changes }
+    Results { summary: sim.summary, changes, kernels: BTreeSet::new() }
 }
 
 pub(super) fn shipped_scenario(name: &str) -> Option<Scenario> {
@@ -132,5 +134,6 @@ fn kernel_results(kernel: &Loaded, sim: &Scenario) -> Result<Results, RunError> 
         return Err(kernel.wrong("runs of NAME over other values than the simulator's; give runs of the same scenario"));
     }
     let scenario = Scenario { repeats: sim.repeats.max(kernel.scenario.repeats), ..sim.clone() };
-    Ok(Results { summary: summarise(&kernel.folder, &scenario)?, changes })
+    let kernels = kernels_of(&kernel.folder, &scenario)?;
+    Ok(Results { summary: summarise(&kernel.folder, &scenario)?, changes, kernels })
 }

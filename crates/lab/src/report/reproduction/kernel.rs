@@ -4,9 +4,8 @@
 use std::fmt::Write as _;
 
 use super::cells::{holds_where_run, places_text};
-use super::entry::shipped_scenario;
+use super::entry::{shipped_scenario, Results};
 use super::known::{is_cause, ClaimResult, Known, Outcome, PaperValue, Side};
-use crate::run::Summary;
 use crate::scenario::Scenario;
 use crate::statements::{Judged, JudgedPlace, Verdict};
 
@@ -14,13 +13,14 @@ use crate::statements::{Judged, JudgedPlace, Verdict};
 const NOT_CHECKED: &str = " That no hook was left out in these runs [cannot be shown](kernel-record.md).";
 
 /// What was run, and where.
-pub(super) fn description(summary: &Summary) -> String {
+pub(super) fn description(Results { summary, kernels, .. }: &Results) -> String {
+    let kernels: Vec<String> = kernels.iter().map(|release| format!("Linux {release}")).collect();
     let points = summary.points.iter().filter(|point| point.repeats > 0).count();
     let mut text = format!(
         "{} runs at {points} of {} points, {}, ccctl {}",
         summary.runs_done,
         summary.points.len(),
-        summary.versions.host.as_deref().unwrap_or("an unrecorded kernel"),
+        if kernels.is_empty() { "an unrecorded kernel".to_owned() } else { kernels.join(" and ") },
         summary.versions.ccctl
     );
     // Writing to a text cannot fail.

@@ -186,7 +186,7 @@ impl Side {
         let found = summary.statements.iter().filter_map(kernel::found);
         let windows_checked = summary.versions.settings.contains_key(WINDOWS_CHECKED);
         let changes = results.changes.clone();
-        Self { changes, windows_checked, ..Self::of(summary, kernel::description(summary), found) }
+        Self { changes, windows_checked, ..Self::of(summary, kernel::description(results), found) }
     }
 
     fn of(summary: &Summary, description: String, found: impl Iterator<Item = (String, ClaimResult)>) -> Self {
