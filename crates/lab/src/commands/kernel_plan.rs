@@ -6,16 +6,28 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ccctl_console::{cause_of_usage, UsageError};
-use ccctl_lab::run::{is_done, units, UnitId};
+use ccctl_lab::backend::PathKind;
+use ccctl_lab::run::{is_done, units, Recorded, RecordedRun, UnitId};
 use clap::Parser as _;
 
+use super::fault;
+use super::kernel::Kernel;
 use super::load;
 use super::plan::{PlannedRun, Row};
 use super::task::Task;
 use crate::arguments::{Beside, KernelLine};
 
+/// Where runs are that need not be made again.
+#[derive(Clone, Copy)]
+pub struct Places<'a> {
+    /// Recorded ones; those of this kernel's version count.
+    pub recorded: &'a Path,
+    /// Output folders.
+    pub out: &'a Path,
+}
+
 /// A row for each scenario and setting, in the order of the list.
-pub fn rows(list: &Path, out: &Path, scenarios: &[String]) -> anyhow::Result<Vec<Row>> {
+pub fn rows(list: &Path, places: Places<'_>, scenarios: &[String]) -> anyhow::Result<Vec<Row>> {
     let text = std::fs::read_to_string(list)
         .map_err(|error| UsageError::new(format!("cannot read {}: {error}", list.display()), "--kernel-list FILE"))?;
     let mut found = Vec::new();
@@ -30,7 +42,7 @@ pub fn rows(list: &Path, out: &Path, scenarios: &[String]) -> anyhow::Result<Vec
         let line = KernelLine::try_parse_from(words).map_err(|error| wrong(cause_of_usage(&error)))?;
         for task in std::iter::once(&line.first).chain(&line.beside) {
             if scenarios.is_empty() || scenarios.contains(&task.scenario) {
-                add(task, out, &mut found)?;
+                add(task, places, &mut found)?;
             }
         }
     }
@@ -57,10 +69,13 @@ impl Setting {
     }
 }
 
-fn add(task: &Beside, out: &Path, found: &mut Vec<Setting>) -> anyhow::Result<()> {
+fn add(task: &Beside, Places { recorded, out }: Places<'_>, found: &mut Vec<Setting>) -> anyhow::Result<()> {
     let (name, set) = (&task.scenario, &task.part.set);
     let loaded = load::load(&Task { name, axes: &[], own: &[], part: &task.part })?;
     let scenario = &loaded.scenario;
+    let kernel = Kernel::new(None, PathKind::Emulator, false);
+    let recorded = Recorded::of(recorded, scenario, &kernel).map_err(fault::of_run)?;
+    let is_recorded = |id| recorded.runs.get(&id).is_some_and(RecordedRun::is_of_these_algorithms);
     let folder = if set.is_empty() { out.to_owned() } else { out.join("scaled") };
     let folder = folder.join(format!("{}-netns", scenario.folder_name()));
     let at = found.iter().position(|it| it.scenario == *name && it.set == *set).unwrap_or_else(|| {
@@ -74,7 +89,7 @@ fn add(task: &Beside, out: &Path, found: &mut Vec<Setting>) -> anyhow::Result<()
             entry.insert(PlannedRun {
                 run_name: id.name(),
                 grid_point: scenario.label(&point.position),
-                is_there: is_done(&folder, id),
+                is_there: is_recorded(id) || is_done(&folder, id),
                 is_measured: true,
                 takes_s: point.setup.duration.as_secs_f64() / jobs,
             });
@@ -85,15 +100,26 @@ fn add(task: &Beside, out: &Path, found: &mut Vec<Setting>) -> anyhow::Result<()
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
 
-    use super::rows;
+    use ccctl_lab::backend::PathKind;
+    use ccctl_lab::run::{recorded_files, Recorded};
+    use ccctl_lab::scenario::Scenario;
+    use tempfile::TempDir;
+
+    use super::{rows, Kernel, Places};
+
+    const NOWHERE: &str = "nowhere";
+
+    fn file(path: &str) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+    }
 
     /// Points and durations are those of the scenarios; a point that several lines name is run once.
     #[test]
     fn the_list_of_this_repository_can_be_planned() {
-        let list = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs/reproduction-netns.txt");
-        let rows = rows(&list, Path::new("nowhere"), &[]).expect("a list that can be read");
+        let nowhere = Places { recorded: Path::new(NOWHERE), out: Path::new(NOWHERE) };
+        let rows = rows(&file("configs/reproduction-netns.txt"), nowhere, &[]).expect("a list that can be read");
         let of = |name: &str, variant: &str| {
             let row = rows.iter().find(|row| row.scenario == name && row.variant == variant);
             row.map(|row| (row.runs, row.there, row.all_s()))
@@ -105,5 +131,28 @@ mod tests {
         // All of its 54 points are run once, whichever line names them first.
         assert_eq!(of("s0-fig4-response", "kernel").map(|it| it.0), Some(54));
         assert!(of("s3-fig8-rtt-fairness", "kernel").is_some());
+    }
+
+    /// Runs of this kernel's version are there, whatever build of it made them.
+    #[test]
+    fn what_is_recorded_is_there() {
+        let name = "s3-fig1-evolution";
+        let scenario =
+            Scenario::read(&file("configs/scenarios").join(name).with_extension("toml"), &[]).expect("shipped");
+        let kernel = Kernel::new(None, PathKind::Emulator, false);
+        let mut known = Recorded::none_of(&scenario, &kernel).expect("a key");
+        let files = recorded_files(&file("docs/results/runs")).expect("a folder");
+        let mut made = files.iter().filter_map(|file| Recorded::read(file).expect("recorded runs"));
+        let made =
+            made.find(|it| it.experiment.scenario == name && it.experiment.backend == "netns").expect("runs of it");
+        known.runs = made.runs;
+        let recorded = TempDir::new().expect("a folder");
+        known.write(recorded.path()).expect("written");
+        let list = recorded.path().join("list");
+        std::fs::write(&list, format!("{name} --repeats 1 --jobs 2\n")).expect("written");
+        let places = Places { recorded: recorded.path(), out: Path::new(NOWHERE) };
+        let rows = rows(&list, places, &[]).expect("a list that can be read");
+        // Both late flows once; the file has each three times.
+        assert_eq!(rows.iter().map(|row| (row.runs, row.there)).collect::<Vec<_>>(), [(2, 2)]);
     }
 }

@@ -11,7 +11,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::effort::{self, rough};
-use super::{fault, kernel_plan, load};
+use super::kernel_plan::{self, Places};
+use super::{fault, load};
 use crate::arguments::Plan as Arguments;
 
 /// Which runs are there, and what the others take.
@@ -94,7 +95,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         kernel_all_s: 0.0,
     };
     if let Some(list) = &arguments.kernel_list {
-        let rows = kernel_plan::rows(list, &arguments.out, &arguments.choice.scenarios)?;
+        let places = Places { recorded: &arguments.choice.recorded, out: &arguments.out };
+        let rows = kernel_plan::rows(list, places, &arguments.choice.scenarios)?;
         answer.kernel_missing_s = rows.iter().map(Row::missing_s).sum();
         answer.kernel_all_s = rows.iter().map(Row::all_s).sum();
         plan.extend(rows);
