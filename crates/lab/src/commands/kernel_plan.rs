@@ -7,7 +7,7 @@ use std::path::Path;
 
 use ccctl_console::{cause_of_usage, UsageError};
 use ccctl_lab::backend::PathKind;
-use ccctl_lab::run::{is_done, units, Recorded, RecordedRun, UnitId};
+use ccctl_lab::run::{is_done, units, Recorded, UnitId};
 use clap::Parser as _;
 
 use super::fault;
@@ -75,7 +75,6 @@ fn add(task: &Beside, Places { recorded, out }: Places<'_>, found: &mut Vec<Sett
     let scenario = &loaded.scenario;
     let kernel = Kernel::new(None, PathKind::Emulator, false);
     let recorded = Recorded::of(recorded, scenario, &kernel).map_err(fault::of_run)?;
-    let is_recorded = |id| recorded.runs.get(&id).is_some_and(RecordedRun::is_of_these_algorithms);
     let folder = if set.is_empty() { out.to_owned() } else { out.join("scaled") };
     let folder = folder.join(format!("{}-netns", scenario.folder_name()));
     let at = found.iter().position(|it| it.scenario == *name && it.set == *set).unwrap_or_else(|| {
@@ -89,7 +88,7 @@ fn add(task: &Beside, Places { recorded, out }: Places<'_>, found: &mut Vec<Sett
             entry.insert(PlannedRun {
                 run_name: id.name(),
                 grid_point: scenario.label(&point.position),
-                is_there: is_recorded(id) || is_done(&folder, id),
+                is_there: recorded.usable(id).is_some() || is_done(&folder, id),
                 is_measured: true,
                 takes_s: point.setup.duration.as_secs_f64() / jobs,
             });

@@ -142,7 +142,7 @@ fn known<'a>(arguments: &Arguments, scenario: &'a Scenario) -> Result<Known<'a>,
     let has_folder = holds_runs_of(&out, scenario, &Sim)?;
     let (mut there, mut measured_s) = (BTreeMap::new(), BTreeMap::new());
     for id in units(scenario) {
-        let run = recorded.runs.get(&id).filter(|run| run.is_of_these_algorithms());
+        let run = recorded.usable(id);
         there.insert(id, run.is_some() || has_folder && is_done(&out, id));
         let made = match run {
             Some(run) => Some(run.made.clone()),

@@ -69,8 +69,7 @@ impl RecordedRun {
     }
 
     /// Are the algorithms the same that it was made with?
-    #[must_use]
-    pub fn is_of_these_algorithms(&self) -> bool {
+    fn is_of_these_algorithms(&self) -> bool {
         self.algorithms.iter().all(|(name, sha256)| algorithm_sha256(name).as_ref() == Some(sha256))
     }
 
@@ -98,6 +97,12 @@ impl Recorded {
     pub fn of(folder: &Path, scenario: &Scenario, backend: &dyn Backend) -> Result<Self, RunError> {
         let none = Self::none_of(scenario, backend)?;
         Ok(Self::read(&folder.join(none.file_name()))?.filter(|it| it.experiment == none.experiment).unwrap_or(none))
+    }
+
+    /// A run that need not be made again; none where it is not there, or is of other algorithms.
+    #[must_use]
+    pub fn usable(&self, id: UnitId) -> Option<&RecordedRun> {
+        self.runs.get(&id).filter(|run| run.is_of_these_algorithms())
     }
 
     /// Name of its file.
@@ -172,7 +177,7 @@ pub fn take_recorded(
     let names: Vec<String> = measured(scenario).into_keys().collect();
     let mut taken = 0;
     for id in units(scenario) {
-        let Some(run) = known.runs.get(&id).filter(|run| run.is_of_these_algorithms()) else { continue };
+        let Some(run) = known.usable(id) else { continue };
         let has_all = names.iter().all(|name| run.record.measures.contains_key(name));
         if has_all && read_unit(out, id)?.is_none() {
             folder.keep(id, &run.record, &run.made, std::iter::empty())?;
