@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Mutant errors: small wrong changes of our C files.
+//! Mutants: small wrong changes of our C files.
 
 use anyhow::{ensure, Result};
 

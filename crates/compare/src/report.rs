@@ -35,7 +35,7 @@ impl Finding {
         }
     }
 
-    /// Mutant errors that had to be caught and were not.
+    /// Mutants that had to be caught and were not.
     pub fn escaped(&self) -> impl Iterator<Item = &'static Mutant> + '_ {
         self.planted.1.iter().copied().filter(|error| error.unreachable.is_empty())
     }

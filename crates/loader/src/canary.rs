@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Giving a share of an instance's new connections to another one, the candidate, for a time. A [`OwnerRecord`] comes first and goes
+//! Giving a share of an instance's new connections to another one, the candidate, for a time. An [`OwnerRecord`] comes first and goes
 //! last, and a lock that the process holds tells whether somebody still watches: what a killed one has left is taken back by
 //! whoever changes something next.
 

@@ -82,7 +82,7 @@ impl Path {
         self.shared.forced_drops.ask(count);
     }
 
-    /// Endpoints the run.
+    /// Ends the run.
     pub fn stop(mut self) -> Result<PathReport, TestbedError> {
         let latency_probe = self.latency_probe.take().map(LatencyProbe::stop);
         let stolen = CpuTime::now()?.since(self.cpu).stolen;
@@ -99,7 +99,7 @@ impl Path {
         PathTime::new(self.origin, self.shared.clock_pause.clone())
     }
 
-    /// Endpoints the run; the times of its series are counted from `before`, a time of the path, and what was before is left out.
+    /// Ends the run; the times of its series are counted from `before`, a time of the path, and what was before is left out.
     pub fn stop_counted_from(self, before: Duration) -> Result<PathReport, TestbedError> {
         let mut report = self.stop()?;
         report.router.series.retain(|sample| sample.time >= before);

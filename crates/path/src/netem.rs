@@ -136,7 +136,7 @@ impl NetemPath {
         PathTime::of_wall(self.began)
     }
 
-    /// Endpoints the run: all looks at the bottleneck, with times counted from `before`.
+    /// Ends the run: all looks at the bottleneck, with times counted from `before`.
     pub fn stop_counted_from(mut self, before: Duration) -> Result<Vec<QueueSample>, TestbedError> {
         let mut series = self.stop_looking().unwrap_or_else(|| Ok(Vec::new()))?;
         series.retain(|sample| sample.time >= before);

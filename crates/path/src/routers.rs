@@ -68,7 +68,7 @@ impl RunningRouter {
         Ok(Self { stop, end: Mutex::new(end) })
     }
 
-    /// Endpoints it.
+    /// Ends it.
     pub(super) fn stop(mut self) -> Result<RouterReport, TestbedError> {
         self.stop.store(true, Ordering::Relaxed);
         let end = self.end.get_mut().unwrap_or_else(PoisonError::into_inner);

@@ -153,7 +153,7 @@ impl Lockstep {
         Ok(())
     }
 
-    /// Endpoints the connection in order, so that the kernel keeps what it learned of the peer.
+    /// Ends the connection in order, so that the kernel keeps what it learned of the peer.
     pub fn close(self, path: &HandPath) -> Result<(), TestbedError> {
         let step = || TestbedError::io("close a connection by hand");
         self.sender.shutdown(std::net::Shutdown::Write).map_err(step())?;

@@ -26,7 +26,7 @@ pub fn blast(path: &Path, algorithm: &str, flows: usize) {
     }
 }
 
-/// Endpoints all connections of both ends at once.
+/// Ends all connections of both ends at once.
 pub fn cut_off(path: &Path) {
     let mut cut = Command::new("ss");
     cut.args(["-K", "-t", "-n", "state", "established"]);

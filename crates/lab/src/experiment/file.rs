@@ -292,6 +292,8 @@ pub struct Tcp {
     pub max_window: Option<Spanned<Amount>>,
     /// Selective acknowledgements.
     pub sack: Option<bool>,
+    /// Without SACK: duplicate ACKs tell of a loss; false: a timeout alone does.
+    pub fast_retransmit: Option<Spanned<bool>>,
     /// Explicit congestion notification.
     pub ecn: Option<bool>,
     /// Accurate ECN; where the algorithm needs it otherwise.

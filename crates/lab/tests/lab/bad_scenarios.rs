@@ -160,6 +160,7 @@ const FLOWS: &[Case] = &[
     ("start = \"1 s\"", "tcp = { mss = \"99999 bytes\" }", "15:15", &["out of range", "65535"]),
     ("start = \"1 s\"", "tcp = { initial_ssthresh = \"1 packets\" }", "15:28", &["a window of 1 packets", "2 to"]),
     ("start = \"1 s\"", "tcp = { ack_every = 0 }", "15:21", &["the receiver would send no ACKs"]),
+    ("start = \"1 s\"", "tcp = { fast_retransmit = false }", "15:27", &["SACK tells of losses", "sack = false"]),
 ];
 
 const RUN: &[Case] = &[

@@ -12,7 +12,7 @@ use crate::file;
 const CAUSE_OF: &str = "cause of ";
 
 /// Each cause, what it changes, and in what all of its points differ from the paper's scenario.
-const CHANGED: [(&str, &str, &str); 23] = [
+const CHANGED: [(&str, &str, &str); 24] = [
     ("cause-s0-bic", "groups.access_jitter", ""),
     ("cause-s0-fairness", "groups.access_jitter", ""),
     ("cause-s0-late-bic", "groups.parameters.fast_convergence", ""),
@@ -23,6 +23,8 @@ const CHANGED: [(&str, &str, &str); 23] = [
     ("cause-s1-jitter", "groups.access_jitter", ""),
     // one or the other
     ("cause-s1-parallel", "groups.tcp.sack, links.spec.loss", "duration, window"),
+    // one, the other, and both; or the third
+    ("cause-s1-queue", "groups.parameters.ack_ratio, groups.tcp.fast_retransmit, links.spec.queue", ""),
     // one, the other, and both
     ("cause-s2-gamma", "groups.parameters.burst_control, groups.parameters.gamma_low_pkts", ""),
     // and whether the link of the host, which the paper's scenario has not, loses bursts

@@ -205,7 +205,7 @@ impl Sender {
 
     /// `tcp_add_reno_sack`: a duplicate ACK means that some packet has left the network.
     pub(super) fn add_reno_sack(&mut self, is_duplicate: bool, marked: bool) {
-        if !is_duplicate {
+        if !is_duplicate || !self.spec.fast_retransmit {
             return;
         }
         let prior_pkts = self.tp().sacked_out;

@@ -21,6 +21,9 @@ pub struct TcpSpec {
     pub max_window_pkts: u32,
     /// Selective acknowledgements, with RACK; without: `NewReno`.
     pub sack: bool,
+    /// Without SACK: three duplicate ACKs tell of a loss. False: they tell nothing, and each loss waits for its timeout, as in ns-2's
+    /// TCP-Linux, whose sender knows of losses from SACK alone.
+    pub fast_retransmit: bool,
     /// Explicit congestion notification; also negotiated where the algorithm needs it.
     pub ecn: bool,
     /// Accurate ECN (RFC 9768) instead of RFC 3168's: each ACK tells how many marks there were. None: where the algorithm needs
@@ -61,6 +64,7 @@ impl Default for TcpSpec {
             initial_ssthresh_pkts: None,
             max_window_pkts: CC_CWND_MAX_PKTS,
             sack: true,
+            fast_retransmit: true,
             ecn: false,
             accurate_ecn: None,
             ect_1: false,
@@ -87,6 +91,7 @@ impl TcpSpec {
             () if self.initial_window_pkts == 0 => Some("initial_window_pkts is 0"),
             () if !(1..=CC_CWND_MAX_PKTS).contains(&self.max_window_pkts) => Some("max_window_pkts is not 1 to 2^20"),
             () if self.initial_ssthresh_pkts.is_some_and(|pkts| pkts < 2) => Some("initial_ssthresh_pkts is below 2"),
+            () if self.sack && !self.fast_retransmit => Some("fast_retransmit is off, but sack is on"),
             () if self.min_timeout.is_zero() || self.min_timeout.as_secs() > 60 => {
                 Some("min_timeout is not up to 60 s")
             }

@@ -137,7 +137,7 @@ impl Input<'_> {
         if self.is(2) {
             return TcpSpec::default();
         }
-        TcpSpec {
+        let spec = TcpSpec {
             mss_bytes: self.magnitude(15) as u16 & 0x7fff | 1,
             header_bytes: self.below(100) as u16,
             initial_window_pkts: self.magnitude(8) as u32,
@@ -157,7 +157,9 @@ impl Input<'_> {
             pacing: self.is(2),
             xcp: self.is(4),
             growing_window_pkts: self.below(100) as u32,
-        }
+            fast_retransmit: true,
+        };
+        TcpSpec { fast_retransmit: spec.sack || self.is(2), ..spec }
     }
 
     fn application(&mut self) -> Application {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ccctl_sim::{
-    Application, BitRate, FlowSpec, Limit, LinkRate, LinkSpec, Loss, Probability, Queue, RateTrace, Reordering, TcpSpec,
+    Application, BitRate, Limit, LinkRate, LinkSpec, Loss, Probability, Queue, RateTrace, Reordering, TcpSpec,
 };
 
 use crate::{instance, link, lossy, ms, Dumbbell, NO_LIMIT};
@@ -115,6 +115,24 @@ fn newreno_repairs_a_loss_a_round_trip() {
     assert!(without > ms(80) * dropped_pkts as u32 || timeouts > 0, "{without:?}");
 }
 
+/// Where duplicate ACKs tell nothing, as in ns-2's TCP-Linux with a sink that sends no SACK, no loss is repaired before its timeout.
+#[test]
+fn without_duplicate_acks_each_loss_waits_for_its_timeout() {
+    let counters = |fast_retransmit: bool| {
+        let mut dumbbell = lossy("reno", 20, ms(20), Loss::Bernoulli(Probability::ratio(1, 1000)), |flow| {
+            flow.tcp = TcpSpec { sack: false, fast_retransmit, time_stamps: false, ..TcpSpec::default() };
+        });
+        dumbbell.run_until(Duration::from_secs(60));
+        let flow = dumbbell.flow(0);
+        assert!(flow.dropped_pkts() > 10, "{}", flow.dropped_pkts());
+        flow.counters()
+    };
+    let with = counters(true);
+    assert!(with.recoveries > with.timeouts, "{with:?}");
+    let without = counters(false);
+    assert!(without.recoveries == 0 && without.timeouts > 10, "{without:?}");
+}
+
 /// RFC 8985: packets that overtake others by less than a quarter of the RTT are soon no reason to reduce the window.
 #[test]
 fn reordering_is_told_from_loss() {
@@ -151,7 +169,7 @@ fn a_lost_tail_is_probed_for() {
 /// Nothing is lost for ever: every transfer ends, whatever the path does.
 #[test]
 fn transfers_end_on_bad_paths() {
-    for sack in [true, false] {
+    for (sack, fast_retransmit) in [(true, true), (false, true), (false, false)] {
         for percent in [5, 20, 40] {
             let loss = Loss::Bernoulli(Probability::ratio(percent, 100));
             let spec = LinkSpec {
@@ -165,15 +183,20 @@ fn transfers_end_on_bad_paths() {
                 )
             };
             let mut dumbbell = Dumbbell::new(&spec);
-            let (back, change) = (dumbbell.simulation.add_link(&spec), |flow: &mut FlowSpec| flow.tcp.sack = sack);
+            let back = dumbbell.simulation.add_link(&spec);
             dumbbell = dumbbell.with("cubic", ms(10), |flow| {
                 flow.ack_path = vec![back];
                 flow.application = Application::Transfer { bytes: 200 * 1448 };
-                change(flow);
+                flow.tcp = TcpSpec { sack, fast_retransmit, ..TcpSpec::default() };
             });
             dumbbell.run_until(Duration::from_secs(20_000));
             let flow = dumbbell.flow(0);
-            assert_eq!(dumbbell.simulation.completions().len(), 1, "{percent} %, sack {sack}: {:?}", flow.counters());
+            assert_eq!(
+                dumbbell.simulation.completions().len(),
+                1,
+                "{percent} %, sack {sack}, {fast_retransmit}: {:?}",
+                flow.counters()
+            );
             assert_eq!((flow.in_order_pkts(), flow.in_flight_pkts()), (200, 0));
             assert!(!sack || flow.counters().delivered_pkts == 200, "each packet is delivered once");
         }

@@ -95,6 +95,7 @@ fn check_tcp(tcp: &TcpSpec, setup: &PointSpec) -> Result<(), (&'static str, &'st
         ),
         (tcp.ack_delay != usual.ack_delay, "an ACK delay other than the kernel's", "ack_delay"),
         (tcp.quick_acks != usual.quick_acks, "a number of quick ACKs other than the kernel's", "quick_acks"),
+        (!tcp.fast_retransmit, "losses that timeouts alone repair", "fast_retransmit"),
         (tcp.pacing && !usual.pacing, "pacing for algorithms that do not request it", "pacing"),
     ];
     match unsupported.into_iter().find(|(is_asked, ..)| *is_asked) {

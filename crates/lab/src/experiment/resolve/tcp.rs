@@ -39,10 +39,12 @@ pub(super) fn tcp(source: &SourceText<'_>, own: &Tcp, all: &Tcp) -> Result<TcpSp
         Some(time) => time.get_ref().0,
     };
     let ack_delay = own.ack_delay.as_ref().or(all.ack_delay.as_ref());
+    let sack = own.sack.or(all.sack).unwrap_or(default.sack);
     Ok(TcpSpec {
         mss_bytes,
         header_bytes,
-        sack: own.sack.or(all.sack).unwrap_or(default.sack),
+        sack,
+        fast_retransmit: fast_retransmit(source, own.fast_retransmit.as_ref().or(all.fast_retransmit.as_ref()), sack)?,
         ecn: own.ecn.or(all.ecn).unwrap_or(default.ecn),
         accurate_ecn: own.accurate_ecn.or(all.accurate_ecn).or(default.accurate_ecn),
         ect_1: own.ect_1.or(all.ect_1).unwrap_or(default.ect_1),
@@ -61,6 +63,16 @@ pub(super) fn tcp(source: &SourceText<'_>, own: &Tcp, all: &Tcp) -> Result<TcpSp
         xcp: own.xcp.or(all.xcp).unwrap_or(default.xcp),
         ..default
     })
+}
+
+/// On, but where timeouts alone are asked for: SACK tells of losses by itself.
+fn fast_retransmit(source: &SourceText<'_>, value: Option<&Spanned<bool>>, sack: bool) -> Result<bool, ScenarioError> {
+    match value {
+        Some(value) if !value.get_ref() && sack => {
+            Err(source.wrong(&value.span(), "SACK tells of losses without duplicate ACKs", "use it with sack = false"))
+        }
+        value => Ok(value.is_none_or(|value| *value.get_ref())),
+    }
 }
 
 fn bytes(source: &SourceText<'_>, value: Option<&Spanned<Bytes>>, default: u16) -> Result<u16, ScenarioError> {
