@@ -23,8 +23,12 @@ const CHANGED: [(&str, &str, &str); 24] = [
     ("cause-s1-jitter", "groups.access_jitter", ""),
     // one or the other
     ("cause-s1-parallel", "groups.tcp.sack, links.spec.loss", "duration, window"),
-    // one, the other, and both; or the third
-    ("cause-s1-queue", "groups.parameters.ack_ratio, groups.tcp.fast_retransmit, links.spec.queue", ""),
+    // one by one, and the first three together
+    (
+        "cause-s1-queue",
+        "groups.parameters.ack_ratio, groups.parameters.max_step_pkts, groups.tcp.fast_retransmit, links.spec.queue",
+        "",
+    ),
     // one, the other, and both
     ("cause-s2-gamma", "groups.parameters.burst_control, groups.parameters.gamma_low_pkts", ""),
     // and whether the link of the host, which the paper's scenario has not, loses bursts
