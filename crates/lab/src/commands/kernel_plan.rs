@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What of a plan is run on the kernel: lines of scenarios and options. Runs take as long as the scenario says.
 
-use std::collections::btree_map::Entry;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ccctl_console::{cause_of_usage, UsageError};
 use ccctl_lab::backend::PathKind;
-use ccctl_lab::run::{is_done, units, Recorded, UnitId};
+use ccctl_lab::run::{is_done, units, Recorded, RunError, UnitId};
+use ccctl_lab::scenario::Scenario;
 use clap::Parser as _;
 
 use super::fault;
@@ -49,14 +49,45 @@ pub fn rows(list: &Path, places: Places<'_>, scenarios: &[String]) -> anyhow::Re
     Ok(found.into_iter().map(Setting::row).collect())
 }
 
-/// Runs of one scenario with the same settings: they share a folder.
+/// Runs of one scenario with the same settings: they share a folder, and a file of recorded runs.
 struct Setting {
     scenario: String,
     set: Vec<String>,
+    recorded: Recorded,
+    folder: PathBuf,
     runs: BTreeMap<UnitId, PlannedRun>,
 }
 
 impl Setting {
+    fn of(name: &str, set: &[String], scenario: &Scenario, places: Places<'_>) -> Result<Self, RunError> {
+        let kernel = Kernel::new(None, PathKind::Emulator, false);
+        let out = if set.is_empty() { places.out.to_owned() } else { places.out.join("scaled") };
+        Ok(Self {
+            scenario: name.to_owned(),
+            set: set.to_vec(),
+            recorded: Recorded::of(places.recorded, scenario, &kernel)?,
+            folder: out.join(format!("{}-netns", scenario.folder_name())),
+            runs: BTreeMap::new(),
+        })
+    }
+
+    /// Adds what a line runs, but for what lines before it do. A line with fewer runs than jobs takes as long as one of them.
+    fn add(&mut self, scenario: &Scenario, jobs: usize) {
+        let ids: Vec<UnitId> = units(scenario).into_iter().filter(|id| !self.runs.contains_key(id)).collect();
+        let at_once = jobs.min(ids.len()) as f64;
+        for id in ids {
+            let point = scenario.points.iter().find(|point| point.index == id.point).expect("units are of points");
+            let run = PlannedRun {
+                run_name: id.name(),
+                grid_point: scenario.label(&point.position),
+                is_there: self.recorded.usable(id).is_some() || is_done(&self.folder, id),
+                is_measured: true,
+                takes_s: point.setup.duration.as_secs_f64() / at_once,
+            };
+            self.runs.insert(id, run);
+        }
+    }
+
     fn row(self) -> Row {
         Row {
             scenario: self.scenario,
@@ -69,31 +100,16 @@ impl Setting {
     }
 }
 
-fn add(task: &Beside, Places { recorded, out }: Places<'_>, found: &mut Vec<Setting>) -> anyhow::Result<()> {
+fn add(task: &Beside, places: Places<'_>, found: &mut Vec<Setting>) -> anyhow::Result<()> {
     let (name, set) = (&task.scenario, &task.part.set);
     let loaded = load::load(&Task { name, axes: &[], own: &[], part: &task.part })?;
-    let scenario = &loaded.scenario;
-    let kernel = Kernel::new(None, PathKind::Emulator, false);
-    let recorded = Recorded::of(recorded, scenario, &kernel).map_err(fault::of_run)?;
-    let folder = if set.is_empty() { out.to_owned() } else { out.join("scaled") };
-    let folder = folder.join(format!("{}-netns", scenario.folder_name()));
-    let at = found.iter().position(|it| it.scenario == *name && it.set == *set).unwrap_or_else(|| {
-        found.push(Setting { scenario: name.clone(), set: set.clone(), runs: BTreeMap::new() });
+    let at = if let Some(at) = found.iter().position(|it| it.scenario == *name && it.set == *set) {
+        at
+    } else {
+        found.push(Setting::of(name, set, &loaded.scenario, places).map_err(fault::of_run)?);
         found.len() - 1
-    });
-    let jobs = f64::from(task.part.jobs.unwrap_or(1));
-    for id in units(scenario) {
-        let point = scenario.points.iter().find(|point| point.index == id.point).expect("units are of points");
-        if let Entry::Vacant(entry) = found[at].runs.entry(id) {
-            entry.insert(PlannedRun {
-                run_name: id.name(),
-                grid_point: scenario.label(&point.position),
-                is_there: recorded.usable(id).is_some() || is_done(&folder, id),
-                is_measured: true,
-                takes_s: point.setup.duration.as_secs_f64() / jobs,
-            });
-        }
-    }
+    };
+    found[at].add(&loaded.scenario, task.part.jobs.map_or(1, usize::from));
     Ok(())
 }
 
@@ -130,6 +146,18 @@ mod tests {
         // All of its 54 points are run once, whichever line names them first.
         assert_eq!(of("s0-fig4-response", "kernel").map(|it| it.0), Some(54));
         assert!(of("s3-fig8-rtt-fairness", "kernel").is_some());
+    }
+
+    /// Two runs of 600 s: with more jobs than runs they still take 600 s, and those that a line before makes are not counted again.
+    #[test]
+    fn jobs_without_a_run_save_no_time() {
+        let folder = TempDir::new().expect("a folder");
+        let list = folder.path().join("list");
+        let line = "s3-fig1-evolution --repeats 1 --jobs 5\n";
+        std::fs::write(&list, line.repeat(2)).expect("written");
+        let nowhere = Places { recorded: Path::new(NOWHERE), out: Path::new(NOWHERE) };
+        let rows = rows(&list, nowhere, &[]).expect("a list that can be read");
+        assert_eq!(rows.iter().map(|row| (row.runs, row.all_s())).collect::<Vec<_>>(), [(2, 600.0)]);
     }
 
     /// Runs of this kernel's version are there, whatever build of it made them.
