@@ -12,7 +12,7 @@ use crate::file;
 const CAUSE_OF: &str = "cause of ";
 
 /// Each cause, what it changes, and in what all of its points differ from the paper's scenario.
-const CHANGED: [(&str, &str, &str); 24] = [
+const CHANGED: [(&str, &str, &str); 25] = [
     ("cause-s0-bic", "groups.access_jitter", ""),
     ("cause-s0-fairness", "groups.access_jitter", ""),
     ("cause-s0-late-bic", "groups.parameters.fast_convergence", ""),
@@ -48,6 +48,7 @@ const CHANGED: [(&str, &str, &str); 24] = [
     ("cause-s3-zeta", "groups.parameters.zeta_rtts", ""),
     ("cause-s4-bic", "groups.parameters.fast_convergence", ""),
     ("cause-s4-fast", "groups.parameters.mi", ""),
+    ("cause-s4-jitter", "groups.access_jitter", ""),
 ];
 
 /// Values of a setup by their paths.
