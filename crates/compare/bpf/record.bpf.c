@@ -20,8 +20,11 @@ const volatile char algorithm[TCP_CA_NAME_MAX] = "";
 const volatile u32 pointer_word = NO_POINTER; /* of ca_priv: points to memory that belongs to the state */
 const volatile u32 of_programs = 0; /* not 0: the hooks are BPF programs, whose one argument points to the arguments */
 
-u64 recorded = 0;
-u64 lost = 0;
+/* Calls that are not written; user space reads it, number by number */
+struct {
+	u64 without_room; /* in a map */
+	u64 torn; /* beginning of one, end of another */
+} lost;
 
 struct running {
 	u64 socket;
@@ -35,12 +38,18 @@ struct {
 	__type(value, struct call);
 } calls SEC(".maps");
 
+/* Hooks of a socket that run at this moment of its clock */
+struct nesting {
+	u64 tcp_mstamp;
+	u64 depth;
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 256);
 	__type(key, u64);
-	__type(value, u32);
-} depths SEC(".maps");
+	__type(value, struct nesting);
+} nestings SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -134,26 +143,55 @@ static __always_inline void read_rtt_min(struct call *call, u64 socket)
 		call->extra[CALL_EXTRA_RTT_MIN] = BPF_CORE_READ((struct tcp_sock *)socket, rtt_min.s[0].v);
 }
 
+/*
+ * An interrupt within one of these programs may bring ACKs of other sockets, for whose calls the kernel does not run the same
+ * program once more: their beginnings, or their ends, are not seen. So what is kept of a socket may be of a call that has long
+ * returned. The socket's clock tells: it is set for each packet, and stands still in a call and in those nested in it.
+ */
+static __always_inline u64 moment(u64 socket)
+{
+	return BPF_CORE_READ((struct tcp_sock *)socket, tcp_mstamp);
+}
+
+/* How many hooks of this socket are running, and one more from now on */
+static __always_inline u32 enter(u64 socket)
+{
+	struct nesting nesting = { .tcp_mstamp = moment(socket) };
+	struct nesting *before = bpf_map_lookup_elem(&nestings, &socket);
+	u32 depth = 0;
+
+	if (before && before->tcp_mstamp == nesting.tcp_mstamp)
+		depth = before->depth;
+	nesting.depth = depth + 1;
+	bpf_map_update_elem(&nestings, &socket, &nesting, BPF_ANY);
+	return depth;
+}
+
+static __always_inline void leave(u64 socket, u32 depth)
+{
+	struct nesting nesting = { .tcp_mstamp = moment(socket), .depth = depth };
+
+	if (depth)
+		bpf_map_update_elem(&nestings, &socket, &nesting, BPF_ANY);
+	else
+		bpf_map_delete_elem(&nestings, &socket);
+}
+
 static __always_inline struct call *begin(u64 socket, u32 hook)
 {
 	struct running key = { .socket = socket, .hook = hook };
 	struct call *call;
-	u32 depth = 0, *before;
 
 	if (!is_wanted((void *)socket))
 		return 0;
 	if (bpf_map_update_elem(&calls, &key, &no_call, BPF_ANY)) {
-		__sync_fetch_and_add(&lost, 1);
+		__sync_fetch_and_add(&lost.without_room, 1);
 		return 0;
 	}
 	call = bpf_map_lookup_elem(&calls, &key);
 	if (!call)
 		return 0;
-	before = bpf_map_lookup_elem(&depths, &socket);
-	if (before)
-		depth = *before;
-	call->nested = depth++;
-	bpf_map_update_elem(&depths, &socket, &depth, BPF_ANY);
+	call->nested = enter(socket);
 	call->socket = socket;
 	call->hook = hook;
 	call->time_ns = bpf_ktime_get_ns();
@@ -170,22 +208,17 @@ static __always_inline int end(void *ctx, u64 socket, u32 hook)
 	struct running key = { .socket = socket, .hook = hook };
 	struct call *call = bpf_map_lookup_elem(&calls, &key);
 	u64 returned = 0;
-	u32 depth;
 
 	if (!call)
 		return 0;
+	leave(socket, call->nested);
 	read_socket(&call->after, (void *)socket);
 	bpf_get_func_ret(ctx, &returned);
 	call->returned = returned;
-	depth = call->nested;
-	if (depth)
-		bpf_map_update_elem(&depths, &socket, &depth, BPF_ANY);
-	else
-		bpf_map_delete_elem(&depths, &socket);
-	if (bpf_ringbuf_output(&records, call, sizeof(*call), 0))
-		__sync_fetch_and_add(&lost, 1);
-	else
-		__sync_fetch_and_add(&recorded, 1);
+	if (call->before.tcp_mstamp != call->after.tcp_mstamp)
+		__sync_fetch_and_add(&lost.torn, 1);
+	else if (bpf_ringbuf_output(&records, call, sizeof(*call), 0))
+		__sync_fetch_and_add(&lost.without_room, 1);
 	bpf_map_delete_elem(&calls, &key);
 	return 0;
 }
