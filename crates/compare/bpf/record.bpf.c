@@ -20,7 +20,7 @@ const volatile char algorithm[TCP_CA_NAME_MAX] = "";
 const volatile u32 pointer_word = NO_POINTER; /* of ca_priv: points to memory that belongs to the state */
 const volatile u32 of_programs = 0; /* not 0: the hooks are BPF programs, whose one argument points to the arguments */
 
-/* Calls that are not written; user space reads it, number by number */
+/* Calls that are dropped; user space reads the two by their order */
 struct {
 	u64 without_room; /* in a map */
 	u64 torn; /* beginning of one, end of another */

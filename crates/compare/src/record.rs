@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use anyhow::{ensure, Context as _, Result};
 use ccctl_catalog::Field;
-use libbpf_rs::{MapCore as _, MapFlags, Object, ObjectBuilder, OpenObject, RingBufferBuilder};
+use ccctl_testbed::global_words;
+use libbpf_rs::{MapCore as _, ObjectBuilder, OpenObject, RingBufferBuilder};
 
 use crate::btf::{Member, Types};
 use crate::file::{Header, MODULE, PROGRAM};
@@ -124,19 +125,9 @@ fn run(recorded: &Recorded, to: &Path, stop: &Path) -> Result<()> {
     ring.consume()?;
     let (file, count) = &mut *written.borrow_mut();
     file.flush()?;
-    let [without_room, torn] = lost(&object)?;
-    println!("recorded {count}; not written: {without_room} for want of room, {torn} for want of a beginning");
+    let [without_room, torn] = global_words(&object)?;
+    println!("recorded {count}; dropped {without_room} for lack of room and {torn} of two calls' halves");
     Ok(())
-}
-
-/// Calls that were seen and not written.
-fn lost(object: &Object) -> Result<[u64; 2]> {
-    let map = object.maps().find(|map| map.name().to_string_lossy().ends_with(".bss"));
-    let bytes = map.context("the object has counters")?.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY)?;
-    let bytes = bytes.context("the counters have a value")?;
-    let mut numbers = bytes.chunks_exact(8).map(|bytes| bytes.try_into().map(u64::from_ne_bytes));
-    let mut next = || Ok::<_, anyhow::Error>(numbers.next().context("two counters")??);
-    Ok([next()?, next()?])
 }
 
 fn private_state(module: &Module) -> Result<Vec<Member>> {
