@@ -12,11 +12,13 @@ use crate::file;
 const CAUSE_OF: &str = "cause of ";
 
 /// Each cause, what it changes, and in what all of its points differ from the paper's scenario.
-const CHANGED: [(&str, &str, &str); 25] = [
+const CHANGED: [(&str, &str, &str); 27] = [
     ("cause-s0-bic", "groups.access_jitter", ""),
     ("cause-s0-fairness", "groups.access_jitter", ""),
     ("cause-s0-late-bic", "groups.parameters.fast_convergence", ""),
     ("cause-s0-length", "duration, window", ""),
+    // one, and both
+    ("cause-s0-standard", "duration, groups.access_jitter, window", ""),
     ("cause-s0-tick", "groups.access_jitter", ""),
     // one, the other, and both
     ("cause-s1-bic", "groups.parameters.ack_ratio, groups.parameters.fast_convergence", ""),
@@ -49,6 +51,7 @@ const CHANGED: [(&str, &str, &str); 25] = [
     ("cause-s4-bic", "groups.parameters.fast_convergence", ""),
     ("cause-s4-fast", "groups.parameters.mi", ""),
     ("cause-s4-jitter", "groups.access_jitter", ""),
+    ("cause-s4-same-start", "groups.access_jitter", ""),
 ];
 
 /// Values of a setup by their paths.
