@@ -12,7 +12,7 @@ use crate::file;
 const CAUSE_OF: &str = "cause of ";
 
 /// Each cause, what it changes, and in what all of its points differ from the paper's scenario.
-const CHANGED: [(&str, &str, &str); 27] = [
+const CHANGED: [(&str, &str, &str); 28] = [
     ("cause-s0-bic", "groups.access_jitter", ""),
     ("cause-s0-fairness", "groups.access_jitter", ""),
     ("cause-s0-late-bic", "groups.parameters.fast_convergence", ""),
@@ -33,6 +33,8 @@ const CHANGED: [(&str, &str, &str); 27] = [
     ),
     // one, the other, and both
     ("cause-s2-gamma", "groups.parameters.burst_control, groups.parameters.gamma_low_pkts", ""),
+    // one or both, and the link of the host, which the paper's scenario has not
+    ("cause-s2-hosts", "groups.tcp.sack, own links.spec.loss", "groups.path, own links"),
     // and whether the link of the host, which the paper's scenario has not, loses bursts
     ("cause-s2-impact", "groups.tcp.sack, own links.spec.loss", "groups.path, own links"),
     ("cause-s2-loss", "links.spec.loss", ""),
